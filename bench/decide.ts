@@ -25,7 +25,7 @@ const SIZES: readonly (readonly [number, number])[] = [
 const options = readOptions();
 const sizes = options.quick ? SIZES.slice(0, 2) : SIZES;
 const { buildPolicy } = await built<typeof Load>('policy/load.js');
-const functions = await built<typeof CasbinFunctions>('policy/casbin-functions.js');
+const functions = await built<typeof CasbinFunctions>('policy/decide/casbin-enforcer.js');
 const model = await readFile(MODEL, 'utf8');
 
 /** A compiled policy, and what it is asked. */

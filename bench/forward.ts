@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { Service } from '../test/support/service.ts';
 import { policyText } from './decide/workload.ts';
 import { startNginx } from './forward/nginx.ts';
-import { newApiKey } from './harness/api-key.ts';
 import { freePort } from './harness/free-port.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
@@ -44,7 +43,7 @@ backends:
 });
 execFileSync('taskset', ['-acp', String(CORE), String(service.pid)], { stdio: 'ignore' });
 try {
-  const key = await newApiKey(service.data, 'reader', ROLE);
+  const key = await service.key('reader', ROLE);
   const describe = (url: string): LoadRequest => ({
     url: `${url}/v1/table/far$t/describe`,
     method: 'POST',

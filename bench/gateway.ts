@@ -8,7 +8,6 @@ import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
 import { policyText } from './decide/workload.ts';
 import { ConstantProxy } from './gateway/nginx.ts';
-import { newApiKey } from './harness/api-key.ts';
 import { MEASURED_CORE, pin } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
@@ -37,7 +36,7 @@ const service = await Service.start({
 });
 try {
   await createTable(service);
-  const key = await newApiKey(service.data, 'reader', ROLE);
+  const key = await service.key('reader', ROLE);
   const describe: LoadRequest = {
     url: `${service.url}/v1/table/events/describe`,
     method: 'POST',

@@ -1,7 +1,6 @@
 // A page of a listing: of 10,000 tables the caller may see half, against a caller who may see all.
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { declareTables } from './list/declared-tables.ts';
-import { newApiKey } from './harness/api-key.ts';
 import { timedEach, measureRounds } from './harness/rounds.ts';
 import { readOptions } from './harness/options.ts';
 import { printResult, type Row } from './harness/table.ts';
@@ -24,7 +23,7 @@ try {
   await service.end();
   await declareTables(service.data, 'lake', names);
   await service.restart();
-  const half = await newApiKey(service.data, 'half', ROLE);
+  const half = await service.key('half', ROLE);
   const rows: Row[] = [];
   for (const page of PAGES) rows.push(await pageRow(page, half));
   printResult('list', notes(), rows);

@@ -1,6 +1,9 @@
-// Runs the benchmarks: npm run bench [NAME…] -- [--rounds N] [--quick] [--warm-disk SIZE]
-import { fork } from 'node:child_process';
+// Runs the benchmarks: npm run bench -- [NAME…] [--rounds N] [--quick] [--warm-disk SIZE] [--against FOLDER]
+import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { warmDisk } from './harness/disk.ts';
 import { flagsOf, readOptions } from './harness/options.ts';
 import { peer } from './harness/lancedb-peer.ts';
@@ -18,23 +21,49 @@ const QUESTIONS = [
   'list',
   'index',
 ];
+/** Those that compare two builds too. */
+const OF_BUILDS = ['gateway', 'data', 'commit', 'index', 'audit'];
 
 const options = readOptions();
-const unknown = options.names.find((name) => !QUESTIONS.includes(name));
+const { against } = options;
+const known = against === undefined ? QUESTIONS : OF_BUILDS;
+const unknown = options.names.find((name) => !known.includes(name));
 if (unknown !== undefined) {
-  throw new Error(`there is no benchmark "${unknown}"; there are ${QUESTIONS.join(', ')}`);
+  const flag = against === undefined ? '' : ' with --against';
+  throw new Error(`there is no benchmark "${unknown}"${flag}; there are ${known.join(', ')}`);
 }
 const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
-const { name, version } = peer.version;
-process.stdout.write(`${systemLines(command).join('\n')}\n- peer: ${name} ${version}\n\n`);
+const heading = [...systemLines(command), ...sideLines()];
+process.stdout.write(`${heading.join('\n')}\n\n`);
 await warmDisk(options.warmDisk);
-for (const name of options.names.length > 0 ? options.names : QUESTIONS) {
+for (const name of options.names.length > 0 ? options.names : known) {
   process.exitCode = (await ask(name)) || process.exitCode;
+}
+
+/** What is compared. @throws Error when the other checkout has no build. */
+function sideLines(): readonly string[] {
+  if (against === undefined) return [`- peer: ${peer.version.name} ${peer.version.version}`];
+  if (!existsSync(join(against, 'dist/cli/main.js'))) {
+    throw new Error(`${against} has no build; run "npm run setup" there`);
+  }
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  return [`- old: commit ${commitOf(against)}`, `- new: commit ${commitOf(root)}`];
+}
+
+function commitOf(folder: string): string {
+  const describe = ['-C', folder, 'describe', '--always', '--dirty'];
+  try {
+    return execFileSync('git', describe, { encoding: 'utf8' }).trim();
+  } catch {
+    return 'unknown';
+  }
 }
 
 /** Each question has a process of its own, so that none leaves anything to the next. */
 async function ask(name: string): Promise<number> {
-  const child = fork(new URL(`./${name}.ts`, import.meta.url), [...flagsOf(options)]);
+  const file = against === undefined ? `./${name}.ts` : './builds.ts';
+  const names = against === undefined ? [] : [name];
+  const child = fork(new URL(file, import.meta.url), [...flagsOf(options), ...names]);
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
 }

@@ -1,14 +1,8 @@
 import { Command } from 'commander';
-import { addAudit } from '../src/cli/audit/audit.ts';
-import { addCatalog } from '../src/cli/catalog/catalog.ts';
-import { addCommits } from '../src/cli/catalog/commits.ts';
-import { addStartCheck } from '../src/cli/check-command.ts';
-import { addConfig } from '../src/cli/config-commands.ts';
+import { commandGroups } from '../src/cli/command-groups.ts';
 import { configPaths, settingOf, variablesOf } from '../src/cli/config/config-table.ts';
-import { addKeys } from '../src/cli/keys/keys.ts';
 import { processOutput } from '../src/cli/output/output.ts';
-import { addPolicy } from '../src/cli/policy/policy.ts';
-import { addServe } from '../src/cli/serve-command.ts';
+import { casesSchema } from './cases-schema.ts';
 import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
 import { buckets, metricTable } from '../src/gateway/telemetry/metric-table.ts';
 import type { TSchema } from 'typebox';
@@ -30,6 +24,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/reference/commands.md': commandsDoc(),
     'docs/reference/sql-functions.md': functionsDoc(),
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
+    'docs/schemas/cases.schema.json': schemaDoc('cases.yaml', casesSchema()),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
   };
 }
@@ -140,16 +135,7 @@ code, except on the routes that create and delete branches.`,
   );
 }
 
-const commandAdders = [
-  addServe,
-  addStartCheck,
-  addKeys,
-  addPolicy,
-  addCatalog,
-  addAudit,
-  addCommits,
-  addConfig,
-];
+const commandAdders = await Promise.all(commandGroups.map(({ load }) => load()));
 
 function commandsDoc(): string {
   const program = new Command('arrowgate');

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -13,6 +14,18 @@ beforeAll(async () => {
 afterAll(async () => rm(root, { recursive: true, force: true }));
 
 describe('the architecture', () => {
+  it('has every module that a benchmark loads from the build', () => {
+    const named = readdirSync('bench', { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .flatMap((name) =>
+        [
+          ...readFileSync(`bench/${name}`, 'utf8').matchAll(/\bbuilt<[^>]+>\(\s*'([^']+)\.js'/g),
+        ].map(([, file]) => `src/${file}.ts`),
+      );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((path) => !existsSync(path))).toEqual([]);
+  });
+
   it('is kept by the project', () => {
     expect(checkArchitecture(new URL('..', import.meta.url).pathname)).toEqual([]);
   });
@@ -37,6 +50,11 @@ describe('the architecture', () => {
       'the file system in a leaf',
       { 'arrow/a.ts': "import { open } from 'node:fs/promises';\n" },
       'src/arrow/a.ts: may not import node:fs/promises',
+    ],
+    [
+      'a file system in the engine, which has its storage',
+      { 'engine/a.ts': "import { statSync } from 'node:fs';\n" },
+      'src/engine/a.ts: may not import node:fs',
     ],
     [
       'the environment outside the configuration',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type * as Background from '../../src/audit/segments/background-sealing.ts';
 import type { AuditRecord } from '../../src/audit/record/record.ts';
 import type * as Sealing from '../../src/audit/segments/sealing.ts';
-import type * as Keys from '../../src/audit/chain/signing-key.ts';
+import type * as Keys from '../../src/audit/signing/keys.ts';
 import type * as Time from '../../src/audit/record/time.ts';
 import type * as Writer from '../../src/audit/writer.ts';
 import { built } from '../harness/built.ts';
@@ -30,10 +30,10 @@ export interface WrittenLog {
 /** Writes the log of a data folder as a gateway does, and seals all of it but the last file. */
 export async function writeLog(data: string, records: number): Promise<WrittenLog> {
   const { openAuditLog } = await built<typeof Writer>('audit/writer.js');
-  const { readOrMakeSigningKey } = await built<typeof Keys>('audit/signing-key.js');
-  const { sealFinished } = await built<typeof Sealing>('audit/sealing.js');
-  const { writeOnThread } = await built<typeof Background>('audit/background-sealing.js');
-  const { timeOf } = await built<typeof Time>('audit/time.js');
+  const { readOrMakeSigningKey } = await built<typeof Keys>('audit/signing/keys.js');
+  const { sealFinished } = await built<typeof Sealing>('audit/segments/sealing.js');
+  const { writeOnThread } = await built<typeof Background>('audit/segments/background-sealing.js');
+  const { timeOf } = await built<typeof Time>('audit/record/time.js');
   const folder = join(data, 'private', 'audit');
   const log = await openAuditLog({ folder, rotateBytes: ROTATE_BYTES });
   const step = (BigInt(DAYS) * 86_400_000_000n) / BigInt(records);

@@ -47,8 +47,8 @@ export class FloorSide implements Committers {
     redis: string | null,
     manifest: Uint8Array,
   ): Promise<FloorSide> {
-    const { openStore } = await built<typeof OpenModule>('store/open-store.js');
-    const { LineLog: Log } = await built<typeof LogModule>('store/line-log.js');
+    const { openStore } = await built<typeof OpenModule>('store/open/open-store.js');
+    const { LineLog: Log } = await built<typeof LogModule>('storage/line-log.js');
     const { writeDurable } = await built<typeof DiskModule>('storage/durable-file.js');
     await mkdir(join(folder, 'log'));
     const log = new Log({

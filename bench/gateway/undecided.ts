@@ -16,11 +16,11 @@ import type { Permit, VisibleNames } from '../../src/protocol/permit.ts';
 import { built } from '../harness/built.ts';
 
 const { receive, admit } = await built<typeof Admit>('gateway/admit.js');
-const { Networks } = await built<typeof NetworksModule>('gateway/networks.js');
+const { Networks } = await built<typeof NetworksModule>('gateway/http/networks.js');
 const { route } = await built<typeof Route>('gateway/route.js');
-const { send } = await built<typeof Send>('gateway/send.js');
+const { send } = await built<typeof Send>('gateway/http/send.js');
 const { openEngine } = await built<typeof Engine>('engine/engine.js');
-const { openStore } = await built<typeof OpenStore>('store/open-store.js');
+const { openStore } = await built<typeof OpenStore>('store/open/open-store.js');
 
 const data = process.argv[2] ?? '';
 const MIB = 2 ** 20;

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type * as LanceDb from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import {
@@ -7,6 +8,9 @@ import {
   newestLanceDbFolder,
   type ClientVersion,
 } from '../../test/support/client-packages.ts';
+import { readOptions } from './options.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The LanceDB that the project is measured against, and the Arrow classes that it takes. */
 interface LanceDbPeer {
@@ -15,9 +19,12 @@ interface LanceDbPeer {
   readonly version: ClientVersion;
 }
 
-/** The newest LanceDB; installed beside the project when it is not there. */
+/**
+ * The newest LanceDB; installed beside the project when it is not there. Two builds that are compared need
+ * no peer, only its Arrow classes: the project's own are used.
+ */
 async function loadPeer(): Promise<LanceDbPeer> {
-  const folder = await newestLanceDbFolder();
+  const folder = readOptions().against === undefined ? await newestLanceDbFolder() : ROOT;
   const require = createRequire(join(folder, 'package.json'));
   const lancedb: typeof LanceDb = require('@lancedb/lancedb');
   const arrow: typeof Arrow = require('apache-arrow');

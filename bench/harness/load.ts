@@ -29,7 +29,20 @@ interface LoadReport {
  * @throws Error when an answer is not one of success.
  */
 export async function requestsPerSecond(load: LoadRequest, seconds: number): Promise<number> {
-  const options = { ...load, connections: CONNECTIONS, duration: seconds };
+  const { sent, duration } = await send(load, { duration: seconds });
+  return sent / duration;
+}
+
+/** Sends a number of requests in the same way. @throws Error when an answer is not one of success. */
+export async function sendRequests(load: LoadRequest, amount: number): Promise<void> {
+  await send(load, { amount });
+}
+
+async function send(
+  load: LoadRequest,
+  until: { readonly duration: number } | { readonly amount: number },
+): Promise<LoadReport> {
+  const options = { ...load, ...until, connections: CONNECTIONS };
   const command = [LOAD_SIDE, JSON.stringify(options)];
   const child = spawn(...pinned(LOAD_CORE, process.execPath, command), {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -40,5 +53,5 @@ export async function requestsPerSecond(load: LoadRequest, seconds: number): Pro
   await closed;
   const report = JSON.parse(Buffer.concat(chunks).toString()) as LoadReport;
   if (report.failed > 0) throw new Error(`${load.url}: ${report.failed} requests failed`);
-  return report.sent / report.duration;
+  return report;
 }

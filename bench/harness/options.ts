@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /** How a benchmark runs. */
@@ -8,6 +9,8 @@ export interface BenchOptions {
   readonly quick: boolean;
   /** How many bytes of the disk are written before anything is measured. */
   readonly warmDisk: number;
+  /** The folder of another checkout, built, that this one is compared with; undefined for the peers. */
+  readonly against: string | undefined;
   /** Which questions; all of them when empty. */
   readonly names: readonly string[];
 }
@@ -15,8 +18,8 @@ export interface BenchOptions {
 const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
 /**
- * Reads the flags of `npm run bench`: `--rounds N` (7), `--quick`,
- * `--warm-disk SIZE` (4GiB; 0 with `--quick`), and the names of the questions.
+ * Reads the flags of `npm run bench`: `--rounds N` (7; 8 with `--against`), `--quick`,
+ * `--warm-disk SIZE` (4GiB; 1GiB with `--against`, 0 with `--quick`), `--against FOLDER`, and the names of the questions.
  * @throws Error for a flag or value that is not known.
  */
 export function readOptions(args: readonly string[] = process.argv.slice(2)): BenchOptions {
@@ -27,20 +30,31 @@ export function readOptions(args: readonly string[] = process.argv.slice(2)): Be
       rounds: { type: 'string' },
       quick: { type: 'boolean', default: false },
       'warm-disk': { type: 'string' },
+      against: { type: 'string' },
     },
   });
   const { quick } = values;
   return {
     quick,
-    rounds: countOf(values.rounds ?? (quick ? '2' : '7')),
-    warmDisk: bytesOf(values['warm-disk'] ?? (quick ? '0' : '4GiB')),
+    against: values.against === undefined ? undefined : resolve(values.against),
+    rounds: countOf(values.rounds ?? (quick ? '2' : values.against === undefined ? '7' : '8')),
+    warmDisk: bytesOf(
+      values['warm-disk'] ?? (quick ? '0' : values.against === undefined ? '4GiB' : '1GiB'),
+    ),
     names: positionals,
   };
 }
 
 /** The flags that make another process read the same options. */
-export function flagsOf({ rounds, quick }: BenchOptions): readonly string[] {
-  return ['--rounds', String(rounds), '--warm-disk', '0', ...(quick ? ['--quick'] : [])];
+export function flagsOf({ rounds, quick, against }: BenchOptions): readonly string[] {
+  return [
+    '--rounds',
+    String(rounds),
+    '--warm-disk',
+    '0',
+    ...(quick ? ['--quick'] : []),
+    ...(against === undefined ? [] : ['--against', against]),
+  ];
 }
 
 function countOf(text: string): number {

@@ -45,13 +45,13 @@ function rawLines(rows: readonly Row[]): readonly string[] {
 }
 
 /** Three digits that matter, thousands apart. */
-function figure(value: number): string {
+export function figure(value: number): string {
   if (value >= 1000) return Math.round(value).toLocaleString('en-US');
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
 /** The lines of a Markdown table whose columns also line up as plain text. */
-function aligned(cells: readonly (readonly string[])[]): readonly string[] {
+export function aligned(cells: readonly (readonly string[])[]): readonly string[] {
   const widths = (cells[0] ?? []).map((_, column) =>
     Math.max(...cells.map((line) => line[column]?.length ?? 0)),
   );

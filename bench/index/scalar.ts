@@ -24,13 +24,13 @@ export const scalarIndexQuestions: IndexQuestions = {
   measure: measureKeys,
 };
 
-/** The rows that some keys have. */
-type Ask = (where: string) => Promise<Arrow.Table>;
+/** Asks for the rows that a predicate selects. */
+export type LookedUp = (where: string) => Promise<Arrow.Table>;
 
 async function measureKeys({ raw, embedded, options }: IndexSides): Promise<readonly Row[]> {
   const count = options.quick ? 40_000 : 400_000;
-  const keys = shuffled(count);
-  const rows = rowsOf(keys);
+  const keys = shuffledKeys(count);
+  const rows = keyRows(keys);
   await raw.create(TABLE, rows);
   await builtIndex(raw, TABLE, { column: 'key', index_type: 'BTREE' });
   const table = await embedded.createTable(TABLE, rows);
@@ -39,13 +39,11 @@ async function measureKeys({ raw, embedded, options }: IndexSides): Promise<read
     { name: raw.name, ask: (where: string) => raw.filter(TABLE, where, COLUMNS) },
     { name: 'LanceDB embedded', ask: askLance(table) },
   ];
-  const next = randomNumbers(7);
-  const anyKey = () => keys[Math.floor(next() * count)]!;
   const one = await measureRounds(
     sides.map(({ name, ask }) => ({
       name,
       warmups: SHORT_WARMUPS,
-      measure: () => lookUp(ask, 1, anyKey),
+      measure: () => lookUpKeys(ask, 1, keys),
     })),
     options.rounds,
   );
@@ -53,7 +51,7 @@ async function measureKeys({ raw, embedded, options }: IndexSides): Promise<read
     sides.map(({ name, ask }) => ({
       name,
       warmups: SHORT_WARMUPS,
-      measure: () => lookUp(ask, MANY, anyKey),
+      measure: () => lookUpKeys(ask, MANY, keys),
     })),
     options.rounds,
   );
@@ -63,22 +61,24 @@ async function measureKeys({ raw, embedded, options }: IndexSides): Promise<read
   ];
 }
 
-/** The time of one look-up. */
-function lookUp(ask: Ask, count: number, anyKey: () => bigint): Promise<number> {
+/** Time of one look-up of `count` keys, in ms. The sequence of keys is the same in every call. */
+export function lookUpKeys(ask: LookedUp, count: number, keys: BigInt64Array): Promise<number> {
   const times = count === 1 ? LOOKUPS : LOOKUPS / 10;
+  const next = randomNumbers(7);
+  const anyKey = () => keys[Math.floor(next() * keys.length)]!;
   return timedEach(times, async () => {
-    const keys = new Set(Array.from({ length: count }, anyKey));
-    const where = count === 1 ? `key = ${[...keys].join()}` : `key in (${[...keys].join()})`;
-    checkRows(await ask(where), keys.size);
+    const some = new Set(Array.from({ length: count }, anyKey));
+    const where = count === 1 ? `key = ${[...some].join()}` : `key in (${[...some].join()})`;
+    checkRows(await ask(where), some.size);
   });
 }
 
-function askLance(table: Table): Ask {
+function askLance(table: Table): LookedUp {
   return (where) => table.query().where(where).toArrow();
 }
 
 /** The numbers below a count, in an order that is the same in every run. */
-function shuffled(count: number): BigInt64Array {
+export function shuffledKeys(count: number): BigInt64Array {
   const keys = BigInt64Array.from({ length: count }, (_, at) => BigInt(at));
   const next = randomNumbers(1);
   for (let at = count - 1; at > 0; at--) {
@@ -88,7 +88,8 @@ function shuffled(count: number): BigInt64Array {
   return keys;
 }
 
-function rowsOf(keys: BigInt64Array): Arrow.Table {
+/** Rows of (key int64, name utf8, value float64). */
+export function keyRows(keys: BigInt64Array): Arrow.Table {
   const next = randomNumbers(2);
   return new arrow.Table({
     key: arrow.makeVector(keys),

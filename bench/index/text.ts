@@ -53,7 +53,7 @@ async function measureTexts({ raw, embedded, options }: IndexSides): Promise<rea
       {
         name: 'arrowgate',
         warmups: SHORT_WARMUPS,
-        measure: () => timedEach(SEARCHES, (time) => askRaw(raw, queries[time]!)),
+        measure: () => timedEach(SEARCHES, (time) => searchTexts(raw, TABLE, queries[time]!)),
       },
       {
         name: 'LanceDB embedded',
@@ -75,7 +75,7 @@ const schema = new arrow.Schema([
 ]);
 
 /** Rows of (id int64, text utf8), the same in every run. */
-function textRows(count: number): Arrow.Table {
+export function textRows(count: number): Arrow.Table {
   const next = randomNumbers(7);
   const batches: Arrow.RecordBatch[] = [];
   for (let start = 0; start < count; start += BATCH_ROWS) {
@@ -120,7 +120,8 @@ function word(rank: number): string {
   return `${letters}x`;
 }
 
-function pairsOfWords(): readonly string[] {
+/** Queries of two words: a frequent one and any. The same in every run. */
+export function pairsOfWords(): readonly string[] {
   const next = randomNumbers(11);
   return Array.from({ length: SEARCHES }, () => {
     const frequent = 5 + Math.floor(next() * 200);
@@ -132,9 +133,10 @@ async function buildLance(table: Table): Promise<void> {
   await table.createIndex('text', { config: peer.lancedb.Index.fts(), replace: true });
 }
 
-async function askRaw(raw: RawSide, query: string): Promise<void> {
+/** Searches for the best ten texts. */
+export async function searchTexts(raw: RawSide, table: string, query: string): Promise<void> {
   const body = { k: FOUND, full_text_query: { string_query: { query } } };
-  checkRows(arrow.tableFromIPC(await raw.ask(TABLE, 'query', body)), FOUND);
+  checkRows(arrow.tableFromIPC(await raw.ask(table, 'query', body)), FOUND);
 }
 
 async function askLance(table: Table, query: string): Promise<void> {

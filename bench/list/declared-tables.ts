@@ -1,8 +1,9 @@
+import { disk } from '../../test/support/disk.ts';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type * as CatalogModule from '../../src/engine/catalog/catalog.ts';
 import type * as JournalModule from '../../src/engine/catalog/journal/journal.ts';
-import type * as Embedded from '../../src/store/embedded/embedded.ts';
+import type * as Embedded from '../../src/store/embedded/store.ts';
 import { built } from '../harness/built.ts';
 
 /** So many commits are in progress at once; they share flushes of the disk. */
@@ -17,11 +18,11 @@ export async function declareTables(
   namespace: string,
   names: readonly string[],
 ): Promise<void> {
-  const { openEmbeddedStore } = await built<typeof Embedded>('store/embedded.js');
-  const { openJournal } = await built<typeof JournalModule>('engine/catalog/journal.js');
+  const { openEmbeddedStore } = await built<typeof Embedded>('store/embedded/store.js');
+  const { openJournal } = await built<typeof JournalModule>('engine/catalog/journal/journal.js');
   const { Catalog } = await built<typeof CatalogModule>('engine/catalog/catalog.js');
   const store = await openEmbeddedStore(join(data, 'private', 'store'));
-  const journal = await openJournal(join(data, 'catalog'), store);
+  const journal = await openJournal(disk, join(data, 'catalog'), store);
   const catalog = new Catalog(store, journal);
   await catalog.createNamespace([namespace], 'create', {});
   for (let start = 0; start < names.length; start += AT_ONCE) {

@@ -1,6 +1,6 @@
 /** Bitmaps of the Arrow format: least significant bit first, 1 is valid or true. */
 
-/** Bytes that hold so many bits. */
+/** Bytes of a bitmap of `bits` bits. */
 export function bitmapBytes(bits: number): number {
   return Math.ceil(bits / 8);
 }
@@ -11,7 +11,7 @@ export function getBit(bits: Uint8Array, index: number): boolean {
 }
 
 /** Sets the bit at an index of a bitmap that was made of zeros. */
-function setBit(bits: Uint8Array, index: number): void {
+export function setBit(bits: Uint8Array, index: number): void {
   bits[index >> 3]! |= 1 << (index & 7);
 }
 
@@ -21,7 +21,7 @@ const setBits = Uint8Array.from({ length: 256 }, (_, byte) => {
   return count;
 });
 
-/** How many of `length` bits from `offset` are set. */
+/** Number of set bits among `length` bits from `offset`. */
 export function countBits(bits: Uint8Array, offset: number, length: number): number {
   let count = 0;
   let index = offset;
@@ -56,12 +56,35 @@ export function takeBits(bits: Uint8Array, offset: number, rows: Uint32Array): U
   return result;
 }
 
+/** Writes the bits from `offset` on as one byte each: `one` for a set bit, 0 for others. */
+export function unpackBits<Bytes extends Uint8Array>(
+  bits: Uint8Array,
+  offset: number,
+  target: Bytes,
+  one: number,
+): Bytes {
+  for (let index = 0; index < target.length; index++) {
+    const bit = offset + index;
+    target[index] = (bits[bit >> 3]! >> (bit & 7)) & 1 ? one : 0;
+  }
+  return target;
+}
+
+/** A bitmap of bytes, in which those equal to `one` are set. */
+export function packBits(bytes: Uint8Array, one: number): Uint8Array {
+  const bits = new Uint8Array(bitmapBytes(bytes.length));
+  for (let index = 0; index < bytes.length; index++) {
+    if (bytes[index] === one) bits[index >> 3]! |= 1 << (index & 7);
+  }
+  return bits;
+}
+
 /** Appends bits one run after the other. */
 export class BitWriter {
   readonly bits: Uint8Array;
   #length = 0;
 
-  /** Room for so many bits in all. */
+  /** Capacity in bits. */
   constructor(capacity: number) {
     this.bits = new Uint8Array(bitmapBytes(capacity));
   }

@@ -1,10 +1,10 @@
 /** One value: an integer in its type's own step (a boolean is 0 or 1), a float, or bytes. */
 export type Extreme = bigint | number | Uint8Array;
 
-/** Bounds of some values: none is less than the least, none greater than the greatest. */
+/** Bounds of some values, both included. */
 export interface Bounds {
   readonly least: Extreme;
-  /** Null when no bound is known above. */
+  /** Null if the upper bound is unknown. */
   readonly greatest: Extreme | null;
 }
 
@@ -12,13 +12,13 @@ export interface Bounds {
 export type HasValue = ((row: number) => boolean) | null;
 
 /** Less than, equal to or greater than 0. Numbers compare exactly, bytes one by one. */
-export function compareExtremes(left: Extreme, right: Extreme): number {
+function compareExtremes(left: Extreme, right: Extreme): number {
   if (left instanceof Uint8Array) return Buffer.compare(left, right as Uint8Array);
   const other = right as bigint | number;
   return left < other ? -1 : left > other ? 1 : 0;
 }
 
-/** Bounds of the values of both; null of none. */
+/** Bounds of the values of both; null if there are none. */
 export function mergeBounds(left: Bounds | null, right: Bounds | null): Bounds | null {
   if (left === null || right === null) return left ?? right;
   const open = left.greatest === null || right.greatest === null;

@@ -20,7 +20,7 @@ export function batchOfData(schema: Schema, children: Data[], rows: number): Rec
   return Object.assign(new RecordBatch(emptySchema, emptyData), { schema, data });
 }
 
-/** The types of schemas as columns: a batch is made more often than its schema. */
+/** Struct types by schema: batches are created more often than schemas. */
 const structs = new WeakMap<Schema, Struct>();
 
 function structOf(schema: Schema): Struct {
@@ -44,7 +44,7 @@ export type TypedArray =
   | Float32Array
   | Float64Array;
 
-/** The parts of a column; what a layout does not have is left out. */
+/** The parts of a column; parts that the layout lacks are absent. */
 export interface DataParts {
   readonly length: number;
   readonly nullCount: number;
@@ -84,7 +84,7 @@ export function retyped(
   return new Data(type, offset, length, known, data, children, dictionary, variadicBuffers);
 }
 
-/** How many rows are null by the column's own bitmap. Unions have none: their children do. */
+/** How many rows are null by the column's own bitmap. Unions have no bitmap. */
 export function nullCountOf(data: Data): number {
   const layout = layoutOf(data.type);
   if (layout === 'null') return data.length;
@@ -97,7 +97,7 @@ export function isNull(data: Data, row: number): boolean {
   return nullCountOf(data) > 0 && isMarkedNull(data, row);
 }
 
-/** The same for loops over a column that is known to have nulls. */
+/** Like `isNull`, for columns that are known to have nulls. */
 export function isMarkedNull(data: Data, row: number): boolean {
   const bits = data.nullBitmap;
   // A column of the null type has no bitmap.
@@ -137,4 +137,18 @@ export function elementsOf<T extends TypedArray>(
   const width = constructor.BYTES_PER_ELEMENT;
   const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice();
   return new constructor(aligned.buffer, aligned.byteOffset, Math.floor(bytes.length / width));
+}
+
+/** The data of a column in one piece. @throws Error for a column without any. */
+export function columnData(column: Vector): Data {
+  const [data] = column.data;
+  if (data === undefined) throw new Error('a column has no data');
+  return data;
+}
+
+/** A child of nested data, or a column of a batch's data. @throws Error if there is none at the position. */
+export function childData(data: Data, position = 0): Data {
+  const child = data.children[position];
+  if (child !== undefined) return child;
+  throw new Error(`nested data has no child at position ${position}`);
 }

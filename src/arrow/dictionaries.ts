@@ -1,14 +1,14 @@
 import { DataType, Vector, type Dictionary, type RecordBatch } from 'apache-arrow';
 import { batchOfData, retyped } from './data.ts';
 import { concatData } from './concat.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { GrowingDictionary, remapIndices } from './growing-dictionary.ts';
 import { fieldIndex } from './select.ts';
 
 /** Several dictionaries made one. */
-export interface UnifiedDictionary {
+interface UnifiedDictionary {
   readonly dictionary: Vector;
-  /** For each of the dictionaries, where its values stand in the new one. */
+  /** For each dictionary, the indices of its values in the new one. */
   readonly maps: readonly Int32Array[];
 }
 

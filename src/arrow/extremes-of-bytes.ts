@@ -1,7 +1,8 @@
-import { DataType, type Data } from 'apache-arrow';
+import type { Data } from 'apache-arrow';
 import type { Bounds, HasValue } from './bounds.ts';
+import { compareRuns, spansOf } from './spans.ts';
 
-/** Bounds of bytes are not longer than this. */
+/** Maximum length of a bound, in bytes. */
 export const MAX_BOUND_BYTES = 32;
 
 /**
@@ -21,11 +22,14 @@ export function extremesOfBytes(data: Data, has: HasValue): Bounds {
     // The first bytes decide most of the time.
     if (least >= 0 && head > leastHead && head < greatestHead) continue;
     if (has !== null && !has(row)) continue;
-    if (least < 0 || order(bytes, start, end, starts[least]!, ends[least]!) < 0) {
+    if (least < 0 || compareRuns(bytes, start, end, bytes, starts[least]!, ends[least]!) < 0) {
       least = row;
       leastHead = head;
     }
-    if (greatest < 0 || order(bytes, start, end, starts[greatest]!, ends[greatest]!) > 0) {
+    if (
+      greatest < 0 ||
+      compareRuns(bytes, start, end, bytes, starts[greatest]!, ends[greatest]!) > 0
+    ) {
       greatest = row;
       greatestHead = head;
     }
@@ -37,25 +41,7 @@ export function extremesOfBytes(data: Data, has: HasValue): Bounds {
   };
 }
 
-interface Spans {
-  readonly starts: Int32Array | Float64Array;
-  readonly ends: Int32Array | Float64Array;
-}
-
-function spansOf({ type, length, valueOffsets }: Data): Spans {
-  if (DataType.isFixedSizeBinary(type)) {
-    const width = type.byteWidth;
-    return {
-      starts: Float64Array.from({ length }, (_, row) => row * width),
-      ends: Float64Array.from({ length }, (_, row) => (row + 1) * width),
-    };
-  }
-  const offsets = valueOffsets as Int32Array | BigInt64Array;
-  const numbers = offsets instanceof Int32Array ? offsets : Float64Array.from(offsets, Number);
-  return { starts: numbers, ends: numbers.subarray(1) };
-}
-
-/** The first six bytes as a number in their order; zeros stand for what is missing. */
+/** The first six bytes as a number in their order; missing bytes are zero. */
 function headOf(bytes: Uint8Array, start: number, end: number): number {
   if (end - start < 6) return shortHeadOf(bytes, start, end);
   const high = (bytes[start]! << 16) | (bytes[start + 1]! << 8) | bytes[start + 2]!;
@@ -67,15 +53,6 @@ function shortHeadOf(bytes: Uint8Array, start: number, end: number): number {
   let head = 0;
   for (let at = start; at < start + 6; at++) head = head * 256 + (at < end ? bytes[at]! : 0);
   return head;
-}
-
-function order(bytes: Uint8Array, start: number, end: number, from: number, to: number): number {
-  const shared = Math.min(end - start, to - from);
-  for (let at = 0; at < shared; at++) {
-    const difference = bytes[start + at]! - bytes[from + at]!;
-    if (difference !== 0) return difference;
-  }
-  return end - start - (to - from);
 }
 
 /** The least short value that is not less; null when there is none. */

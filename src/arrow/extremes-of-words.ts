@@ -78,7 +78,8 @@ function order(
   return 0;
 }
 
-function integerAt(words: Uint32Array, row: number, count: number, signed: boolean): bigint {
+/** The integer of a row, whose `count` words of 32 bits come lowest first, in two's complement if signed. */
+export function integerAt(words: Uint32Array, row: number, count: number, signed: boolean): bigint {
   let value = 0n;
   for (let word = count - 1; word >= 0; word--) {
     value = (value << 32n) | BigInt(words[row * count + word]!);

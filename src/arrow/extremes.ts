@@ -7,13 +7,13 @@ import { extremesOfWords } from './extremes-of-words.ts';
 import { halfToFloat } from './half-float.ts';
 import { layoutOf } from './layout.ts';
 
-/** What is known of the values of a column in some rows. */
+/** Bounds and nulls of a column in some rows. */
 export interface Extremes {
   readonly rows: number;
   readonly nulls: number;
   /** Whether a value is NaN. The bounds are those of the others. */
   readonly nan: boolean;
-  /** Null when there is no value beside nulls and NaN. */
+  /** Null if there are only nulls and NaN. */
   readonly bounds: Bounds | null;
 }
 
@@ -40,7 +40,7 @@ const bounded: readonly ((type: DataType) => boolean)[] = [
   (type) => DataType.isDuration(type) || DataType.isDecimal(type),
 ];
 
-/** Whether bounds are found of a type's values. */
+/** Whether a type has bounds. */
 export function hasBounds(type: DataType): boolean {
   if (DataType.isDictionary(type)) return hasBounds(type.dictionary);
   return bounded.some((test) => test(type));
@@ -129,7 +129,7 @@ function scannedBits(data: Data, has: HasValue): Found {
   return { nan: false, bounds: { least: no ? 0n : 1n, greatest: yes ? 1n : 0n } };
 }
 
-/** Of the values of a dictionary those count that a row has. */
+/** Only the dictionary values that rows refer to count. */
 function extremesOfEncoded(data: Data, dictionary: Vector): Extremes | undefined {
   const rows = data.length;
   const [values] = dictionary.data;

@@ -2,15 +2,19 @@ import { bytesOf, type TypedArray, wordsOf } from './data.ts';
 
 type Words = Uint8Array | Uint16Array | Uint32Array;
 
-/** From how many elements on a block copy is quicker than a loop. */
+/** From this many elements on a block copy is faster than a loop. */
 const blockElements = 192;
 
 /**
- * Copies rows of `stride` elements each into a new array of the same kind.
+ * Copies rows of `stride` elements each into `target`, by default a new array of the same kind.
  * Works on integers of at most 32 bits, so that no bit pattern changes.
  */
-export function gather<T extends TypedArray>(source: T, stride: number, rows: Uint32Array): T {
-  const target = newLike(source, stride * rows.length);
+export function gather<T extends TypedArray>(
+  source: T,
+  stride: number,
+  rows: Uint32Array,
+  target: T = newLike(source, stride * rows.length),
+): T {
   const rowBytes = stride * source.BYTES_PER_ELEMENT;
   if (rowBytes === 2) {
     gatherOne(halves(source), halves(target), rows);

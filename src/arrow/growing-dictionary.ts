@@ -1,13 +1,13 @@
 import { Vector, DataType, type Data, type Dictionary, type Schema } from 'apache-arrow';
 import { sliceBits } from './bitmap.ts';
 import { dataOf, isMarkedNull, nullCountOf, isNull, type TypedArray } from './data.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { newLike } from './gather.ts';
 import { rowKey } from './row-key.ts';
 import { takeData } from './take.ts';
 import { childrenOf } from './nested-type.ts';
 
-/** A dictionary of a schema that is written, growing while batches come. */
+/** A dictionary of an output, which grows with each batch. */
 export interface WrittenDictionary {
   readonly type: Dictionary;
   readonly values: GrowingDictionary;
@@ -49,8 +49,8 @@ export class WrittenDictionaries {
   }
 }
 
-/** How many values an index type can tell apart. */
-export function indexCapacity(type: Dictionary): number {
+/** Number of values that an index type can address. */
+function indexCapacity(type: Dictionary): number {
   const { bitWidth, isSigned } = type.indices;
   return 2 ** (isSigned ? bitWidth - 1 : bitWidth);
 }
@@ -77,7 +77,7 @@ export class GrowingDictionary {
   }
 
   /**
-   * Takes in the values of a dictionary and tells where each of them stands.
+   * Adds the values of a dictionary and returns their indices.
    * Throws `limit` if the index type cannot count them all.
    */
   add(dictionary: Vector): Int32Array {
@@ -98,7 +98,7 @@ export class GrowingDictionary {
     return this.#chunks;
   }
 
-  /** The values that came since this was asked last, in pieces. */
+  /** The values added since the last call, in pieces. */
   fresh(): readonly Data[] {
     const fresh = this.#chunks.slice(this.#taken);
     this.#taken = this.#chunks.length;
@@ -137,7 +137,7 @@ export class GrowingDictionary {
   }
 }
 
-/** A dictionary column whose indices lead into another dictionary. The column itself if nothing changes. */
+/** A dictionary column with indices into another dictionary. The column itself if nothing changes. */
 export function remapIndices(data: Data, map: Int32Array): Data {
   if (isIdentity(map)) return data;
   const source: Uint32Array = data.values;

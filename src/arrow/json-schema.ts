@@ -64,7 +64,7 @@ function metadataToJson(metadata: ReadonlyMap<string, string>): {
   return metadata.size === 0 ? {} : { metadata: Object.fromEntries(metadata) };
 }
 
-/** A type in JSON, degraded as `schemaToJson` tells. */
+/** A type in JSON, degraded as `schemaToJson` describes. */
 export function typeToJson(type: DataType, vocabulary: Vocabulary): JsonType {
   if (DataType.isDictionary(type)) return dictionaryToJson(type, vocabulary);
   if (DataType.isInterval(type))
@@ -154,7 +154,7 @@ function lanceName(type: DataType): string | undefined {
   return `decimal:${type.bitWidth === 256 ? 256 : 128}:${type.precision}:${type.scale}`;
 }
 
-/** `-` means no zone; the name is split at colons, so that an offset cannot stand in it. */
+/** `-` means no zone; the name is split at colons, so it cannot contain an offset. */
 function lanceZone(zone: string | null | undefined): string {
   if (zone === null || zone === undefined || zone === '') return '-';
   return zone.includes(':') ? 'UTC' : zone;

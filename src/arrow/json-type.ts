@@ -26,7 +26,7 @@ import {
   TimeUnit,
   Utf8,
 } from 'apache-arrow';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import {
   schemaToJson,
   typeToJson,
@@ -84,7 +84,7 @@ const namespacePlain: Readonly<Record<string, () => DataType>> = {
   duration: () => new Duration(TimeUnit.MICROSECOND),
 };
 
-/** Types whose settings stand after colons. */
+/** Types with settings after colons. */
 const parted: Readonly<Record<string, (parts: readonly string[]) => DataType | undefined>> = {
   timestamp: ([unit, zone, ...more]) => {
     const known = units[unit ?? ''];
@@ -204,7 +204,7 @@ function isRecord(json: unknown): json is Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null && !Array.isArray(json);
 }
 
-/** Some servers leave `nullable` out, which means that it is. */
+/** Some servers omit `nullable`, which means true. */
 function fieldFromEither(json: JsonField): Field {
   const metadata = new Map(Object.entries(json.metadata ?? {}));
   return new Field(json.name, typeFromEither(json.type), json.nullable ?? true, metadata);

@@ -47,15 +47,13 @@ const layouts: ReadonlyMap<Type, Layout> = new Map<Type, Layout>([
 
 /** The layout of a type. */
 export function layoutOf(type: DataType): Layout {
-  if (DataType.isUnion(type)) {
-    return type.mode === UnionMode.Dense ? 'dense-union' : 'sparse-union';
-  }
+  if (DataType.isUnion(type)) return type.mode === UnionMode.Dense ? 'dense-union' : 'sparse-union';
   const layout = layouts.get(type.typeId);
   if (layout === undefined) throw new TypeError(`No layout for the type ${Type[type.typeId]}.`);
   return layout;
 }
 
-/** Whether a type is one of those that have a layout here. */
+/** Whether a type is supported. */
 export function isKnown(type: DataType): boolean {
   return DataType.isUnion(type) || layouts.has(type.typeId);
 }

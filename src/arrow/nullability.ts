@@ -8,7 +8,7 @@ import {
   type Union,
 } from 'apache-arrow';
 import { isNull, nullCountOf, retyped, dataOf, type DataParts } from './data.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { layoutOf, viewWidth, widthOf, type Layout } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { bitmapBytes } from './bitmap.ts';
@@ -95,7 +95,7 @@ export function retype(data: Data, type: DataType): Data {
 
 const retypedDictionaries = new WeakMap<Vector, WeakMap<DataType, Vector>>();
 
-/** One vector per dictionary and type, so that columns that shared one still do. */
+/** One vector per dictionary and type, so that columns continue to share it. */
 function retypeDictionary(dictionary: Vector | undefined, type: DataType): Vector | undefined {
   if (dictionary === undefined) return undefined;
   const values = (type as Dictionary).dictionary;

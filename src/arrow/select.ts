@@ -1,7 +1,7 @@
 import type { Data, Field, RecordBatch, Schema, Vector } from 'apache-arrow';
 import { batchOfData, sliceData } from './data.ts';
 import { concatData } from './concat.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { fieldPosition } from './field-position.ts';
 import { retype } from './nullability.ts';
 import { schemaOf } from './nested-type.ts';
@@ -18,7 +18,7 @@ export function batchOf(schema: Schema, columns: readonly Vector[], rows: number
   return batchOfColumns(schema, data, rows);
 }
 
-/** The same of columns in one piece each. */
+/** Like `batchOf`, for columns of one piece each. */
 export function batchOfColumns(
   schema: Schema,
   columns: readonly Data[],

@@ -11,12 +11,12 @@ import {
 } from './data.ts';
 import { gather, copyRun } from './gather.ts';
 import { layoutOf, inlineCapacity, type Layout } from './layout.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 
 /** Bytes of one data buffer that is rewritten. */
 const bufferBytes = 67_108_864;
 
-/** Views and the data buffers they lead into. */
+/** Views and their data buffers. */
 interface ViewParts {
   readonly values: Uint8Array;
   readonly variadic: Uint8Array[];
@@ -37,7 +37,7 @@ export function takeViews(data: Data, rows: Uint32Array): ViewParts {
   return { values: bytesOf(target), variadic: writer.finish() };
 }
 
-/** The bytes of long values that some rows of a view column lead to, doubles counted each time. */
+/** Bytes of the long values of a view column; shared values are counted each time. */
 export function viewBytes(data: Data): number {
   const words = wordsOf(data.values);
   let total = 0;
@@ -88,7 +88,7 @@ class ViewWriter {
 /** The last position that 32-bit offsets reach. */
 export const maxOffset = 2_147_483_647;
 
-/** New offsets for some rows of a column, and where each row lay before. */
+/** New offsets of some rows of a column, and their old positions. */
 interface TakenRanges {
   readonly offsets: Int32Array | BigInt64Array;
   /** First position of each row. */

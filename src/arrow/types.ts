@@ -14,12 +14,13 @@ import {
   type Union,
 } from 'apache-arrow';
 import { batchOfData } from './data.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { isKnown } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { checkNullable, nullsOf, retype } from './nullability.ts';
 
-const timeUnits = {
+/** Short names of the units of time. */
+export const timeUnits = {
   [TimeUnit.SECOND]: 's',
   [TimeUnit.MILLISECOND]: 'ms',
   [TimeUnit.MICROSECOND]: 'us',
@@ -32,7 +33,8 @@ const intervalUnits = {
   [IntervalUnit.MONTH_DAY_NANO]: 'month_day_nano',
 };
 
-const floatNames = {
+/** Names of the float types. */
+export const floatNames = {
   [Precision.HALF]: 'float16',
   [Precision.SINGLE]: 'float32',
   [Precision.DOUBLE]: 'float64',
@@ -137,7 +139,7 @@ function inUtc(type: DataType): DataType {
   return DataType.isTimestamp(type) && type.timezone ? new Timestamp(type.unit, 'UTC') : type;
 }
 
-/** Compares two types from the top down; what has no children is left to the given function. */
+/** Compares two types from the top down; types without children are compared by the given function. */
 function alike(a: DataType, b: DataType, sameLeaf: (a: DataType, b: DataType) => boolean): boolean {
   if (a === b) return true;
   if (a.typeId !== b.typeId) return false;
@@ -161,7 +163,7 @@ function comparedChildren(type: DataType): readonly Field[] {
 }
 
 /**
- * Refuses what is not kept: types that the layouts here do not cover,
+ * Refuses unsupported schemas: types that the layouts here do not cover,
  * dictionaries with 64-bit indices, two columns of one name at the top or
  * inside one struct. Throws `unsupported`, naming the column.
  */

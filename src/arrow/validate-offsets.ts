@@ -1,11 +1,11 @@
 import { wordsOf } from './data.ts';
-import { corrupt } from './errors.ts';
+import { corrupt } from './arrow-error.ts';
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { Data } from 'apache-arrow';
 import { inlineCapacity, isText, viewWidth } from './layout.ts';
 
 /** First and last position that the offsets of a column cover. */
-export interface OffsetRange {
+interface OffsetRange {
   readonly begin: number;
   readonly end: number;
 }
@@ -107,7 +107,7 @@ export function checkViews(data: Data, name: string): void {
   }
 }
 
-/** The bytes of a value beside its view; `undefined` if the view does not lead to them. */
+/** The bytes of a value outside its view; `undefined` if the view is invalid. */
 function longValue(data: Data, words: Uint32Array, row: number): Uint8Array | undefined {
   const length = words[4 * row]!;
   const buffer = data.variadicBuffers[words[4 * row + 2]!];
@@ -122,7 +122,7 @@ function longValue(data: Data, words: Uint32Array, row: number): Uint8Array | un
   return first === (prefix | 0) ? buffer.subarray(offset, offset + length) : undefined;
 }
 
-/** Whether what follows a short value inside its view is zero, as the format demands. */
+/** Whether the padding of a short value in its view is zero, as the format requires. */
 function isPadded(views: Uint8Array, view: number, length: number): boolean {
   for (let at = view + 4 + length; at < view + viewWidth; at++) if (views[at] !== 0) return false;
   return true;

@@ -1,5 +1,5 @@
 import type { Data, Field, Union } from 'apache-arrow';
-import { corrupt } from './errors.ts';
+import { corrupt } from './arrow-error.ts';
 import { isText, layoutOf, type Layout } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { checkNullable } from './nullability.ts';
@@ -39,7 +39,7 @@ export function validateColumns(fields: readonly Field[], columns: readonly Data
   });
 }
 
-/** Checks what stands in the buffers of one column. `name` stands for it in errors. Throws `corrupt`. */
+/** Checks the buffers of one column. `name` is its name in errors. Throws `corrupt`. */
 export function validateData(data: Data, name: string): void {
   checks[layoutOf(data.type)](data, name);
   childrenOf(data.type).forEach((child, index) => {

@@ -28,7 +28,7 @@ export interface ValueKind<Value> {
   read(data: Data, row: number): Value | null;
 }
 
-/** A kind whose rows are never asked for when they are null. */
+/** A kind whose `read` is only called for rows with a value. */
 function kindOf<Value>(
   type: DataType,
   data: ValueKind<Value>['data'],
@@ -40,11 +40,11 @@ function kindOf<Value>(
 /** Texts. */
 export const text: ValueKind<string> = kindOf(new Utf8(), textsOf, readText);
 
-/** Texts of which there are few: each is stored once. */
+/** Texts with few distinct values, dictionary-encoded. */
 export const word: ValueKind<string> = wordKind(new Dictionary(new Utf8(), new Int32()));
 
 /** Truth values. */
-export const truth: ValueKind<boolean> = kindOf(
+export const flag: ValueKind<boolean> = kindOf(
   new Bool(),
   (values) => dataOf(new Bool(), { ...nullsOf(values), values: bitsOf(values, Boolean) }),
   (data, row) => getBit(data.values, data.offset + row),
@@ -147,7 +147,7 @@ function wordKind(type: Dictionary<Utf8, Int32>): ValueKind<string> {
   );
 }
 
-/** The words of a dictionary that were asked for: each is decoded once. */
+/** Decoded words by dictionary. */
 const decoded = new WeakMap<Vector, string[]>();
 
 function wordOf(dictionary: Vector | undefined, place: number): string {
@@ -175,7 +175,7 @@ function textsOf(values: readonly (string | null)[]): Data {
   return dataOf(new Utf8(), { ...nullsOf(values), offsets, values: new Uint8Array(whole) });
 }
 
-/** Texts that are longer together are encoded one by one. */
+/** Texts longer than this in total are encoded one by one. */
 const JOINED = 2 ** 26;
 
 function widerTextsOf(values: readonly (string | null)[]): Data {
@@ -203,7 +203,7 @@ function offsetsOf<Value>(
   return offsets;
 }
 
-/** How long a column is, and which of its rows are null. */
+/** Length and nulls of a column. */
 function nullsOf(values: readonly unknown[]) {
   const nullCount = values.reduce<number>((count, value) => count + (value === null ? 1 : 0), 0);
   const validity = nullCount === 0 ? undefined : bitsOf(values, (value) => value !== null);

@@ -1,55 +1,49 @@
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../storage/folder.ts';
-import { replaceText } from '../storage/replaced-file.ts';
-import { isAbandoned, type LogPlaces } from './instance-owner.ts';
-import { instancesOf } from './chain/log-folder.ts';
-import { isAbsent } from './segments/log-part.ts';
+import { isAbandoned, type LogFolders } from './instances/owner.ts';
+import { instancesOf, logStorage, readBeside } from './chain/log-files.ts';
 import type { AuditRecord, LoggedRecord } from './record/record.ts';
 import { microsOf, timeOf } from './record/time.ts';
 import { answeredIn, unansweredAttempts } from './unanswered.ts';
 import type { AuditLog } from './writer.ts';
 
-/** The result of a request whose process ended before its outcome was written. */
-export type Fate = 'committed' | 'not committed' | 'unknown';
+/** Result of a request whose process ended before it wrote the outcome. */
+export type AttemptResult = 'committed' | 'not committed' | 'unknown';
 
-export interface ResolutionOptions extends LogPlaces {
-  /** The log of this process, which takes the outcomes. */
+interface ResolutionOptions extends LogFolders {
+  /** Log of this process, to which the outcomes are written. */
   readonly log: AuditLog;
-  /** Finds the result of a request. */
-  readonly fateOf: (attempt: LoggedRecord) => Promise<Fate>;
+  /** Determines the result of a request. */
+  readonly fateOf: (attempt: LoggedRecord) => Promise<AttemptResult>;
 }
 
 /** Context keys that mark an outcome as written on behalf of another process. */
-export const RESOLVED = 'audit.resolved';
+const RESOLVED = 'audit.resolved';
 const RESOLVED_FROM = 'audit.resolved_from';
 
-/** Beside an instance of which every attempt has its outcome, or is about to. */
+/** Suffix of the file that claims an instance, or marks it as resolved. */
 const ENDING = '.resolved';
 
 interface Claim {
-  /** The instance that looks, or looked. */
+  /** Instance that resolves the attempts, or has resolved them. */
   readonly by: string;
   readonly done: boolean;
 }
 
 /**
- * Writes the outcomes that processes which are gone left unwritten, each once:
- * into the log of this process, for every attempt without one. An instance is
- * looked at by one process, and never again.
- * @returns how many outcomes were written.
+ * Writes the missing outcomes of processes that are gone, to the log of this process: one for
+ * every attempt without an outcome. One process examines an instance, once.
+ * @returns Number of outcomes written.
  */
 export async function resolveAttempts(options: ResolutionOptions): Promise<number> {
   const { folder, log } = options;
-  await makeFolder(options.processes, 0o700);
+  await logStorage.folders.make(options.processes, 0o700);
   let written = 0;
   for (const instance of await instancesOf(folder)) {
     if (instance === log.instance || !(await isAbandoned(options, instance))) continue;
-    const claimed = claimFile(options, instance);
-    if (!(await claim(options, claimed))) continue;
+    const path = join(options.processes, instance + ENDING);
+    if (!(await claim(options, path))) continue;
     written += await resolveInstance(options, instance);
-    const done: Claim = { by: log.instance, done: true };
-    await replaceText(claimed, JSON.stringify(done));
+    await logStorage.replace(path, claimBytes({ by: log.instance, done: true }));
   }
   return written;
 }
@@ -66,7 +60,7 @@ async function resolveInstance(options: ResolutionOptions, instance: string): Pr
   return open.length;
 }
 
-/** Decisions whose outcomes another start wrote, which then ended before it was done. */
+/** Decisions whose outcomes an earlier run wrote before it ended. */
 async function answeredLater(
   folder: string,
   instance: string,
@@ -81,8 +75,8 @@ async function answeredLater(
   return answered;
 }
 
-/** The outcome says what is known: the status and the size of the answer are not. */
-function resolved(attempt: LoggedRecord, fate: Fate, nowMicros: bigint): AuditRecord {
+/** Outcome of an attempt; status and size of the answer are unknown. */
+function resolved(attempt: LoggedRecord, fate: AttemptResult, nowMicros: bigint): AuditRecord {
   const { instance, sequence: _sequence, hash: _hash, ...fields } = attempt;
   const began = microsOf(attempt.time);
   const now = nowMicros < began ? began : nowMicros;
@@ -95,44 +89,31 @@ function resolved(attempt: LoggedRecord, fate: Fate, nowMicros: bigint): AuditRe
   };
 }
 
-function claimFile({ processes }: LogPlaces, instance: string): string {
-  return join(processes, instance + ENDING);
-}
-
-/** Whether this process is the one that looks at the instance. */
+/** Claims an instance for this process. @returns False if another process has it, or it is resolved. */
 async function claim(options: ResolutionOptions, path: string): Promise<boolean> {
   const by = options.log.instance;
-  const mine = JSON.stringify({ by, done: false } satisfies Claim);
-  try {
-    await writeFile(path, mine, { flag: 'wx', mode: 0o600 });
-    return true;
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
+  const own = claimBytes({ by, done: false });
+  if ((await logStorage.putIfAbsent(path, own, 0o600)) === 'created') return true;
   const before = await claimOf(path);
   if (before?.done === true) return false;
-  const works = before !== undefined && before.by !== by && !(await isGone(options, before.by));
+  const works =
+    before !== undefined && before.by !== by && !(await isAbandoned(options, before.by));
   if (works) return false;
-  await replaceText(path, mine);
+  await logStorage.replace(path, own);
   return true;
 }
 
-/** Undefined when a crash tore it. */
+function claimBytes(claim: Claim): Uint8Array {
+  return Buffer.from(JSON.stringify(claim));
+}
+
+/** Undefined for a claim that a crash tore. */
 async function claimOf(path: string): Promise<Claim | undefined> {
   try {
-    const { by, done } = JSON.parse(await readFile(path, 'utf8')) as Partial<Claim>;
+    const { by, done } = JSON.parse(await readBeside(path)) as Partial<Claim>;
     return typeof by === 'string' ? { by, done: done === true } : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-async function isGone(places: LogPlaces, instance: string): Promise<boolean> {
-  try {
-    return await isAbandoned(places, instance);
-  } catch (error) {
-    if (isAbsent(error)) return true;
     throw error;
   }
 }

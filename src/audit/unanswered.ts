@@ -1,19 +1,19 @@
 import { text, word } from '../arrow/value-column.ts';
-import { linePieces } from './chain/line-pieces.ts';
-import { isAbsent, partsOfInstance, sealedPart, type LogPart } from './segments/log-part.ts';
-import { decodeRecord } from './record/record-decoding.ts';
-import { recordAt } from './record/record-columns.ts';
+import { linePieces } from './chain/log-files.ts';
+import { partsOfInstance, readPart, type LogPart } from './segments/log-part.ts';
+import { decodeRecord } from './record/decoding.ts';
+import { recordAt } from './record/columns.ts';
 import type { LoggedRecord, Phase } from './record/record.ts';
-import { openSegment } from './segments/segment-file.ts';
+import type { OpenSegment } from './segments/segment-file.ts';
 
-/** The phase of a record, and the decision that links it to another; the record itself on demand. */
+/** Phase and decision of a record; the record itself is read on demand. */
 interface Half {
   readonly phase: Phase;
   readonly decisionId: string;
   load(): Promise<LoggedRecord>;
 }
 
-/** The attempts of an instance that have no outcome in it. */
+/** Attempts of an instance without an outcome in the same instance. */
 export async function unansweredAttempts(
   folder: string,
   instance: string,
@@ -29,7 +29,7 @@ export async function unansweredAttempts(
   return open.size === 0 ? [] : loaded(parts, open);
 }
 
-/** Those of some decisions that have an outcome in an instance. */
+/** The decisions that have an outcome in an instance. */
 export async function answeredIn(
   folder: string,
   instance: string,
@@ -57,15 +57,8 @@ async function loaded(
   return found;
 }
 
-async function* halvesOf(part: LogPart): AsyncGenerator<Half> {
-  const { kind, path } = part.file;
-  try {
-    yield* kind === 'lines' ? halvesOfLines(path) : halvesOfSegment(path);
-  } catch (error) {
-    if (!isAbsent(error)) throw error;
-    const sealed = await sealedPart(part);
-    if (sealed !== undefined) yield* halvesOf(sealed);
-  }
+function halvesOf(part: LogPart): AsyncGenerator<Half> {
+  return readPart(part, { lines: halvesOfLines, segment: halvesOfSegment });
 }
 
 const NEWLINE = 0x0a;
@@ -74,7 +67,7 @@ const OUTCOME = 'o'.charCodeAt(0);
 const PHASE = Buffer.from('"phase":"');
 const DECISION = Buffer.from('"decision_id":"');
 
-/** The fields before these cannot look like them: they contain names and numbers of the service. */
+/** Finds the fields by their names: earlier fields hold no text of a caller that could look like them. */
 async function* halvesOfLines(path: string): AsyncGenerator<Half> {
   for await (const { bytes, torn } of linePieces(path)) {
     if (torn) return;
@@ -93,24 +86,18 @@ async function* halvesOfLines(path: string): AsyncGenerator<Half> {
   }
 }
 
-async function* halvesOfSegment(path: string): AsyncGenerator<Half> {
-  const segment = await openSegment(path);
-  const { file } = segment;
-  try {
-    for (let index = 0; index < file.batchRows.length; index++) {
-      const { data } = await file.readBatch(index, ['phase', 'decision_id']);
-      for (let row = 0; row < data.length; row++) {
-        yield {
-          phase: word.read(data.children[0]!, row) === 'outcome' ? 'outcome' : 'attempt',
-          decisionId: text.read(data.children[1]!, row)!,
-          load: async () => {
-            const rows = { start: row, count: 1 };
-            return recordAt(await file.readBatch(index, undefined, { rows }), 0);
-          },
-        };
-      }
+async function* halvesOfSegment({ file }: OpenSegment): AsyncGenerator<Half> {
+  for (let index = 0; index < file.batchRows.length; index++) {
+    const { data } = await file.readBatch(index, ['phase', 'decision_id']);
+    for (let row = 0; row < data.length; row++) {
+      yield {
+        phase: word.read(data.children[0]!, row) === 'outcome' ? 'outcome' : 'attempt',
+        decisionId: text.read(data.children[1]!, row)!,
+        load: async () => {
+          const rows = { start: row, count: 1 };
+          return recordAt(await file.readBatch(index, undefined, { rows }), 0);
+        },
+      };
     }
-  } finally {
-    await segment.close();
   }
 }

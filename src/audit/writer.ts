@@ -1,76 +1,75 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { makeFolder } from '../storage/folder.ts';
+import { join, resolve } from 'node:path';
+import { logStorage } from './chain/log-files.ts';
 import { LineLog } from '../storage/line-log.ts';
-import { Chain } from './chain/chain.ts';
-import { Checkpoints, type CheckpointsOptions } from './chain/checkpoints.ts';
-import { noteOwner } from './instance-owner.ts';
-import { stateStart, type StartOptions } from './instance-start.ts';
-import { BlockMemory } from './chain/record-block.ts';
-import { recordText } from './record/record-codec.ts';
-import { RecordQueue } from './chain/record-queue.ts';
+import { HashChain } from './chain/hash-chain.ts';
+import { CheckpointPublisher, type PublisherOptions } from './checkpoints/publisher.ts';
+import { recordOwner } from './instances/owner.ts';
+import { signStart, type StartOptions } from './instances/start.ts';
+import { BlockMemory } from './chain/block.ts';
+import { recordText } from './record/encoding.ts';
+import { RecordQueue } from './chain/queue.ts';
 import type { AuditRecord } from './record/record.ts';
 
-/** Where audit records go. */
+/** The audit log of one start of a process. */
 export interface AuditLog {
-  /** The start of this process: the name of its folder. */
+  /** Name of the instance and of its folder. */
   readonly instance: string;
   /**
-   * Writes a record. A durable one is on stable storage when this resolves, and
-   * not in the log when it rejects; many at once share one flush of the disk.
-   * Any other is in the file within 50 ms, or when the disk takes it again:
-   * undefined, unless there are so many that it is to be waited for.
+   * Writes a record. A durable record is on stable storage when this resolves, and not in the
+   * log when this rejects; concurrent records share one flush. Any other record is in the file
+   * within 50 ms, or once the disk can be written again: then this is undefined, or a promise
+   * to await if too many records wait.
    */
   write(record: AuditRecord, durable: boolean): Promise<void> | undefined;
-  /** A sentence when the last write failed; undefined when the log can be written. */
+  /** Why the last write failed; undefined while the log can be written. */
   healthy(): string | undefined;
-  /** A sentence while checkpoints are not kept where they should be. */
+  /** Why checkpoints are not written to all places; undefined while they are. */
   weakness(): string | undefined;
-  /** Writes and syncs everything. @throws Error when that fails. */
+  /** Writes and syncs all records. @throws Error if that fails. */
   close(): Promise<void>;
 }
 
-export interface AuditLogOptions {
+interface AuditLogOptions {
   /** `<data>/private/audit`. */
   readonly folder: string;
-  /** `<data>/private/audit-processes`, where it is noted that this process writes the instance; it is not when absent. */
+  /** `<data>/private/audit-processes`, where the mark of this process is written; no mark if absent. */
   readonly processes?: string;
-  /** A file that is as large gets no further record. */
+  /** Size from which on a file gets no further records. */
   readonly rotateBytes: number;
-  /** Signs and stores checkpoints; if absent, there are none. */
-  readonly checkpoints?: Omit<CheckpointsOptions, 'instance' | 'start'>;
-  /** Where the instance states which were before it, with the same key; it does not when absent. */
+  /** Key and places of checkpoints; no checkpoints if absent. */
+  readonly checkpoints?: Omit<PublisherOptions, 'instance' | 'start'>;
+  /** Folder and content of the start statement; no statement if absent. */
   readonly start?: Pick<StartOptions, 'starts' | 'store' | 'anchor'>;
 }
 
 const DIGITS = 8;
-/** Longest time without a checkpoint for a record that no caller awaits. */
+/** Maximum time until a record that no caller awaits is synced and signed, in ms. */
 const SYNC_MILLIS = 900;
-/** Delay of a write after the queue has handed over records. */
+/** Delay of a write after the queue has handed over records, in ms. */
 const LAZY_MILLIS = 5;
-/** Bytes that are synced at once if they arrive faster than `SYNC_MILLIS` passes. */
+/** Number of written bytes that are synced before `SYNC_MILLIS` have passed. */
 const UNSYNCED_BYTES = 4 * 2 ** 20;
-/** Idle time after which a file gets no more records, so that other processes may seal it. */
+/** Idle time after which a file gets no further records, so that other processes may seal it, in ms. */
 const IDLE_MILLIS = 12 * 3_600_000;
 
 /**
- * Opens the audit log for one start of a gateway process. Each start is an
- * instance with a folder of its own, named by its time and a random suffix, so
- * that processes never write the same file and a crash never needs a repair
- * before records can be written. Folders have mode 0700, files 0600.
- * @throws the system's error when the folder cannot be made.
+ * Opens the audit log for one start of a process. Each start is an instance with a folder
+ * of its own, named by its time and a random suffix, so processes never write the same file
+ * and no repair is needed after a crash. Folders have mode 0700, files 0600.
+ * @throws the system's error if the folder cannot be made.
  */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const instance = newInstance();
   const folder = join(options.folder, instance);
-  await makeFolder(folder, 0o700);
-  if (options.processes !== undefined) await noteOwner(options.processes, instance);
+  await logStorage.folders.make(resolve(folder), 0o700);
+  if (options.processes !== undefined) await recordOwner(options.processes, instance);
   const checkpoints = await checkpointsOf(options, instance);
   const memory = new BlockMemory(options.rotateBytes);
   const lines = new LineLog({
-    folder,
+    folder: logStorage.files.pathOf(resolve(folder)),
     name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
-    framing: new Chain(
+    framing: new HashChain(
       instance,
       (head) => checkpoints?.advance(head),
       (block) => memory.free(block),
@@ -101,11 +100,11 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
 async function checkpointsOf(
   { folder, checkpoints, start }: AuditLogOptions,
   instance: string,
-): Promise<Checkpoints | undefined> {
+): Promise<CheckpointPublisher | undefined> {
   if (checkpoints === undefined) return undefined;
   const { key } = checkpoints;
-  const stated = start && (await stateStart({ ...start, folder, instance, key }));
-  return new Checkpoints({ ...checkpoints, instance, ...(stated && { start: stated }) });
+  const stated = start && (await signStart({ ...start, folder, instance, key }));
+  return new CheckpointPublisher({ ...checkpoints, instance, ...(stated && { start: stated }) });
 }
 
 /** Names of instances sort by their start: `20260131T235959Z-9f86d081`. */

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Gateway } from '../gateway/gateway.ts';
 import { Metrics } from '../gateway/telemetry/metrics.ts';
 import { isOwnPath } from '../gateway/own-paths.ts';
-import { pathOf } from '../gateway/route.ts';
+import { targetPath } from '../gateway/route.ts';
 import { exchange } from '../gateway/exchange.ts';
 import { parseConfig } from './config/config.ts';
 import type { Config } from './config/config-table.ts';
@@ -95,7 +95,7 @@ function embedded(gateway: Gateway, opened: Opened, graceMillis: number): Embedd
   const listener = (incoming: IncomingMessage, response: ServerResponse): void =>
     gateway.drain.track(exchange(gateway, incoming, response, { waiting: false, site: 'all' }));
   const middleware: EmbeddedGateway['middleware'] = (incoming, response, next) => {
-    if (!isOwnPath(pathOf(incoming.url ?? ''))) next();
+    if (!isOwnPath(targetPath(incoming.url ?? ''))) next();
     else if (incoming.readableDidRead) next(alreadyRead());
     else listener(incoming, response);
   };
@@ -111,7 +111,7 @@ function embedded(gateway: Gateway, opened: Opened, graceMillis: number): Embedd
 function fastifyPlugin(middleware: EmbeddedGateway['middleware']): EmbeddedGateway['fastify'] {
   const plugin: EmbeddedGateway['fastify'] = (instance, _options, done) => {
     instance.addHook('onRequest', (request, reply, next) => {
-      if (isOwnPath(pathOf(request.raw.url ?? ''))) reply.hijack();
+      if (isOwnPath(targetPath(request.raw.url ?? ''))) reply.hijack();
       middleware(request.raw, reply.raw, next);
     });
     done();

@@ -1,10 +1,10 @@
-import { RecordFault } from '../audit/record/record-decoding.ts';
-import { SigningKeyError } from '../audit/chain/signing-key.ts';
+import { RecordFault } from '../audit/record/decoding.ts';
+import { SigningKeyError } from '../audit/signing/keys.ts';
 import { KeyFileError } from '../gateway/identity/key-document.ts';
 import { KeptPolicyError } from '../gateway/replay/policy-before.ts';
 import { PolicyError } from '../policy/lines/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { StoreError } from '../store/errors.ts';
+import { StoreError } from '../store/store-error.ts';
 import { ConfigError } from './config/config-source.ts';
 import { ServiceError, UsageError } from './output/service-error.ts';
 

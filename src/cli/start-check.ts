@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
-import { isAbandoned } from '../audit/instance-owner.ts';
+import { isAbandoned } from '../audit/instances/owner.ts';
 import { requireOwnStore } from '../engine/catalog/records/catalog-id.ts';
 import { requireFormat } from '../engine/catalog/journal/identity.ts';
 import { readKeys } from '../gateway/identity/key-file.ts';
@@ -13,7 +13,7 @@ import type { Backend } from '../protocol/backend.ts';
 import { openStore } from '../store/open/open-store.ts';
 import { processEnvironment, unknownVariables } from './config/config-environment.ts';
 import type { Config } from './config/config-table.ts';
-import { dataFolderOf, type DataFolder } from './service/data-folder.ts';
+import { disk, dataFolderOf, type DataFolder } from './service/data-folder.ts';
 import { sentencesOf } from './error-sentences.ts';
 import { signingKeyFault } from './config/key-findings.ts';
 import { roleWarnings } from './service/key-roles.ts';
@@ -154,7 +154,7 @@ async function lookAtShadow({ config, warnings }: Looking): Promise<Counts> {
 async function lookAtData({ folder, isThere, notes }: Looking): Promise<Counts> {
   await requireWritable(folder.root);
   await requireWritable(folder.lance);
-  await requireFormat(folder.root);
+  await requireFormat(disk, folder.root);
   if (isThere) return { folder: folder.root };
   notes.push(`${folder.root} is not there yet: the first start makes it`);
   return { folder: 'new' };
@@ -199,8 +199,9 @@ async function lookAtStore(looking: Looking): Promise<Counts> {
       folder: looking.folder.store,
     });
     opened.add(() => store.close());
-    await requireOwnStore(join(looking.folder.root, 'catalog'), store).catch((error: unknown) =>
-      warnings.push(`the store cannot be used now: ${sentencesOf(error).join(' ')}`),
+    await requireOwnStore(disk, join(looking.folder.root, 'catalog'), store).catch(
+      (error: unknown) =>
+        warnings.push(`the store cannot be used now: ${sentencesOf(error).join(' ')}`),
     );
     const weakness = await store.weakness();
     if (weakness !== undefined) warnings.push(weakness);

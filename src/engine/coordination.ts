@@ -1,3 +1,4 @@
+import type { Storage } from '../storage/storage.ts';
 import { join } from 'node:path';
 import type { Store } from '../store/store.ts';
 import { openIdentity, OwnCommitter, type Identity } from './catalog/journal/identity.ts';
@@ -20,21 +21,30 @@ export interface Coordination {
  * Opens the journal of a data folder and binds the folder to its store.
  * @throws CatalogError ServiceUnavailable when the store is not this folder's, or went back.
  */
-export async function openCoordination(data: string, store: Store): Promise<Coordination> {
+export async function openCoordination(
+  storage: Storage,
+  data: string,
+  store: Store,
+): Promise<Coordination> {
   const folder = join(data, 'catalog');
-  const look = () => guardStore(store, folder);
+  const look = () => guardStore(storage, store, folder);
   look();
-  const journal = await openJournal(folder, store);
-  const identity = await identityOf(data, store, journal);
+  const journal = await openJournal(storage, folder, store);
+  const identity = await identityOf(storage, data, store, journal);
   const recent = new RecentRecords();
   const own = new NotedCommitter(new OwnCommitter(journal, identity, look), recent);
   const committer = new SettlingCommitter(own);
   return { journal, committer, recent, store: new NotedStore(store, identity.id, recent, look) };
 }
 
-async function identityOf(data: string, store: Store, journal: Journal): Promise<Identity> {
+async function identityOf(
+  storage: Storage,
+  data: string,
+  store: Store,
+  journal: Journal,
+): Promise<Identity> {
   try {
-    return await openIdentity(data, store, journal);
+    return await openIdentity(storage, data, store, journal);
   } catch (error) {
     await journal.close();
     throw error;

@@ -1,3 +1,4 @@
+import type { Storage } from '../storage/storage.ts';
 import { join } from 'node:path';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Store } from '../store/store.ts';
@@ -47,14 +48,14 @@ export interface CatalogReading {
  */
 export async function openForReading(options: ReadingOptions): Promise<CatalogReading> {
   const { data, managed } = options;
-  const store = await ownStore(join(data, 'catalog'), options.store);
+  const storage = new LocalStorage();
+  const store = await ownStore(storage, join(data, 'catalog'), options.store);
   const memory = new MemoryBudget(options.cacheBytes);
   const horizon = new Horizon(
     new Running(),
-    await readProcesses(join(data, 'catalog', 'processes')),
+    await readProcesses(storage, join(data, 'catalog', 'processes')),
   );
   const root = join(data, 'tables');
-  const storage = new LocalStorage();
   const tables = new Tables({
     storage,
     root,
@@ -64,6 +65,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     reading: true,
   });
   const retention: RetentionParts = {
+    storage,
     store,
     committer: noCommitter,
     root,
@@ -73,7 +75,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     kept: [],
     reader: new RecordReader(store),
     folder: (table) => tables.folder(table),
-    named: readNamed,
+    named: (folder, record) => readNamed(storage, folder, record),
     waste: tables.waste,
     horizon,
     removed: async () => undefined,
@@ -89,13 +91,13 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
 }
 
 /** The store, once it is known to be this folder's and to lack nothing. */
-async function ownStore(folder: string, store: Store): Promise<Store> {
-  await requireOwnStore(folder, store);
-  const id = await readId(idPaths(folder).final);
+async function ownStore(storage: Storage, folder: string, store: Store): Promise<Store> {
+  await requireOwnStore(storage, folder, store);
+  const id = await readId(storage, idPaths(folder).final);
   if (id === undefined) {
     throw new CatalogError('ServiceUnavailable', `the catalog in ${folder} was never founded`);
   }
-  const last = await lastInJournal(folder);
+  const last = await lastInJournal(storage, folder);
   const sequence = await store.sequence();
   if (sequence < last) {
     throw new CatalogError(

@@ -1,7 +1,6 @@
-import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
-import { StoreError } from '../store/errors.ts';
+import { StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { LocalStorage } from '../storage/local-storage.ts';
@@ -13,7 +12,7 @@ import { JournalKeeper } from './catalog/journal/journal-keeper.ts';
 import { CATALOG_KEY } from './catalog/records/keys.ts';
 import { EmbeddedBackend } from './handlers/call/backend.ts';
 import { openCoordination } from './coordination.ts';
-import { makeFolder } from '../storage/folder.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { HandlerTable } from './handlers/call/handler.ts';
 import {
   catalogHandlers,
@@ -248,20 +247,20 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data } = given;
   const storage = new LocalStorage();
-  const root = await tablesFolder(data);
-  const { journal, committer, store, recent } = await openCoordination(data, given.store);
+  const root = await tablesFolder(storage, data);
+  const { journal, committer, store, recent } = await openCoordination(storage, data, given.store);
   const options = { ...given, store };
-  const places = await placesOf(data, options.locations);
+  const places = await placesOf(storage, data, options.locations);
   const { virtual = [] } = options;
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory);
+  const reader = new FragmentReader(storage, memory);
   const removed = () => reader.closeRemoved();
   const running = new Running();
-  const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
+  const presence = await Presence.open(storage, join(data, 'catalog', 'processes'), running);
   const horizon = new Horizon(running, presence);
-  const manifests = new ManifestStore(memory);
+  const manifests = new ManifestStore(storage, memory);
   const tables: Tables = new Tables({
     storage,
     root,
@@ -286,11 +285,11 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const works = jobWorks({ store, tables, reader, indexer, ...filling }, running);
   const isGone = (name: string) => presence.isGone(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
-  const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
+  const keeper = new JournalKeeper({ storage, folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
-  const written = { catalog, store, committer, tables, tags, branches, attend };
+  const written = { storage, catalog, store, committer, tables, tags, branches, attend };
   const parts = { ...written, reader, heavy, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
   const past = pastHandlers({
@@ -321,7 +320,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
-  const kept = { store, committer, root, tables, places, horizon, removed, presence };
+  const kept = { storage, store, committer, root, tables, places, horizon, removed, presence };
   const retention = retentionOf(options, kept);
   return {
     backend: new LeasedBackend(backend, running),
@@ -358,24 +357,25 @@ function threadsOf({ workers = 0 }: EngineOptions) {
 }
 
 /** Makes the folder that holds the folders of tables; its path without links. */
-async function tablesFolder(data: string): Promise<string> {
-  await makeFolder(join(data, 'tables'));
-  return realpath(join(data, 'tables'));
+async function tablesFolder(storage: Storage, data: string): Promise<string> {
+  await storage.folders?.make(join(data, 'tables'));
+  return storage.resolve(join(data, 'tables'));
 }
 
 /** The folders where tables may lie, and those of the gateway itself. */
 async function placesOf(
+  storage: Storage,
   data: string,
   { managed, allowed, mode }: LocationRules,
 ): Promise<TablePlaces> {
-  await makeFolder(managed, mode);
+  await storage.folders?.make(managed, mode);
   const own = ['private', 'catalog', 'tables'].map((name) => join(data, name));
-  return TablePlaces.open([managed, ...allowed], [data, ...own], mode);
+  return TablePlaces.open(storage, [managed, ...allowed], [data, ...own], mode);
 }
 
 interface Kept extends Pick<
   RetentionParts,
-  'store' | 'committer' | 'root' | 'horizon' | 'removed'
+  'storage' | 'store' | 'committer' | 'root' | 'horizon' | 'removed'
 > {
   readonly tables: Tables;
   readonly places: TablePlaces;
@@ -392,7 +392,7 @@ function retentionOf({ data, locations }: EngineOptions, kept: Kept): RetentionP
     kept: places.kept,
     reader: new RecordReader(parts.store),
     folder: (table) => tables.folder(table),
-    named: readNamed,
+    named: (folder, record) => readNamed(parts.storage, folder, record),
     waste: tables.waste,
     process: presence.name,
     isAlive: (name) => presence.isAlive(name),
@@ -406,12 +406,12 @@ function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptio
 function adoptionOf(
   { recordAdoption: record }: EngineOptions,
   judges: Judging,
-  parts: Pick<HandlerParts, 'catalog' | 'store' | 'committer' | 'branches'>,
+  parts: Pick<HandlerParts, 'storage' | 'catalog' | 'store' | 'committer' | 'branches'>,
 ): Adoption {
-  const { catalog, store, committer, branches } = parts;
+  const { storage, catalog, store, committer, branches } = parts;
   const versions = new VersionStore(store);
   const judge = adoptionJudge(judges, versions);
-  return new Adoption({ catalog, store, committer, versions, branches, judge, record });
+  return new Adoption({ storage, catalog, store, committer, versions, branches, judge, record });
 }
 
 function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
@@ -420,6 +420,7 @@ function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWor
 }
 
 interface HandlerParts {
+  readonly storage: Storage;
   readonly catalog: Catalog;
   readonly store: Store;
   readonly committer: Committer;
@@ -446,7 +447,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
     ...tableObjectHandlers({
       ...parts,
       versions: new VersionStore(store),
-      locations: rootsOf(options),
+      locations: rootsOf(tables.storage, options),
     }),
     ...indexHandlers({ ...parts, pageLimit: page }),
     ...indexFileHandlers({ catalog, tables, reader }),
@@ -462,7 +463,7 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     catalog,
     tables,
     store: options.store,
-    locations: rootsOf(options),
+    locations: rootsOf(tables.storage, options),
     maxArrowBytes: options.arrowBody,
     memory: held,
     unpack,
@@ -486,8 +487,8 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
   };
 }
 
-function rootsOf({ locations, data }: EngineOptions): TableRoots {
-  return { ...locations, own: ownFolders(data) };
+function rootsOf(storage: Storage, { locations, data }: EngineOptions): TableRoots {
+  return { ...locations, storage, own: ownFolders(data) };
 }
 
 /** What of the data folder no table's location may touch. */

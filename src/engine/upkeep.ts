@@ -60,7 +60,8 @@ export class Upkeep {
 
   /** Whether the catalog may have changed since a moment, in milliseconds since 1970: whether its journal was written to. */
   async changedSince(millis: number): Promise<boolean> {
-    return (await lastWritten(this.#parts.retention.journal)) >= millis;
+    const { retention } = this.#parts;
+    return (await lastWritten(retention.storage, retention.journal)) >= millis;
   }
 
   /** Copies the catalog as it is at one moment. @throws BackupRefusal */
@@ -107,10 +108,10 @@ export class Upkeep {
     decide: typeof acceptExternal,
   ): Promise<ExternalOutcome> {
     const { catalog, store, retention } = this.#parts;
-    const { committer } = retention;
+    const { storage, committer } = retention;
     const versions = new VersionStore(store);
     const branches = new Branches(store, committer);
-    const parts = { catalog, store, committer, versions, branches };
+    const parts = { storage, catalog, store, committer, versions, branches };
     return retention.horizon.running.during(() => decide(parts, decision));
   }
 

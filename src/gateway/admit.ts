@@ -1,7 +1,13 @@
 import { CatalogError } from '../protocol/errors.ts';
-import { RequestBody } from './http/body.ts';
+import { RequestBody } from './http/request-body.ts';
 import { checkFraming } from './http/framing.ts';
-import { isDisconnected, isHttp2, isWhole, type Incoming, type Outgoing } from './http/message.ts';
+import {
+  isDisconnected,
+  isHttp2,
+  isWhole,
+  type IncomingRequest,
+  type OutgoingResponse,
+} from './http/message.ts';
 import type { Networks } from './http/networks.ts';
 import { Passage } from './passage.ts';
 import type { Received } from './decision/steps.ts';
@@ -43,8 +49,8 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Assigns a request its ids and its source address. Refuses nothing, so that refusals have them too. */
 export function receive(
-  incoming: Incoming,
-  response: Outgoing,
+  incoming: IncomingRequest,
+  response: OutgoingResponse,
   waiting: boolean,
   trustedProxies: Networks,
 ): Received {
@@ -80,22 +86,22 @@ export function admit(received: Received, stopping: boolean): Received {
 }
 
 /** Where the next request of a connection begins is doubtful, so it is closed after the answer. */
-function distrust(response: Outgoing): void {
+function distrust(response: OutgoingResponse): void {
   if (!isHttp2(response)) response.shouldKeepAlive = false;
 }
 
-function givenId(incoming: Incoming): string | undefined {
+function givenId(incoming: IncomingRequest): string | undefined {
   const given = incoming.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
 /** Most requests are over before anybody asks, and a signal is dear to make. */
-function disconnectSignal(response: Outgoing): () => AbortSignal {
+function disconnectSignal(response: OutgoingResponse): () => AbortSignal {
   let controller: AbortController | undefined;
   return () => (controller ??= abortedWithout(response)).signal;
 }
 
-function abortedWithout(response: Outgoing): AbortController {
+function abortedWithout(response: OutgoingResponse): AbortController {
   const controller = new AbortController();
   const end = (): void => {
     if (!isWhole(response)) controller.abort();
@@ -112,7 +118,7 @@ function abortedWithout(response: Outgoing): AbortController {
  * address ends the walk: then it comes from the last proxy.
  */
 export function sourceAddress(
-  incoming: Pick<Incoming, 'headers' | 'socket'>,
+  incoming: Pick<IncomingRequest, 'headers' | 'socket'>,
   trusted: Networks,
 ): string {
   let address = plainAddress(incoming.socket.remoteAddress ?? '');
@@ -126,7 +132,7 @@ export function sourceAddress(
   return address;
 }
 
-function forwardedFor({ headers }: Pick<Incoming, 'headers'>): string[] {
+function forwardedFor({ headers }: Pick<IncomingRequest, 'headers'>): string[] {
   const header = headers['x-forwarded-for'];
   if (header === undefined) return [];
   return (typeof header === 'string' ? header : header.join(',')).split(',').map((e) => e.trim());

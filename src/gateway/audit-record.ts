@@ -6,7 +6,7 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
 import type { Credential, Principal } from '../protocol/principal.ts';
 import { objectPath } from './decision/known-route.ts';
-import type { Outcome } from './outcome.ts';
+import type { RequestOutcome } from './outcome.ts';
 import type { RefusedRequest } from './decision/steps.ts';
 
 /** In a millisecond. */
@@ -25,7 +25,7 @@ export interface RecordOptions {
 export function attemptRecord(
   known: RefusedRequest,
   options: RecordOptions,
-  refused?: Outcome,
+  refused?: RequestOutcome,
 ): AuditRecord {
   return recordOf(known, options, {
     phase: 'attempt',
@@ -42,7 +42,7 @@ export function attemptRecord(
 
 /** The record of how a request ended. */
 export function outcomeRecord(
-  outcome: Outcome,
+  outcome: RequestOutcome,
   bytesOut: bigint | number | null,
   options: RecordOptions,
 ): AuditRecord {
@@ -59,7 +59,10 @@ export function outcomeRecord(
 }
 
 /** Fields that the attempt and the outcome of a request share. */
-interface RecordFields extends Pick<Outcome, 'decision' | 'rule' | 'policyDigest' | 'shadow'> {
+interface RecordFields extends Pick<
+  RequestOutcome,
+  'decision' | 'rule' | 'policyDigest' | 'shadow'
+> {
   readonly phase: AuditRecord['phase'];
   /** Microseconds since it came; null for the record of its beginning. */
   readonly micros: number | null;
@@ -72,7 +75,7 @@ function recordOf(
   known: RefusedRequest,
   options: RecordOptions,
   said: RecordFields,
-  ended?: Outcome,
+  ended?: RequestOutcome,
 ): AuditRecord {
   const { principal, route } = known;
   const { micros } = said;
@@ -109,7 +112,7 @@ function recordOf(
 }
 
 /** How the log stores the statement of a change: its text, its digest, or not at all. */
-export type StatementForm = 'text' | 'digest' | 'off';
+type StatementForm = 'text' | 'digest' | 'off';
 
 /** A longer statement is cut, in bytes of UTF-8. */
 const STATEMENT_BYTES = 2048;
@@ -188,7 +191,7 @@ const none: readonly string[] = [];
 const noRights: readonly ExtraRights[] = [];
 
 /** The objects that stand beside the one of the route: in it, or in the body. */
-function objectsOf({ known, answer }: Outcome): readonly string[] {
+function objectsOf({ known, answer }: RequestOutcome): readonly string[] {
   const target = known.route?.target;
   if (target === undefined && known.permit?.isEmpty !== false && answer.objects === undefined) {
     return none;

@@ -8,7 +8,7 @@ import { circumstancesOf } from '../policy/conditions/circumstances.ts';
 
 /**
  * Decides a request by its route and query, and gives it the permit that the
- * backend asks for the rest. The shadow policy is asked the same, without effect.
+ * backend asks for the rest. The shadow policy decides the same, without effect.
  * @throws CatalogError InvalidInput; Denied
  */
 export function authorize(limited: Limited, policy: PolicySnapshot, shadow?: Shadow): Authorized {

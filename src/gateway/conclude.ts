@@ -5,9 +5,9 @@ import { encoded } from './http/content-coding.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './decision/known-route.ts';
 import { linger } from './http/linger.ts';
-import { CLIENT_DISCONNECTED, type Outcome } from './outcome.ts';
+import { CLIENT_DISCONNECTED, type RequestOutcome } from './outcome.ts';
 import { send, type Sent } from './http/send.ts';
-import type { Judged } from './telemetry/traces.ts';
+import type { TracedDecision } from './telemetry/traces.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
 
 /** Protocol version of the server. Its features: several vectors in one query, and structured full-text searches. */
@@ -15,7 +15,7 @@ const PROTOCOL_VERSION = '0.3.0';
 
 /** The headers that every answer to a protocol request carries. */
 function responseHeaders(
-  outcome: Outcome,
+  outcome: RequestOutcome,
   state: { readonly pending: boolean; readonly closing: boolean },
 ): Readonly<Record<string, string>> {
   const { known, decision, reason } = outcome;
@@ -40,11 +40,11 @@ function responseHeaders(
 const MILLIS = 1000;
 
 /**
- * Records how a request ends and answers it. The outcome is recorded before the
- * first byte is sent, so that a change is never acknowledged without it; only
- * for a read that streams, whose size is known at its end, after the last.
+ * Records the outcome of a request and answers it. The outcome is recorded before the
+ * first byte is sent, so that a change is never acknowledged without it. Exception: a read
+ * that streams is recorded after the last byte, because its size is unknown before.
  */
-export async function conclude(gateway: Gateway, reached: Outcome): Promise<void> {
+export async function conclude(gateway: Gateway, reached: RequestOutcome): Promise<void> {
   const { known } = reached;
   const encoding = encoded(reached.answer, known.incoming);
   const answer = encoding instanceof Promise ? await encoding : encoding;
@@ -67,14 +67,17 @@ export async function conclude(gateway: Gateway, reached: Outcome): Promise<void
   report(gateway, outcome, sent);
 }
 
-function judgedOf({ known, decision, answer, code }: Outcome, backend: string): Judged {
+function judgedOf(
+  { known, decision, answer, code }: RequestOutcome,
+  backend: string,
+): TracedDecision {
   const { route, decisionId } = known;
   const named =
     route === undefined ? {} : { operation: route.operation.name, object: objectPath(route) };
   return { decision, decisionId, ...named, backend, status: answer.status, code };
 }
 
-function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): void {
+function count({ metrics, recorder }: Gateway, outcome: RequestOutcome, sent: Sent): void {
   const { known, decision, answer, shadow } = outcome;
   if (shadow !== null) metrics?.count('shadowDifferences', shadow.decision);
   metrics?.ended({
@@ -95,21 +98,21 @@ function sizeOf(body: AnswerBody): number | null {
 }
 
 /**
- * A client that was never told to send its body may or may not send it, so the
+ * A client that waits for `100 Continue` may or may not send its body, so the
  * connection cannot be used again (RFC 9110 section 10.1.1).
  */
-function isClosing(gateway: Gateway, outcome: Outcome): boolean {
+function isClosing(gateway: Gateway, outcome: RequestOutcome): boolean {
   return outcome.known.body.waiting || gateway.drain.stopping;
 }
 
-/** The outcome of a streamed read, once it is known whether the client got all of it. */
-function ended(outcome: Outcome, sent: Sent): Outcome {
+/** The outcome of a streamed read, after the client has received all of it or part of it. */
+function ended(outcome: RequestOutcome, sent: Sent): RequestOutcome {
   if (sent.end === 'complete') return outcome;
   if (sent.end === 'source-failed') return { ...outcome, code: errorRow('Internal').code };
   return { ...outcome, answer: { ...outcome.answer, status: CLIENT_DISCONNECTED } };
 }
 
-function report(gateway: Gateway, outcome: Outcome, sent: Sent): void {
+function report(gateway: Gateway, outcome: RequestOutcome, sent: Sent): void {
   const failure = outcome.failure ?? sent.error;
   if (failure === undefined) return;
   const { requestId, decisionId, route } = outcome.known;

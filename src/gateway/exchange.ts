@@ -1,11 +1,11 @@
 import { receive, admit } from './admit.ts';
 import type { Gateway } from './gateway.ts';
-import { cut, type Incoming, type Outgoing } from './http/message.ts';
+import { cut, type IncomingRequest, type OutgoingResponse } from './http/message.ts';
 import { handleDescribed, isAuthorize } from './forward-auth.ts';
 import { isProtocol } from './own-paths.ts';
 import { advance } from './passage.ts';
 import { handlePlain, type Site } from './plain.ts';
-import { pathOf, route } from './route.ts';
+import { targetPath, route } from './route.ts';
 import type { Received, RefusedRequest } from './decision/steps.ts';
 import type { Traces } from './telemetry/traces.ts';
 import { authorize } from './authorize.ts';
@@ -14,7 +14,7 @@ import { conclude } from './conclude.ts';
 import { forward } from './forward.ts';
 import { identify } from './identify.ts';
 import { limit } from './limit.ts';
-import { refusal, success, type Outcome } from './outcome.ts';
+import { refusal, success, type RequestOutcome } from './outcome.ts';
 
 export interface ExchangeOptions {
   /** Whether the client waits for `100 Continue`. */
@@ -25,12 +25,12 @@ export interface ExchangeOptions {
 /** One request and its response. Never rejects: an unexpected error is logged and breaks the response off. */
 export function exchange(
   gateway: Gateway,
-  incoming: Incoming,
-  outgoing: Outgoing,
+  incoming: IncomingRequest,
+  outgoing: OutgoingResponse,
   { waiting, site }: ExchangeOptions,
 ): Promise<void> {
   const received = receive(incoming, outgoing, waiting, gateway.trustedProxies);
-  const handled = handlerOf(pathOf(incoming.url ?? ''), site)(gateway, received);
+  const handled = handlerOf(targetPath(incoming.url ?? ''), site)(gateway, received);
   return handled.catch((error: unknown) => {
     gateway.log.error({ err: error, requestId: received.requestId }, 'an answer failed');
     cut(outgoing);
@@ -75,7 +75,7 @@ async function handle(gateway: Gateway, received: Received): Promise<void> {
   }
 }
 
-async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
+async function pass(gateway: Gateway, received: Received): Promise<RequestOutcome> {
   let known: RefusedRequest = received;
   const { trace } = received;
   try {

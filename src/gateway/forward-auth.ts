@@ -9,8 +9,8 @@ import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
 import { limit } from './limit.ts';
 import { linger } from './http/linger.ts';
-import type { Incoming } from './http/message.ts';
-import { errorBody, refusal, success, type Outcome } from './outcome.ts';
+import type { IncomingRequest } from './http/message.ts';
+import { errorBody, refusal, success, type RequestOutcome } from './outcome.ts';
 import { route } from './route.ts';
 import { send } from './http/send.ts';
 import type { Authorized, RefusedRequest, Received } from './decision/steps.ts';
@@ -39,7 +39,7 @@ export async function handleDescribed(gateway: Gateway, received: Received): Pro
   }
 }
 
-async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
+async function pass(gateway: Gateway, received: Received): Promise<RequestOutcome> {
   let known: RefusedRequest = received;
   try {
     describe(received.incoming);
@@ -81,7 +81,7 @@ function named({ principal }: Authorized): Readonly<Record<string, string>> {
 }
 
 /** Gives a request the verb and the target that it describes; everything after reads nothing else. */
-function describe(incoming: Incoming): void {
+function describe(incoming: IncomingRequest): void {
   const below = (incoming.url ?? '').replace(/^\/+/, '/').slice(PREFIX.length);
   // Such a proxy sends the verb as it is.
   if (below.startsWith('/') && below !== '/') {
@@ -99,7 +99,7 @@ function describe(incoming: Incoming): void {
   Object.assign(incoming, { method, url: target });
 }
 
-function forwarded({ rawHeaders, headers }: Incoming, name: string): string {
+function forwarded({ rawHeaders, headers }: IncomingRequest, name: string): string {
   const times = rawHeaders.filter((each, at) => at % 2 === 0 && each.toLowerCase() === name);
   const value = headers[name];
   if (times.length === 1 && typeof value === 'string') return value;
@@ -109,14 +109,14 @@ function forwarded({ rawHeaders, headers }: Incoming, name: string): string {
   );
 }
 
-function forwardedOutcome(outcome: Outcome): Outcome {
+function forwardedOutcome(outcome: RequestOutcome): RequestOutcome {
   const { answer } = outcome;
   const status = answer.status === 200 || answer.status === 401 ? answer.status : 403;
   return { ...outcome, answer: { ...answer, status } };
 }
 
 /** The proxy itself has to be trusted, whomever it speaks for. */
-function isTrusted({ trustedProxies }: Gateway, { socket }: Incoming): boolean {
+function isTrusted({ trustedProxies }: Gateway, { socket }: IncomingRequest): boolean {
   return trustedProxies.has((socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
 }
 

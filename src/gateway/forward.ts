@@ -6,7 +6,7 @@ import type {
   CatalogRequest,
 } from '../protocol/backend.ts';
 import { RequestBudget } from '../protocol/budget.ts';
-import { isWithin, SYSTEM } from '../protocol/database.ts';
+import { liesWithin, SYSTEM } from '../protocol/database.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { RoutedPermit } from './backends/routed-permit.ts';
@@ -16,9 +16,9 @@ import { advance } from './passage.ts';
 import type { Answered, Recorded } from './decision/steps.ts';
 
 /**
- * Hands a request to the backend. What it answers counts once the attempt is
- * recorded, also where the backend did not read the body to its end. The first bytes of a streamed answer are
- * awaited, so that a failure before them is still answered as one.
+ * Hands a request to the backend. Its answer counts only after the attempt is recorded, also if
+ * the backend did not read the whole body. The first bytes of a streamed answer are awaited, so
+ * that a failure before them becomes an error answer.
  */
 export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
   let answer: Answer;
@@ -29,7 +29,7 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
     ({ budget } = request);
     answer = await backend.handle(request, permitOf(recorded));
   } finally {
-    // An attempt that could not be recorded is what is told, whatever came of it.
+    // An attempt that could not be recorded fails the request, whatever the backend answered.
     const { released } = recorded.body;
     if (released !== undefined) await released;
   }
@@ -47,9 +47,10 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
 /** A request to a database reaches nothing outside of it. */
 function permitOf({ route: { root = [] }, permit }: Recorded): Permit {
   if (root.length === 0) return permit;
-  const isInside = (object: ObjectPath): boolean => object[0] === SYSTEM || isWithin(object, root);
+  const isInside = (object: ObjectPath): boolean =>
+    object[0] === SYSTEM || liesWithin(object, root);
   const territory = {
-    serves: (object: ObjectPath) => isInside(object) || isWithin(root, object),
+    serves: (object: ObjectPath) => isInside(object) || liesWithin(root, object),
     servesBelow: isInside,
   };
   return new RoutedPermit(permit, territory, 'lies outside of the database');
@@ -58,9 +59,8 @@ function permitOf({ route: { root = [] }, permit }: Recorded): Permit {
 let arriving: Promise<void> | undefined;
 
 /**
- * Resolves when what came with the head of a request is parsed too: a body that is
- * there whole costs a fraction of one that is read as a stream. All that came in
- * one turn wait together.
+ * Resolves when the bytes that arrived with the head of a request are parsed: a complete body
+ * costs a fraction of one that is read as a stream. Requests of one turn wait together.
  */
 function arrival(): Promise<void> {
   arriving ??= new Promise((resolve) => {
@@ -74,8 +74,8 @@ function arrival(): Promise<void> {
 
 function requestOf(recorded: Recorded): CatalogRequest {
   const { route, clientRequestId, trace } = recorded;
-  const gone = (listener: () => void) => onDisconnect(recorded.response, listener);
-  const budget = new RequestBudget(recorded.budget, gone);
+  const subscribe = (listener: () => void) => onDisconnect(recorded.response, listener);
+  const budget = new RequestBudget(recorded.budget, subscribe);
   const request: CatalogRequest = {
     operation: route.operation,
     dialect: route.dialect,
@@ -95,7 +95,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     traceparent: trace?.traceparent,
     signal: recorded.signal,
     budget,
-    onDisconnect: gone,
+    onDisconnect: subscribe,
     unmeasured: isUnmeasured(recorded.incoming),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
@@ -103,7 +103,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
   return isGzip(recorded.incoming) ? { ...request, ...decoded(request, budget) } : request;
 }
 
-/** The bytes of a body, where that is known before they are sent. */
+/** Length of a body in bytes; undefined if it is unknown before it is sent. */
 function lengthOf(body: AnswerBody): number | undefined {
   if (body === null) return 0;
   if (typeof body === 'string') return body.length;

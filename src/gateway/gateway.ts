@@ -21,7 +21,7 @@ import type { Tokens } from './identity/tokens.ts';
 import type { Traces } from './telemetry/traces.ts';
 
 /** The source of the policy in force. */
-export interface PolicySource {
+interface PolicySource {
   current(): PolicySnapshot;
   /** Why a newer state of the files was refused. */
   refused(): string | undefined;

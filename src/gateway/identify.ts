@@ -6,10 +6,10 @@ import { advance } from './passage.ts';
 import type { Identified, Routed } from './decision/steps.ts';
 
 /**
- * Identifies the caller. Synchronously where possible, so that a request whose
- * caller is known waits for nothing.
+ * Identifies the caller. Synchronous where possible, so that a cached caller waits for
+ * nothing.
  * @throws CatalogError as `Identification.principalOf` does, also by the promise; PermissionDenied for
- * a database that there is not, which strangers are not told
+ * an unknown database; only identified callers learn that it does not exist
  */
 export function identify(
   routed: Routed,

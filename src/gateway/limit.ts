@@ -3,8 +3,8 @@ import type { LimitsOn } from '../policy/settings/limit-book.ts';
 import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { smallestOf, type BudgetLimits } from '../protocol/budget.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { StoreError } from '../store/errors.ts';
-import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
+import { StoreError } from '../store/store-error.ts';
+import type { Quota, QuotaAnswer, QuotaCharge } from '../store/quota.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './decision/known-route.ts';
 import { networkOf } from './http/networks.ts';
@@ -12,10 +12,10 @@ import { advance } from './passage.ts';
 import type { Identified, Limited } from './decision/steps.ts';
 import { Throttled, type LimitState } from './decision/throttled.ts';
 
-/** The counters of a request: what is asked of each, and the limit that it is of. */
+/** The counters of a request: what each has to grant, and its limit. */
 interface Counted {
   readonly limits: readonly Limit[];
-  readonly asks: readonly QuotaAsk[];
+  readonly asks: readonly QuotaCharge[];
   /** What the limits say of its budget; undefined where none does. */
   readonly budget: Partial<BudgetLimits> | undefined;
 }
@@ -109,7 +109,7 @@ const fixedScopes: ReadonlySet<LimitScope> = new Set<LimitScope>([
 function countedOn(identified: Identified, { limits, groups }: LimitsOn): Counted {
   const { name } = identified.route.operation;
   const counted: Limit[] = [];
-  const asks: QuotaAsk[] = [];
+  const asks: QuotaCharge[] = [];
   for (const one of limits) {
     if (one.rate === null && one.concurrency === null) continue;
     for (const value of values[one.per](identified, one, groups)) {
@@ -133,18 +133,18 @@ type Values = (
   groups: readonly string[],
 ) => readonly string[];
 
-/** Whom a limit counts a request for; every value begins with its kind, so that none is like one of another. */
+/** The counters of a request by scope. Each value begins with its kind, so that no two kinds collide. */
 const values: Readonly<Record<LimitScope, Values>> = {
   subject: ({ principal }) => [principal.subject],
   group: ({ principal }, { subjects }, groups) => {
     const named = groups.filter((group) => subjects?.has(group) === true);
     const counted = named.length > 0 ? named : groups;
-    // Whoever is in no group is counted alone.
+    // A subject without groups is counted alone.
     return counted.length > 0 ? counted : [principal.subject];
   },
   credential: ({ principal: { subject, credential } }) => {
     if (credential.kind === 'key') return [`key:${credential.id}`];
-    // Of tokens nothing but the issuer is known: each of its subjects is counted alone.
+    // A token has no id: each subject of an issuer is counted alone.
     return credential.kind === 'token'
       ? [`token:${credential.issuer}:${subject}`]
       : [`certificate:${credential.subject}`];

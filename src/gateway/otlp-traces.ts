@@ -19,10 +19,10 @@ import {
   type ReadableSpan,
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
-import type { Incoming } from './http/message.ts';
-import { pathOf } from './route.ts';
+import type { IncomingRequest } from './http/message.ts';
+import { targetPath } from './route.ts';
 import type {
-  Judged,
+  TracedDecision,
   RequestTrace,
   TracedDetails,
   TracedStep,
@@ -30,7 +30,7 @@ import type {
 } from './telemetry/traces.ts';
 
 /** Where a trace continues. */
-export interface TraceParent {
+interface TraceParent {
   /** 32 and 16 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string;
   readonly spanId: string;
@@ -51,7 +51,7 @@ export function parseTraceparent(text: unknown): TraceParent | undefined {
 }
 
 /** The `traceparent` of a span. */
-export function traceparentOf(span: {
+function traceparentOf(span: {
   readonly traceId: string;
   readonly spanId: string;
   readonly traceFlags: number;
@@ -63,7 +63,7 @@ export function traceparentOf(span: {
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
 /** An exporter that counts what it could send and what not. */
-export class CountedExporter implements SpanExporter {
+class CountedExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #counted: (result: 'exported' | 'lost', spans: number) => void;
 
@@ -100,11 +100,11 @@ const EXPORT_MILLIS = 5000;
 /** How long a stop waits for a collector. */
 const CLOSE_MILLIS = 3000;
 
-export interface OtlpOptions {
+interface OtlpOptions {
   /** Address of the collector; `/v1/traces` is added where it is not there. */
   readonly endpoint: string;
   readonly version: string;
-  /** Told how many spans were exported or lost. */
+  /** Called with the number of spans that were exported or lost. */
   readonly counted: (result: 'exported' | 'lost', spans: number) => void;
 }
 
@@ -141,11 +141,11 @@ class SpannedRequest implements RequestTrace {
   readonly #inside: Context;
   #step: Span | undefined;
 
-  constructor(tracer: Tracer, incoming: Incoming, requestId: string) {
+  constructor(tracer: Tracer, incoming: IncomingRequest, requestId: string) {
     this.#tracer = tracer;
     const attributes = {
       'http.request.method': incoming.method ?? '',
-      'url.path': pathOf(incoming.url ?? ''),
+      'url.path': targetPath(incoming.url ?? ''),
       'network.protocol.version': incoming.httpVersion,
       'arrowgate.request_id': requestId,
     };
@@ -164,7 +164,7 @@ class SpannedRequest implements RequestTrace {
     if (backend !== undefined) this.#step.setAttribute('arrowgate.backend', backend);
   }
 
-  judged({ decision, decisionId, operation, object, backend, status, code }: Judged): void {
+  judged({ decision, decisionId, operation, object, backend, status, code }: TracedDecision): void {
     this.#span.setAttributes({
       'arrowgate.decision': decision,
       'arrowgate.decision_id': decisionId,
@@ -185,7 +185,7 @@ class SpannedRequest implements RequestTrace {
 }
 
 /** The context of the trace that the client began, if it began one. */
-function parentOf({ headers }: Incoming): Context {
+function parentOf({ headers }: IncomingRequest): Context {
   const parent = parseTraceparent(headers['traceparent']);
   if (parent === undefined) return ROOT_CONTEXT;
   const spanContext: SpanContext = {

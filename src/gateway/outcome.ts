@@ -8,13 +8,13 @@ import { CatalogError, TryAgain } from '../protocol/errors.ts';
 import { isDisconnected } from './http/message.ts';
 import { Denied, type SnapshotPermit } from './decision/permit.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
-import { MethodRefused, pathOf } from './route.ts';
+import { MethodRefused, targetPath } from './route.ts';
 import type { Answered, RefusedRequest } from './decision/steps.ts';
 import { TooManyFailures } from './identity/failure-limit.ts';
 import { Throttled } from './decision/throttled.ts';
 
-/** How a request ends: what is answered, and what the audit log says of it. */
-export interface Outcome {
+/** How a request ends: its answer, and its decision for the audit log. */
+export interface RequestOutcome {
   readonly known: RefusedRequest;
   readonly decision: Decision;
   /** The policy line behind the decision; of a commit that a rule refused, the rule. */
@@ -22,20 +22,20 @@ export interface Outcome {
   /** Why it was denied, as far as the caller may know. */
   readonly reason?: string;
   readonly policyDigest: string | null;
-  /** What the shadow policy says, where that is not what was decided. */
+  /** The verdict of the shadow policy where it differs. */
   readonly shadow: ShadowVerdict | null;
   readonly answer: Answer;
   /** Code of the error table, for a refusal. */
   readonly code: number | null;
-  /** What went wrong inside, for the log alone. */
+  /** The internal error, for the log only. */
   readonly failure?: unknown;
 }
 
-/** The status, in the audit log, of a client that disconnected before its answer; nobody receives it. */
+/** The status, in the audit log, of a client that disconnected before its answer. It is never sent. */
 export const CLIENT_DISCONNECTED = 499;
 
 /** The outcome of a request that the backend answered. */
-export function success(answered: Answered): Outcome {
+export function success(answered: Answered): RequestOutcome {
   return {
     known: answered,
     decision: 'allow',
@@ -47,7 +47,7 @@ export function success(answered: Answered): Outcome {
   };
 }
 
-/** The answer of a backend; a refusal in its own words calls objects as the request does. */
+/** The answer of a backend. Object names in a refusal become those of the request. */
 function inNames({ answer, route }: Answered): Answer {
   const { body, code } = answer;
   if (code === undefined || typeof body !== 'string' || route.root === undefined) return answer;
@@ -55,7 +55,7 @@ function inNames({ answer, route }: Answered): Answer {
 }
 
 /** The outcome of a request that was refused, or that failed, when `known` was known of it. */
-export function refusal(known: RefusedRequest, error: unknown): Outcome {
+export function refusal(known: RefusedRequest, error: unknown): RequestOutcome {
   const refused = asCatalogError(error);
   const denied = refused instanceof Denied ? refused : undefined;
   const decision = decisionOf(known, refused);
@@ -75,7 +75,7 @@ export function refusal(known: RefusedRequest, error: unknown): Outcome {
   };
 }
 
-/** What a policy that is tried out says otherwise; nothing of a refusal that was not the policy's. */
+/** How the shadow policy differs; null for a refusal that the policy did not cause. */
 function differenceOf(
   permit: SnapshotPermit | undefined,
   decision: Decision,
@@ -84,12 +84,12 @@ function differenceOf(
   return permit.trial?.difference(decision) ?? null;
 }
 
-/** An error that is not meant for callers becomes one that says nothing. */
+/** An internal error becomes one without details. */
 function asCatalogError(error: unknown): CatalogError {
   return error instanceof CatalogError ? error : new CatalogError('Internal', 'internal error');
 }
 
-/** What refused it: a line of the policy, a commit rule, or a limit. */
+/** The policy line, commit rule or limit that refused the request. */
 function ruleOf(refused: CatalogError): string | null {
   if (refused instanceof RuleRefusal) return refused.rule;
   if (refused instanceof Throttled) return refused.rule;
@@ -114,7 +114,7 @@ function reasonOf(refused: CatalogError): string {
   return reason.replace(/[^\x20-\x7e]/g, '?');
 }
 
-/** By which line it was denied is told only to those who manage the policy. */
+/** Only callers with `manage` learn the line that denied a request. */
 function verdictReason({ verdict, permit }: Denied): string {
   const named = verdict.rule !== null && permit.holds('manage', []);
   return named ? `${verdict.reason} (${verdict.rule})` : verdict.reason;
@@ -124,15 +124,15 @@ function answerOf(
   known: RefusedRequest,
   refused: CatalogError,
   error: unknown,
-): Pick<Outcome, 'answer' | 'code' | 'failure'> {
-  const told = { answer: refusalAnswer(known, refused), code: refused.row.code };
-  if (error instanceof CatalogError) return told;
+): Pick<RequestOutcome, 'answer' | 'code' | 'failure'> {
+  const answered = { answer: refusalAnswer(known, refused), code: refused.row.code };
+  if (error instanceof CatalogError) return answered;
   return isDisconnected(known.response)
     ? { answer: { status: CLIENT_DISCONNECTED, body: null }, code: null }
-    : { ...told, failure: error };
+    : { ...answered, failure: error };
 }
 
-/** The answer, with what the log says of a commit that a rule refused. */
+/** The answer, with the summary of a commit that a rule refused. */
 function refusalAnswer(known: RefusedRequest, refused: CatalogError): Answer {
   const answer = errorAnswer(known, refused);
   const commit = refused instanceof RuleRefusal ? refused.commit : undefined;
@@ -166,7 +166,7 @@ export function errorBody(error: CatalogError, requestId: string, names: Rooted 
 function statusFor(known: RefusedRequest, error: CatalogError): number {
   if (error instanceof MethodRefused) return 405;
   const { url = '', headers } = known.incoming;
-  const dialect = known.route?.dialect ?? dialectOf(pathOf(url), headers['user-agent']);
+  const dialect = known.route?.dialect ?? dialectOf(targetPath(url), headers['user-agent']);
   return statusOf(error.row, dialect, known.route?.operation.name);
 }
 

@@ -1,5 +1,5 @@
-import type { RequestBody } from './http/body.ts';
-import type { Incoming, Outgoing } from './http/message.ts';
+import type { RequestBody } from './http/request-body.ts';
+import type { IncomingRequest, OutgoingResponse } from './http/message.ts';
 import type { Answered, Received } from './decision/steps.ts';
 import type { RequestTrace } from './telemetry/traces.ts';
 
@@ -7,7 +7,7 @@ import type { RequestTrace } from './telemetry/traces.ts';
 type Later = Omit<Answered, keyof Received>;
 
 /** What a request begins with. */
-export type Beginning = Omit<Received, 'described' | 'trace'>;
+type Beginning = Omit<Received, 'described' | 'trace'>;
 
 /**
  * A request on its way through the gateway. Each step adds what it finds out to this
@@ -16,8 +16,8 @@ export type Beginning = Omit<Received, 'described' | 'trace'>;
  * types of `steps.ts` say.
  */
 export class Passage implements Beginning {
-  readonly incoming: Incoming;
-  readonly response: Outgoing;
+  readonly incoming: IncomingRequest;
+  readonly response: OutgoingResponse;
   readonly body: RequestBody;
   readonly requestId: string;
   readonly clientRequestId: string | undefined;

@@ -8,7 +8,7 @@ import { linger } from './http/linger.ts';
 import { requireManage, readiness } from './readiness.ts';
 import { METRICS_TYPE } from './telemetry/metrics.ts';
 import { errorBody, headersFor } from './outcome.ts';
-import { pathOf } from './route.ts';
+import { targetPath } from './route.ts';
 import { send } from './http/send.ts';
 import type { Received } from './decision/steps.ts';
 
@@ -22,7 +22,7 @@ const pages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/openapi.json', (gateway) => json(200, openApiDocument(gateway.version))],
 ]);
 
-/** What a listener of its own serves, which only those reach who may see it. */
+/** What a separate listener serves. */
 const adminPages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/healthz', () => json(200, { status: 'ok' })],
   ['/readyz', readiness],
@@ -70,10 +70,10 @@ function pageOf(
   served: ReadonlyMap<string, Page>,
 ): Promise<Answer> | Answer {
   const { method = '', url = '' } = received.incoming;
-  const page = served.get(pathOf(url));
-  if (page === undefined) return refusal(404, `there is nothing at ${pathOf(url)}`, received);
+  const page = served.get(targetPath(url));
+  if (page === undefined) return refusal(404, `there is nothing at ${targetPath(url)}`, received);
   if (method === 'GET' || method === 'HEAD') return page(gateway, received);
-  const refused = refusal(405, `${method} is not a method of ${pathOf(url)}`, received);
+  const refused = refusal(405, `${method} is not a method of ${targetPath(url)}`, received);
   return { ...refused, headers: { allow: 'GET, HEAD' } };
 }
 

@@ -11,14 +11,14 @@ import { circumstancesOf } from '../policy/conditions/circumstances.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
 
-/** A part as it is told. */
+/** A part as `/readyz` reports it. */
 interface Looked {
   readonly part: string;
   readonly status: State;
   readonly why?: string;
 }
 
-/** Whether requests can be served. Which part cannot, and why, is told only to those with `manage`. */
+/** Whether requests can be served. Failing parts and reasons are shown only to callers with `manage`. */
 export async function readiness(gateway: Gateway, received: Received): Promise<Answer> {
   const parts = await Promise.all(partsOf(gateway).map(look));
   const status = worst(parts);

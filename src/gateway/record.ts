@@ -4,18 +4,18 @@ import type { AuditLog } from '../audit/writer.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { Attempt, type Authorized, type RefusedRequest, type Recorded } from './decision/steps.ts';
 import { attemptRecord, backendOf, outcomeRecord, type RecordOptions } from './audit-record.ts';
-import type { Outcome } from './outcome.ts';
+import type { RequestOutcome } from './outcome.ts';
 import { advance } from './passage.ts';
 
-export interface RecorderOptions extends RecordOptions {
+interface RecorderOptions extends RecordOptions {
   readonly audit: AuditLog;
   readonly log: Logger;
-  /** Whose records are on disk before the answer. */
+  /** Records that are on disk before the answer. */
   readonly durable: 'mutations' | 'all';
 }
 
 /** "Pending" is a change whose outcome will be written later. */
-export type OutcomeState = 'recorded' | 'pending';
+type OutcomeState = 'recorded' | 'pending';
 
 /**
  * Writes the attempt and the outcome of each request to the audit log. While the log cannot be written, reads continue and
@@ -45,17 +45,16 @@ export class Recorder {
     );
   }
 
-  /** Why what is recorded could be tampered with unnoticed, if it could. */
+  /** Why tampering with records could go unnoticed; undefined if it could not. */
   weakness(): string | undefined {
     return this.#options.audit.weakness();
   }
 
   /**
-   * Records that an allowed request begins; for a change, durably. Rows that come
-   * in may be received meanwhile, and what takes effect in one step at its end may
-   * be asked for: the end of the body, without which nothing takes effect, is held
-   * back until the record is on disk, but for who waits for that himself. The attempt
-   * of a read is with the log at once.
+   * Records that an allowed request begins; for a change, durably. A body may arrive
+   * meanwhile: its end, without which nothing takes effect, is held back until the record
+   * is on disk. Operations that are staged wait for the record themselves. The attempt of a
+   * read is handed to the log synchronously.
    * @throws CatalogError ServiceUnavailable for a change that cannot be recorded
    */
   attempt(authorized: Authorized): Recorded | Promise<Recorded> {
@@ -75,22 +74,25 @@ export class Recorder {
 
   /**
    * Records how a request ended; with its attempt, if it was refused before it
-   * had one. At once for what nobody waits for.
+   * had one. Synchronous if the record need not be durable.
    */
   outcome(
-    outcome: Outcome,
+    outcome: RequestOutcome,
     bytesOut: bigint | number | null,
   ): OutcomeState | Promise<OutcomeState> {
     const { known } = outcome;
     const { attempt } = known;
-    // What nobody waits for is with the log at once.
+    // A record that need not be durable is handed over synchronously.
     const atOnce = attempt !== undefined && attempt.settled === undefined;
     if (!atOnce || this.#isDurable(known)) return this.#settledOutcome(outcome, bytesOut);
     const written = this.#try(outcomeRecord(outcome, bytesOut, this.#options), false);
     return written instanceof Promise ? written.then(() => 'recorded') : 'recorded';
   }
 
-  async #settledOutcome(outcome: Outcome, bytesOut: bigint | number | null): Promise<OutcomeState> {
+  async #settledOutcome(
+    outcome: RequestOutcome,
+    bytesOut: bigint | number | null,
+  ): Promise<OutcomeState> {
     const { known } = outcome;
     const durable = this.#isDurable(known);
     await known.attempt?.settled;
@@ -103,13 +105,13 @@ export class Recorder {
     return 'pending';
   }
 
-  /** Changes, and attempts at them by somebody who is known; a stranger cannot force a write to disk. */
+  /** Changes by identified callers. Others must not be able to force flushes. */
   #isDurable(known: RefusedRequest): boolean {
     if (this.#options.durable === 'all') return true;
     return known.principal !== undefined && known.route?.operation.mutates === true;
   }
 
-  /** Whether the body may come in before the record is on disk: not while it is doubtful that it will be. */
+  /** Whether the body may arrive before the record is on disk: only while the log works. */
   #mayReceive({ route, body }: Authorized): boolean {
     const { mutates, staged, body: kind } = route.operation;
     const mayCome = mutates && (kind === 'arrow' || staged === true);
@@ -141,7 +143,7 @@ export class Recorder {
     return true;
   }
 
-  /** At once where nothing is waited for. */
+  /** Synchronous if the record need not be durable. */
   #try(record: AuditRecord, durable: boolean): boolean | Promise<boolean> {
     try {
       const written = this.#options.audit.write(record, durable);

@@ -61,7 +61,7 @@ export function route(received: Received, databases?: Databases): Routed {
     return advance(received, { route: match, context: contextOf(headers), unknownDatabase });
   }
   if (match.kind === 'method') throw new MethodRefused(method, match.allow);
-  const path = pathOf(url);
+  const path = targetPath(url);
   const what = unsupportedBy(path);
   throw new CatalogError(
     'Unsupported',
@@ -113,7 +113,7 @@ function rooted(match: RouteMatch, root: ObjectPath): RouteMatch {
 }
 
 /** The path of a request target: without its query, which may hold secrets, and with one leading slash. */
-export function pathOf(target: string): string {
+export function targetPath(target: string): string {
   const query = target.indexOf('?');
   const path = query < 0 ? target : target.slice(0, query);
   return path.startsWith('//') ? path.replace(/^\/+/, '/') : path;

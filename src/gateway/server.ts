@@ -8,14 +8,20 @@ import { Connections } from './http/connections.ts';
 import { ControlTraffic, noteRequest } from './http/control-traffic.ts';
 import { exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { follow, isSecure, makeServer, type HttpServer, type Limits } from './http/http-server.ts';
-import { isHttp2, type Incoming, type Outgoing } from './http/message.ts';
+import {
+  watchServer,
+  isSecure,
+  makeServer,
+  type HttpServer,
+  type Limits,
+} from './http/http-server.ts';
+import { isHttp2, type IncomingRequest, type OutgoingResponse } from './http/message.ts';
 import type { Site } from './plain.ts';
 import { randomUUID } from 'node:crypto';
 import { CatalogError } from '../protocol/errors.ts';
 import { errorBody } from './outcome.ts';
 
-/** What HTTP/2 counts for a header beside its name and value (RFC 9113 section 6.5.2). */
+/** Size that HTTP/2 counts for a header besides its name and value (RFC 9113 section 6.5.2). */
 const ENTRY_BYTES = 32;
 const TOO_LARGE = 431;
 
@@ -33,15 +39,15 @@ function refuseHeaders(response: Http2ServerResponse): void {
   response.end(errorBody(error, requestId));
 }
 
-/** Ends a stream on which nothing moves for so long. */
+/** Ends a stream after an idle time. */
 function limitStill({ stream }: Http2ServerResponse, milliseconds: number): void {
   stream.setTimeout(milliseconds, () => stream.close(constants.NGHTTP2_CANCEL));
 }
 
 const SWEEP_MILLIS = 50;
-/** A client that still sends although it was answered can hold up a stop for so long. */
+/** How long clients that still send after their answer can delay a stop, in ms. */
 const LATE_MILLIS = 1_000;
-/** What runs gets so long to notice that its connection was cut. */
+/** Grace period after connections are cut, in ms. */
 const LAST_MILLIS = 5_000;
 
 export interface ServerOptions extends Limits {
@@ -50,18 +56,18 @@ export interface ServerOptions extends Limits {
   readonly port: number;
   /** How long requests in flight may continue after `stop()`, in ms. */
   readonly drainMillis: number;
-  /** With it connections are encrypted, and HTTP/2 is spoken too. */
+  /** Enables TLS and HTTP/2. */
   readonly certificate?: Certificate;
-  /** What is served: everything, unless it says otherwise. */
+  /** What is served; everything by default. */
   readonly site?: Site;
 }
 
 /** A server that listens. */
 export interface Listening {
   readonly url: string;
-  /** Tells clients to use no connection again; requests are still served. */
+  /** Asks clients not to reuse connections; requests are still served. */
   announce(): void;
-  /** Accepts nothing more, finishes what runs within the time given, and closes. */
+  /** Accepts nothing more, finishes requests in flight within the drain time, and closes. */
   stop(): Promise<void>;
 }
 
@@ -101,27 +107,29 @@ function wire(serving: Serving): void {
   const events: EventEmitter = serving.server;
   const take = taker(serving);
   wireConnections(serving);
-  events.on('request', (incoming: Incoming, outgoing: Outgoing) => take(incoming, outgoing, false));
-  events.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) =>
-    take(incoming, outgoing, true),
-  );
-  events.on('checkExpectation', (incoming: Incoming, outgoing: Outgoing) =>
+  events.on('request', (incoming: IncomingRequest, outgoing: OutgoingResponse) =>
     take(incoming, outgoing, false),
   );
-  events.on('connect', (incoming: Incoming, other: Socket | Http2ServerResponse) => {
+  events.on('checkContinue', (incoming: IncomingRequest, outgoing: OutgoingResponse) =>
+    take(incoming, outgoing, true),
+  );
+  events.on('checkExpectation', (incoming: IncomingRequest, outgoing: OutgoingResponse) =>
+    take(incoming, outgoing, false),
+  );
+  events.on('connect', (incoming: IncomingRequest, other: Socket | Http2ServerResponse) => {
     if ('stream' in other) take(incoming, other, false);
     else refuseTunnel(other);
   });
   events.on('clientError', (error: Error, socket: Socket) => {
     refuseBytes(error, socket, connections.latest(socket));
   });
-  follow(serving.server, gateway.log, options.certificate);
+  watchServer(serving.server, gateway.log, options.certificate);
 }
 
-/** What begins the exchange of a request. */
+/** Begins the exchange of a request. */
 function taker({ gateway, connections, options }: Serving) {
   const site = options.site ?? 'all';
-  return (incoming: Incoming, outgoing: Outgoing, waiting: boolean): void => {
+  return (incoming: IncomingRequest, outgoing: OutgoingResponse, waiting: boolean): void => {
     if (isHttp2(outgoing)) {
       connections.streaming(outgoing);
       noteRequest(outgoing, incoming.rawHeaders);
@@ -175,13 +183,13 @@ async function stop({ server, gateway, connections, options }: Serving): Promise
   await within(LAST_MILLIS, Promise.all([closed, gateway.drain.idle()]));
 }
 
-/** Resolves when nothing runs any more, and those who were answered have sent the rest of their requests. */
+/** Resolves when no request is in flight and answered clients have sent the rest of their requests. */
 async function emptied(gateway: Gateway, closed: Promise<unknown>): Promise<void> {
   await gateway.drain.idle();
   await within(LATE_MILLIS, closed);
 }
 
-/** Waits for the work, but no longer than so. */
+/** Waits for the work, at most for this time. */
 async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
   const timer = new AbortController();
   const { signal } = timer;

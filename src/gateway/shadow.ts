@@ -3,7 +3,7 @@ import { allowedByPolicy, type ShadowVerdict, type Decision } from '../audit/rec
 import type { Circumstances } from '../policy/conditions/circumstances.ts';
 import type { ShadowSource } from '../policy/shadow-policy.ts';
 import type { Principal } from '../protocol/principal.ts';
-import type { Outcome } from './outcome.ts';
+import type { RequestOutcome } from './outcome.ts';
 import { SnapshotPermit, judgeNeed, type PolicyTrial } from './decision/permit.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operations/operation.ts';
@@ -63,9 +63,9 @@ class Trial implements PolicyTrial {
 const PAUSE_MILLIS = 60_000;
 
 /** How many requests a shadow policy would have decided otherwise, since the start. */
-export type ShadowCounts = Readonly<Record<ShadowVerdict['decision'], number>>;
+type ShadowCounts = Readonly<Record<ShadowVerdict['decision'], number>>;
 
-/** The policy that is tried out beside the one in force: it is asked about every request, and decides none. */
+/** The policy that is tried out beside the one in force: it judges every request and decides none. */
 export class Shadow {
   readonly #source: ShadowSource;
   readonly #log: Logger;
@@ -99,7 +99,7 @@ export class Shadow {
   }
 
   /** Counts what it would have decided otherwise, and says so now and then. */
-  note({ shadow, known }: Outcome, now: number = performance.now()): void {
+  note({ shadow, known }: RequestOutcome, now: number = performance.now()): void {
     if (shadow === null) return;
     const { decision, rule } = shadow;
     this.#counts[decision] += 1;

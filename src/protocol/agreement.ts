@@ -6,7 +6,7 @@ import { isJsonObject, type JsonValue } from './json.ts';
 import { normalMode } from './mode.ts';
 import type { OperationName } from './operations/operation-name.ts';
 import { namesObject } from './operations/operations.ts';
-import { kindOf, queryParameters, readParameter } from './query-parameter.ts';
+import { parameterKind, queryParameters, readParameter } from './query-parameter.ts';
 
 /** The fields of the route and the query of a request. */
 export type AgreementInput = Pick<
@@ -100,7 +100,7 @@ function repeatedByQuery({ operation, query }: AgreementInput, body: Body): Repe
 function inOneSpelling<Value extends JsonValue | undefined>(name: string, value: Value) {
   if (typeof value !== 'string') return value;
   if (name === 'branch') return mainIfEmpty(value);
-  return kindOf(name) === 'choice' ? normalMode(value) : value;
+  return parameterKind(name) === 'choice' ? normalMode(value) : value;
 }
 
 /** The main branch has two names. */

@@ -41,14 +41,14 @@ export interface CatalogRequest {
   readonly budget: RequestBudget;
   /**
    * Has a listener called once when the client disconnects, soon where it has gone already;
-   * the answer takes that back. For who needs no signal: one is dear to make.
+   * the answer takes that back. Cheaper than a signal.
    */
   readonly onDisconnect?: (listener: () => void) => () => void;
   /** True for a body whose length no header announces, as over HTTP/2. */
   readonly unmeasured?: boolean;
   /** Of a change, it does not come to its end before the attempt is recorded. */
   readonly body: BodyBytes;
-  /** The body of an operation that is `staged`, for who waits for its attempt otherwise. */
+  /** The body of an operation that is `staged`, without waiting for the attempt. */
   readonly ahead?: BodyAhead | undefined;
 }
 
@@ -75,11 +75,11 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
    * more: its memory may then hold other bytes. It need not be called.
    */
   sent?(piece: Uint8Array): void;
-  /** How many bytes the pieces are together, where that is known before they are there. */
+  /** Total length in bytes, if it is known in advance. */
   readonly length?: number | undefined;
   /**
-   * All bytes in one piece, where they are at hand: whoever takes them need not ask for pieces.
-   * Nothing has to be closed then, and nobody is told that they are sent.
+   * All bytes in one piece, if they are at hand: then the pieces need not be read or closed, and
+   * `sent` is not called.
    */
   readonly whole?: Uint8Array | undefined;
 }

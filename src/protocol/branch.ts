@@ -31,7 +31,7 @@ export function isAboutBranch(action: Action): boolean {
 }
 
 /**
- * Whether some operation of the action may be asked for on a branch of a table. The group `drop`
+ * Whether some operation of the action can name a branch of a table. The group `drop`
  * is, when a batch deletes versions of one.
  */
 export function mayBeAboutBranch(action: Action): boolean {

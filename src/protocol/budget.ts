@@ -250,12 +250,12 @@ const unbounded: BudgetLimits = {
   rows: null,
 };
 
-/** A budget without bounds, for work that no request asked for. */
+/** A budget without bounds, for work outside of requests. */
 export function unboundedBudget(): RequestBudget {
   return new RequestBudget(unbounded);
 }
 
-/** A budget of memory alone, in bytes: for work that a request asked for and does not wait for. */
+/** A budget of memory alone, in bytes: for work that a request started and does not wait for. */
 export function budgetOfMemory(memory: number): RequestBudget {
   return new RequestBudget({ ...unbounded, memory });
 }

@@ -15,6 +15,6 @@ export interface CommitSummary {
   readonly rowsChanged?: bigint | null;
   /** Columns whose definition changed, or whose values did in rows that stay. */
   readonly columns?: readonly string[];
-  /** The predicate and the expressions, as they were asked; null where there are none. */
+  /** The predicate and the expressions of the request; null if there are none. */
   readonly statement?: string | null;
 }

@@ -49,7 +49,7 @@ function contradiction(key: string): CatalogError {
 
 const NOTHING: ReadonlyMap<string, string> = new Map();
 
-/** Most requests carry none, and are asked at each. */
+/** Shared by requests without a context, which are most. */
 function hasContext(headers: IncomingHttpHeaders): boolean {
   for (const header in headers) {
     const first = header.charCodeAt(0);

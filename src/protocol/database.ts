@@ -5,7 +5,7 @@ import { decodePercent } from './query.ts';
 
 /** The header that names a database, and the one that names a namespace below it. */
 export const DATABASE_HEADER = 'x-lancedb-database';
-export const DATABASE_PREFIX_HEADER = 'x-lancedb-database-prefix';
+const DATABASE_PREFIX_HEADER = 'x-lancedb-database-prefix';
 
 /** The namespaces that are the roots of databases, by the names of these. */
 export type Databases = ReadonlyMap<string, ObjectPath>;
@@ -14,7 +14,7 @@ export type Databases = ReadonlyMap<string, ObjectPath>;
 export const SYSTEM = 'system';
 
 /** The error for an unknown database, with its name. */
-export interface UnknownDatabase {
+interface UnknownDatabase {
   readonly unknown: string;
 }
 
@@ -68,12 +68,12 @@ export function rootedPath({ root }: Rooted, path: ObjectPath): ObjectPath {
 
 /** The client's name of an object: the inverse of `rootedPath`. */
 export function namedPath({ root }: Rooted, path: ObjectPath): ObjectPath {
-  if (root === undefined || root.length === 0 || !isWithin(path, root)) return path;
+  if (root === undefined || root.length === 0 || !liesWithin(path, root)) return path;
   return path.slice(root.length);
 }
 
 /** Whether an object is the root of a request, or below it. */
-export function isWithin(path: ObjectPath, root: ObjectPath): boolean {
+export function liesWithin(path: ObjectPath, root: ObjectPath): boolean {
   return path.length >= root.length && root.every((segment, at) => path[at] === segment);
 }
 

@@ -2,7 +2,7 @@ import type { ErrorRow } from './errors.ts';
 import type { OperationName } from './operations/operation-name.ts';
 
 /**
- * Who is speaking: the LanceDB remote client, or a client of the namespace
+ * The kind of client: the LanceDB remote client, or a client of the namespace
  * specification. They disagree on a few answers.
  */
 export type Dialect = 'lancedb' | 'namespace';

@@ -51,7 +51,7 @@ export function errorRow(name: ErrorName): ErrorRow {
 }
 
 /**
- * A refusal that a caller is told about: a name of the error table and one
+ * A refusal that is sent to the caller: a name of the error table and one
  * sentence. It never holds a credential.
  */
 export class CatalogError extends Error {
@@ -66,7 +66,7 @@ export class CatalogError extends Error {
   }
 }
 
-/** A refusal that may not last, 503 code 17 unless another is said. Says when to try again, where that is known. */
+/** A temporary refusal, 503 code 17 by default. Answers carry `Retry-After` if a time is given. */
 export class TryAgain extends CatalogError {
   /** Whole seconds, or an HTTP date (RFC 9110 section 10.2.3). */
   readonly retryAfter: string | undefined;

@@ -40,7 +40,7 @@ export interface Permit {
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean;
   /**
    * Whether the right is held on the object and on whatever may lie below it, for backends
-   * that cannot ask; `see` for whether a listing may show all of that. False where it cannot be told.
+   * that cannot ask; `see` for whether a listing may show all of that. False if that is uncertain.
    */
   holdsBelow(action: Action | 'see', object: ObjectPath): boolean;
   /** The entries that may be shown, each turned into the name to answer. Keeps their order. */

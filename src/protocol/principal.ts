@@ -5,7 +5,7 @@ export type Credential =
   | { readonly kind: 'certificate'; readonly subject: string };
 
 /** A right that narrows a credential: an action on the objects of a pattern. */
-export interface Scope {
+export interface KeyScope {
   readonly action: string;
   readonly pattern: string;
 }
@@ -20,5 +20,5 @@ export interface Principal {
   readonly roles: readonly string[];
   readonly credential: Credential;
   /** When present, every decision must also lie within one of them. */
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly KeyScope[];
 }

@@ -8,7 +8,7 @@ export const MAX_DELIMITER_BYTES = 64;
 export type ParameterKind = 'text' | 'choice' | 'flag' | 'count' | 'version' | 'map';
 
 /** A query parameter of the protocol. */
-export interface QueryParameter {
+interface QueryParameter {
   readonly kind: ParameterKind;
   readonly description: string;
   /**
@@ -64,7 +64,7 @@ export const queryParameters: Readonly<Record<string, QueryParameter>> = {
 };
 
 /** The kind of a query parameter; one that is not known is text. */
-export function kindOf(name: string): ParameterKind {
+export function parameterKind(name: string): ParameterKind {
   return queryParameters[name]?.kind ?? 'text';
 }
 
@@ -84,7 +84,7 @@ const readers: Readonly<Record<ParameterKind, readonly [expected: string, read: 
  * @throws CatalogError InvalidInput when it is not of the parameter's kind.
  */
 export function readParameter(name: string, text: string): JsonValue {
-  const [expected, read] = readers[kindOf(name)];
+  const [expected, read] = readers[parameterKind(name)];
   const value = read(text);
   if (value !== undefined) return value;
   throw new CatalogError('InvalidInput', `the query parameter ${name} must be ${expected}`);

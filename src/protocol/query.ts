@@ -1,7 +1,7 @@
 import { CatalogError } from './errors.ts';
 import { choiceOf } from './mode.ts';
 import type { Operation } from './operations/operation.ts';
-import { kindOf, readParameter } from './query-parameter.ts';
+import { parameterKind, readParameter } from './query-parameter.ts';
 
 /** The parameters of a query by their names, decoded, in the order in which they came. */
 export type Query = ReadonlyMap<string, readonly string[]>;
@@ -59,7 +59,7 @@ function checkParameter(
 ): void {
   if (!operation.repeatable.includes(name)) checkSingle(query, name);
   for (const value of values) {
-    if (kindOf(name) === 'choice') choiceOf(operation, name, value);
+    if (parameterKind(name) === 'choice') choiceOf(operation, name, value);
     else readParameter(name, value);
   }
 }

@@ -9,7 +9,7 @@ export interface VirtualTable {
   parts(): Promise<readonly VirtualPart[]>;
 }
 
-/** Some rows of such a table, of which it is known which values they lie between. */
+/** Rows of such a table whose minimum and maximum are known. */
 export interface VirtualPart {
   readonly rows: number;
   /** The least and the greatest value of columns that have no null, as integers of the column's unit. */

@@ -3,7 +3,7 @@ import type { Action } from '../protocol/operations/operation.ts';
 import type { Freeze } from './zone-clock.ts';
 import type { CommitSummary } from '../protocol/commit-summary.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { SqlError } from '../sql/values/errors.ts';
+import { SqlError } from '../sql/values/sql-error.ts';
 import { parseExpression } from '../sql/parse.ts';
 
 /** A commit that a rule does not let in: names rule, table and the first thing that is wrong. */

@@ -5,67 +5,114 @@ import { isFrozen } from './zone-clock.ts';
 import { columnsFault, schemaJudges } from './schema-requirement.ts';
 import { touchedFragments } from './table-change.ts';
 
-/** Describes a violation, as the end of a sentence; undefined if there is none. */
-type Judge<Name extends RequirementName> = (
-  demand: NonNullable<Requirements[Name]>,
-  facts: CommitFacts,
-  rule: CommitRule,
-) => string | undefined;
+/** One key of `require`. */
+interface RequirementRow<Name extends RequirementName> {
+  /** Whether it compares a version with its predecessor, and so fails where that is unknown. */
+  readonly compares?: true;
+  /** Whether route and headers decide it. */
+  readonly byRoute?: true;
+  /** Describes a violation, as the end of a sentence; undefined if there is none. */
+  readonly judge: (
+    demand: NonNullable<Requirements[Name]>,
+    facts: CommitFacts,
+    rule: CommitRule,
+  ) => string | undefined;
+}
 
-type Judges = { readonly [Name in RequirementName]: Judge<Name> };
-
-const judges: Judges = {
-  context: (keys, { context }) => {
-    const missing = context === null ? undefined : keys.find((key) => !context.has(key));
-    return missing === undefined
-      ? undefined
-      : `the request's context has no ${JSON.stringify(missing)}`;
+/** The keys that a rule may demand, in the order in which they are judged. */
+const table: { readonly [Name in RequirementName]: RequirementRow<Name> } = {
+  context: {
+    byRoute: true,
+    judge: (keys, { context }) => {
+      const missing = context === null ? undefined : keys.find((key) => !context.has(key));
+      return missing === undefined
+        ? undefined
+        : `the request's context has no ${JSON.stringify(missing)}`;
+    },
   },
-  freeze: (windows, { now }) => {
-    const found = windows.find((window) => isFrozen(window, now));
-    return found === undefined
-      ? undefined
-      : `it is ${new Date(now).toISOString()}, and nothing is committed ${found.text}`;
+  freeze: {
+    byRoute: true,
+    judge: (windows, { now }) => {
+      const found = windows.find((window) => isFrozen(window, now));
+      return found === undefined
+        ? undefined
+        : `it is ${new Date(now).toISOString()}, and nothing is committed ${found.text}`;
+    },
   },
-  append_only: (_, facts) => appendFault(facts),
-  no_drop: (_, facts, rule) => dropFault(facts, rule),
-  protected_tags: (names, { action, tag = '' }) =>
-    (action === 'update_tag' || action === 'delete_tag') && names.includes(tag)
-      ? `the tag ${JSON.stringify(tag)} is protected`
-      : undefined,
-  protected_branches: (names, { action, branch }) =>
-    (action === 'delete_branch' || action === 'restore') && names.includes(branch)
-      ? `the branch ${JSON.stringify(branch)} is protected`
-      : undefined,
-  locations: (folders, facts) => locationFault(folders, facts),
-  max_rows: (most, { change }) =>
-    change !== null && change.rowsAdded > most
-      ? `it adds ${rows(change.rowsAdded)}, and at most ${most} may be added`
-      : undefined,
-  max_bytes: (most, { change }) =>
-    change !== null && change.bytesAdded > most
-      ? `it adds ${change.bytesAdded} bytes, and at most ${most} may be added`
-      : undefined,
-  max_removed_share: (most, { change, removal = change }) => {
-    if (removal === null || removal.rowsRemoved === 0n) return undefined;
-    const { rowsRemoved, rowsBefore } = removal;
-    return Number(rowsRemoved) > most * Number(rowsBefore)
-      ? `it removes ${rowsRemoved} of ${rowsBefore} rows, and at most a share of ${most} may be removed`
-      : undefined;
+  append_only: { compares: true, judge: (_, facts) => appendFault(facts) },
+  no_drop: { byRoute: true, judge: (_, facts, rule) => dropFault(facts, rule) },
+  protected_tags: {
+    judge: (names, { action, tag = '' }) =>
+      (action === 'update_tag' || action === 'delete_tag') && names.includes(tag)
+        ? `the tag ${JSON.stringify(tag)} is protected`
+        : undefined,
   },
-  schema: (kind, { change }) => (change === null ? undefined : schemaJudges[kind](change)),
-  columns: (required, { change }) =>
-    change === null ? undefined : columnsFault(change.after.columns, required),
-  check: (text, facts) => unread(facts, `check ${JSON.stringify(text)}`),
-  unique: (columns, facts) => unread(facts, `unique ${JSON.stringify(columns)}`),
+  protected_branches: {
+    judge: (names, { action, branch }) =>
+      (action === 'delete_branch' || action === 'restore') && names.includes(branch)
+        ? `the branch ${JSON.stringify(branch)} is protected`
+        : undefined,
+  },
+  locations: { judge: locationFault },
+  max_rows: {
+    compares: true,
+    judge: (most, { change }) =>
+      change !== null && change.rowsAdded > most
+        ? `it adds ${rows(change.rowsAdded)}, and at most ${most} may be added`
+        : undefined,
+  },
+  max_bytes: {
+    compares: true,
+    byRoute: true,
+    judge: (most, { change }) =>
+      change !== null && change.bytesAdded > most
+        ? `it adds ${change.bytesAdded} bytes, and at most ${most} may be added`
+        : undefined,
+  },
+  max_removed_share: {
+    compares: true,
+    judge: (most, { change, removal = change }) => {
+      if (removal === null || removal.rowsRemoved === 0n) return undefined;
+      const { rowsRemoved, rowsBefore } = removal;
+      return Number(rowsRemoved) > most * Number(rowsBefore)
+        ? `it removes ${rowsRemoved} of ${rowsBefore} rows, and at most a share of ${most} may be removed`
+        : undefined;
+    },
+  },
+  schema: {
+    compares: true,
+    judge: (kind, { change }) => (change === null ? undefined : schemaJudges[kind](change)),
+  },
+  columns: {
+    compares: true,
+    judge: (required, { change }) =>
+      change === null ? undefined : columnsFault(change.after.columns, required),
+  },
+  check: {
+    compares: true,
+    judge: (text, facts) => unread(facts, `check ${JSON.stringify(text)}`),
+  },
+  unique: {
+    compares: true,
+    judge: (columns, facts) => unread(facts, `unique ${JSON.stringify(columns)}`),
+  },
 };
 
 /** The keys that a rule may demand, in the order in which they are judged. */
-export const requirementNames = Object.keys(judges) as readonly RequirementName[];
+export const requirementNames = Object.keys(table) as readonly RequirementName[];
 
-/** The violations that are found without reading rows; undefined if there are none. */
-export function brokenBy(rule: CommitRule, facts: CommitFacts): string | undefined {
-  for (const name of requirementNames) {
+/** The keys that route and headers decide. */
+export const routeRequirements: readonly RequirementName[] = requirementNames.filter(
+  (name) => table[name].byRoute,
+);
+
+/** The first violation that is found without reading rows; undefined if there is none. @param names The keys to judge. */
+export function brokenBy(
+  rule: CommitRule,
+  facts: CommitFacts,
+  names: readonly RequirementName[] = requirementNames,
+): string | undefined {
+  for (const name of names) {
     const fault = judged(name, rule, facts);
     if (fault !== undefined) return fault;
   }
@@ -75,27 +122,11 @@ export function brokenBy(rule: CommitRule, facts: CommitFacts): string | undefin
 function judged(name: RequirementName, rule: CommitRule, facts: CommitFacts): string | undefined {
   const { [name]: demand } = rule.require;
   if (demand === undefined) return undefined;
-  if (facts.unknown !== undefined && comparing.has(name)) {
+  const row = table[name] as RequirementRow<RequirementName>;
+  if (facts.unknown !== undefined && row.compares) {
     return `${name} cannot be judged, since ${facts.unknown}`;
   }
-  return judgeOf(name)(demand, facts, rule);
-}
-
-/** Keys that compare a version with its predecessor. */
-const comparing: ReadonlySet<RequirementName> = new Set<RequirementName>([
-  'append_only',
-  'schema',
-  'columns',
-  'check',
-  'unique',
-  'max_rows',
-  'max_bytes',
-  'max_removed_share',
-]);
-
-/** The judge of each key; it receives the key's demand. */
-function judgeOf(name: RequirementName): Judge<RequirementName> {
-  return judges[name] as Judge<RequirementName>;
+  return row.judge(demand, facts, rule);
 }
 
 /** Actions that put other rows, or none, in the place of those that are there. */

@@ -1,8 +1,8 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action, Operation } from '../protocol/operations/operation.ts';
 import { rulesOn, type CommitAction, type CommitFacts } from './commit-facts.ts';
-import { RuleRefusal, type CommitRule, type RequirementName, type RuleSet } from './commit-rule.ts';
-import { brokenBy } from './requirements.ts';
+import { RuleRefusal, type CommitRule, type RuleSet } from './commit-rule.ts';
+import { brokenBy, routeRequirements } from './requirements.ts';
 
 /** Facts of a commit that route and headers contain. */
 export interface CommitRoute {
@@ -20,9 +20,6 @@ export interface CommitRoute {
   /** Milliseconds since 1970. */
   readonly now: number;
 }
-
-/** The keys that route and headers decide. */
-const decided: readonly RequirementName[] = ['context', 'freeze', 'no_drop', 'max_bytes'];
 
 const actions: Partial<Record<Operation['name'], CommitAction>> = {
   DropTable: 'drop',
@@ -42,7 +39,7 @@ export function judgeRoute({ rules }: RuleSet, route: CommitRoute): void {
   const facts = factsOf(route);
   for (const rule of rulesOn(rules, facts)) {
     if (!rule.enforced) continue;
-    const fault = brokenBy(reduced(rule), facts) ?? lengthFault(rule, route);
+    const fault = brokenBy(rule, facts, routeRequirements) ?? lengthFault(rule, route);
     if (fault !== undefined) throw new RuleRefusal(rule, object, fault);
   }
 }
@@ -70,13 +67,6 @@ function overwriteOf({ operation, mode, isRemote }: CommitRoute): readonly Actio
   if (mode !== 'overwrite') return [];
   if (operation.name === 'InsertIntoTable') return ['modify'];
   return operation.name === 'CreateTable' && isRemote() ? ['drop', 'DropTable'] : [];
-}
-
-function reduced(rule: CommitRule): CommitRule {
-  const kept = Object.entries(rule.require).filter(([name]) =>
-    decided.some((known) => known === name),
-  );
-  return { ...rule, require: Object.fromEntries(kept) };
 }
 
 function lengthFault(

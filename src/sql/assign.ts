@@ -1,8 +1,8 @@
 import { DataType, type DataType as DataTypeClass } from 'apache-arrow';
 import { bindExpression } from './bind.ts';
-import type { Bound, BoundExpression, Kernel } from './evaluate/bound.ts';
+import { kernelOf, type Bound, type BoundExpression, type Kernel } from './evaluate/bound.ts';
 import { canCast } from './cast/cast.ts';
-import { SqlError } from './values/errors.ts';
+import { SqlError } from './values/sql-error.ts';
 import { evaluateNode } from './evaluate/evaluate-node.ts';
 import type { Expression } from './values/expression.ts';
 import { constantFrame } from './evaluate/frame.ts';
@@ -10,8 +10,8 @@ import { metered } from './values/meter.ts';
 import { literalAs } from './cast/literals.ts';
 import { call } from './evaluate/node.ts';
 import { castExactly } from './cast/round-trip.ts';
-import { sameType } from './values/same-type.ts';
-import type { Scope } from './bind/scope.ts';
+import { sameType } from '../arrow/types.ts';
+import type { ColumnScope } from './bind/scope.ts';
 import {
   elementType,
   familyOf,
@@ -19,12 +19,12 @@ import {
   isList,
   mapTypes,
   plainType,
-  typeName,
+  sqlTypeName,
   type Family,
 } from './values/types.ts';
 import { checkClocks } from './values/zone-clock.ts';
 
-/** A number does not become a moment, nor a moment a number, without being asked to. */
+/** Numbers and moments convert into each other only by an explicit cast. */
 const kinds: readonly ReadonlySet<Family>[] = [
   new Set<Family>(['boolean', 'integer', 'float', 'decimal']),
   new Set<Family>(['date', 'timestamp']),
@@ -33,7 +33,7 @@ const kinds: readonly ReadonlySet<Family>[] = [
   new Set<Family>(['text', 'binary']),
 ];
 
-/** A struct gives the fields of the column by their names; one that it lacks becomes null, none is left over. */
+/** Struct fields are matched by name: a missing field becomes null, an extra one is an error. */
 function assignsFields(from: DataTypeClass, to: DataTypeClass): boolean {
   return from.children.every(({ name, type }) => {
     const field = to.children.find((each) => each.name === name);
@@ -43,12 +43,8 @@ function assignsFields(from: DataTypeClass, to: DataTypeClass): boolean {
 
 function isAssignable(from: DataTypeClass, to: DataTypeClass): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'list' && b === 'list') {
-    return isAssignable(elementType(from), elementType(to));
-  }
-  if (a === 'struct' && b === 'struct') {
-    return assignsFields(from, to);
-  }
+  if (a === 'list' && b === 'list') return isAssignable(elementType(from), elementType(to));
+  if (a === 'struct' && b === 'struct') return assignsFields(from, to);
   if (a === 'map' && b === 'map') {
     return mapTypes(from).every((type, at) => isAssignable(type, mapTypes(to)[at]!));
   }
@@ -59,18 +55,19 @@ function isAssignable(from: DataTypeClass, to: DataTypeClass): boolean {
   );
 }
 
-/** Floats are rounded to the nearest of the other width, as decimals are; nothing else may change. */
+/** Floats and decimals are rounded to the nearest value of the target; other values must stay exact. */
 function mayRound(from: Family, to: Family): boolean {
   return to === 'float' && (from === 'float' || from === 'decimal');
 }
 
-const assignKernel: Kernel = ([column], target) =>
-  castExactly(column!, target.types[0]!, target, mayRound);
+const assignKernel: Kernel = kernelOf(1, ([column], target) =>
+  castExactly(column, target.types[0], target, mayRound),
+);
 
 function refused(root: Bound, type: DataTypeClass): SqlError {
   return new SqlError(
     'type',
-    `expected a value of type ${typeName(type)}, found ${typeName(root.type)}`,
+    `expected a value of type ${sqlTypeName(type)}, found ${sqlTypeName(root.type)}`,
     root.position,
   );
 }
@@ -79,15 +76,11 @@ function refused(root: Bound, type: DataTypeClass): SqlError {
 function converted(root: Bound, type: DataTypeClass): Bound {
   const { position } = root;
   const direct = root.kind === 'literal' ? literalAs(root, type) : undefined;
-  if (direct !== undefined && !isList(type) && !DataType.isFixedSizeBinary(type)) {
-    return direct;
-  }
+  if (direct !== undefined && !isList(type) && !DataType.isFixedSizeBinary(type)) return direct;
   checkClocks(root.type, type, position);
   const parts = { name: 'assign', type, arguments: [root], kernel: assignKernel, position };
   const node = call({ ...parts, fallible: true });
-  if (root.kind === 'literal' && node.kind !== 'literal') {
-    evaluateNode(node, constantFrame(1));
-  }
+  if (root.kind === 'literal' && node.kind !== 'literal') evaluateNode(node, constantFrame(1));
   return node;
 }
 
@@ -100,14 +93,12 @@ function converted(root: Bound, type: DataTypeClass): Bound {
  */
 export function bindAssignment(
   expression: Expression,
-  scope: Scope,
+  scope: ColumnScope,
   target: DataTypeClass,
 ): BoundExpression {
   const bound = bindExpression(expression, scope);
   const { root, source, budget } = bound;
-  if (familyOf(root.type) === 'null' || sameType(bound.type, target)) {
-    return bound;
-  }
+  if (familyOf(root.type) === 'null' || sameType(bound.type, target)) return bound;
   const type = plainType(target);
   const nested = isList(target) || DataType.isStruct(target) || DataType.isMap(target);
   const writable = isComputable(type) && (!nested || type === target);

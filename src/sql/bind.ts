@@ -5,7 +5,7 @@ import { boolType, type Bound, type BoundExpression } from './evaluate/bound.ts'
 import { bindCastTo, coerce, commonType, isStored, storedType } from './cast/coerce.ts';
 import { bindConcatenation } from './bind/concatenate.ts';
 import { bindElement, bindField, bindList } from './bind/element.ts';
-import { SqlError } from './values/errors.ts';
+import { SqlError } from './values/sql-error.ts';
 import type {
   Call,
   Case,
@@ -29,14 +29,14 @@ import { compileLike } from './patterns/like.ts';
 import { bindParameter } from './bind/parameters.ts';
 import { bindLiteral, textType } from './cast/literals.ts';
 import { metered } from './values/meter.ts';
-import { findField, momentNow, type Scope } from './bind/scope.ts';
+import { findField, momentNow, type ColumnScope } from './bind/scope.ts';
 import { typeOfName } from './values/type-name.ts';
-import { familyOf, isComputable, plainType, typeName } from './values/types.ts';
+import { familyOf, isComputable, plainType, sqlTypeName } from './values/types.ts';
 
-export type { Scope } from './bind/scope.ts';
+export type { ColumnScope } from './bind/scope.ts';
 
-/** The scope of the expression and the moment it sees. */
-interface Statement extends Scope {
+/** The columns of the expression, and the current time. */
+interface Statement extends ColumnScope {
   readonly now: bigint;
 }
 
@@ -48,20 +48,18 @@ type Binder<Kind extends Expression['kind']> = (
 /** A predicate. Throws SqlError `type` for anything that is not boolean. */
 function predicate(bound: Bound, where: string): Bound {
   const family = familyOf(bound.type);
-  if (family === 'null') {
-    return nullLiteral(boolType, bound.position);
-  }
+  if (family === 'null') return nullLiteral(boolType, bound.position);
   if (family !== 'boolean') {
     throw new SqlError(
       'type',
-      `expected a predicate ${where}, found ${typeName(bound.type)}`,
+      `expected a predicate ${where}, found ${sqlTypeName(bound.type)}`,
       bound.position,
     );
   }
   return bound;
 }
 
-/** An expression that must be a predicate; some functions give one only there. */
+/** Binds an expression that must be a predicate; some functions return a boolean only there. */
 function bindTest(expression: Expression, scope: Statement, where: string): Bound {
   const bound =
     expression.kind === 'call' ? callOf(expression, scope, true) : bindNode(expression, scope);
@@ -110,13 +108,11 @@ function bindIs({ operand, test, negated, position }: IsTest, scope: Statement):
 
 function textOperand(bound: Bound): Bound {
   const family = familyOf(bound.type);
-  if (family === 'null') {
-    return nullLiteral(textType, bound.position);
-  }
+  if (family === 'null') return nullLiteral(textType, bound.position);
   if (family !== 'text') {
     throw new SqlError(
       'type',
-      `expected a string beside LIKE, found ${typeName(bound.type)}`,
+      `expected a string with LIKE, found ${sqlTypeName(bound.type)}`,
       bound.position,
     );
   }
@@ -152,7 +148,7 @@ function bindLike(
 
 function bindWhen(operand: Bound | undefined, when: Expression, scope: Statement): Bound {
   return operand === undefined
-    ? bindTest(when, scope, 'behind WHEN')
+    ? bindTest(when, scope, 'after WHEN')
     : bindComparison('=', operand, bindNode(when, scope), when.position);
 }
 
@@ -191,7 +187,7 @@ function bindJunction(
   { kind, operands, position }: Extract<Expression, { kind: 'and' | 'or' }>,
   scope: Statement,
 ): Bound {
-  const where = `beside ${kind.toUpperCase()}`;
+  const where = `next to ${kind.toUpperCase()}`;
   const tests = operands.map((operand) => bindTest(operand, scope, where));
   return junction(kind, tests, position);
 }
@@ -204,7 +200,7 @@ const binders: { readonly [Kind in Expression['kind']]: Binder<Kind> } = {
     bindField(bindNode(operand, scope), name, position),
   element: ({ operand, index, position }, scope) =>
     bindElement(bindNode(operand, scope), bindNode(index, scope), position),
-  not: ({ operand, position }, scope) => negation(bindTest(operand, scope, 'behind NOT'), position),
+  not: ({ operand, position }, scope) => negation(bindTest(operand, scope, 'after NOT'), position),
   negate: ({ operand, position }, scope) => bindNegation(bindNode(operand, scope), position),
   and: bindJunction,
   or: bindJunction,
@@ -238,13 +234,11 @@ function bindNode(expression: Expression, scope: Statement): Bound {
 }
 
 function resultType(root: Bound): DataType {
-  if (isStored(root)) {
-    return storedType(root);
-  }
+  if (isStored(root)) return storedType(root);
   if (!isComputable(root.type)) {
     throw new SqlError(
       'type',
-      `expected a result that can be computed, found ${typeName(root.type)}`,
+      `expected a result that can be computed, found ${sqlTypeName(root.type)}`,
       root.position,
     );
   }
@@ -256,7 +250,7 @@ function resultType(root: Bound): DataType {
  * every operator and function knows its types, literals are computed. Functions
  * of the clock give the moment of the scope, or of this call. Throws SqlError: `unknown-column`, `unknown-function`, `type`, `value`, `overflow`.
  */
-export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
+export function bindExpression(expression: Expression, scope: ColumnScope): BoundExpression {
   const now = scope.now ?? momentNow();
   const { budget } = scope;
   const root = metered(budget, () => folding(() => bindNode(expression, { ...scope, now })));
@@ -267,12 +261,10 @@ export function bindExpression(expression: Expression, scope: Scope): BoundExpre
  * Checks an expression that says which rows are meant. It need not be a predicate yet:
  * `selectRows` refuses what is none. Throws SqlError as `bindExpression` does.
  */
-export function bindPredicate(expression: Expression, scope: Scope): BoundExpression {
+export function bindPredicate(expression: Expression, scope: ColumnScope): BoundExpression {
   const now = scope.now ?? momentNow();
   const statement = { ...scope, now };
-  if (expression.kind !== 'call') {
-    return bindExpression(expression, statement);
-  }
+  if (expression.kind !== 'call') return bindExpression(expression, statement);
   const { budget } = scope;
   const root = metered(budget, () => folding(() => callOf(expression, statement, true)));
   return Object.freeze({ type: resultType(root), source: expression, root, budget });

@@ -2,28 +2,24 @@ import { DataType, Data as DataClass, Vector, type Data, type RecordBatch } from
 import type { Bound, BoundExpression } from './evaluate/bound.ts';
 import { truth, type Valid } from './values/column.ts';
 import { countToLiteral } from './compare/compare.ts';
-import { SqlError } from './values/errors.ts';
+import { SqlError } from './values/sql-error.ts';
 import { evaluateNode } from './evaluate/evaluate-node.ts';
 import { batchFrame } from './evaluate/frame.ts';
 import { countTrue, rowsThatAre, statesOf } from './compare/logic.ts';
 import { metered } from './values/meter.ts';
 import { readValid } from './values/read.ts';
-import { familyOf, typeName } from './values/types.ts';
+import { familyOf, sqlTypeName } from './values/types.ts';
 import { vectorOf } from './values/write.ts';
 
-/** The data of a column or of a field in one, as the batch holds it; undefined for any other node. */
+/** The stored data of a column or of a field; undefined for any other node. */
 function storedData(node: Bound, batch: RecordBatch): Data | undefined {
   if (node.kind === 'column') {
     const index = batch.schema.fields.findIndex((field) => field.name === node.name);
     return batch.data.children[index];
   }
-  if (node.kind !== 'field') {
-    return undefined;
-  }
+  if (node.kind !== 'field') return undefined;
   const struct = storedData(node.operand, batch);
-  if (struct !== undefined && !DataType.isStruct(struct.type)) {
-    return undefined;
-  }
+  if (struct !== undefined && !DataType.isStruct(struct.type)) return undefined;
   const field = struct?.children[node.index];
   return struct === undefined || field === undefined
     ? undefined
@@ -32,9 +28,7 @@ function storedData(node: Bound, batch: RecordBatch): Data | undefined {
 
 /** The field's data with the nulls of its struct; every other buffer is shared. */
 function underStruct(field: Data, valid: Valid): Data {
-  if (valid === null || DataType.isNull(field.type)) {
-    return field;
-  }
+  if (valid === null || DataType.isNull(field.type)) return field;
   if (DataType.isUnion(field.type)) {
     throw new TypeError('a union in a struct with nulls cannot be taken out of it');
   }
@@ -64,9 +58,7 @@ function underStruct(field: Data, valid: Valid): Data {
  */
 export function evaluate(bound: BoundExpression, batch: RecordBatch): Vector {
   const stored = storedData(bound.root, batch);
-  if (stored !== undefined) {
-    return new Vector([stored]);
-  }
+  if (stored !== undefined) return new Vector([stored]);
   return metered(bound.budget, () =>
     vectorOf(evaluateNode(bound.root, batchFrame(batch)), bound.type),
   );
@@ -80,7 +72,7 @@ export function selectRows(bound: BoundExpression, batch: RecordBatch): Uint32Ar
   return metered(bound.budget, () => rowsThatAre(judgedStates(bound, batch), truth.true));
 }
 
-/** How many rows `selectRows` would give. */
+/** Number of rows that `selectRows` would return. */
 export function countSelected(bound: BoundExpression, batch: RecordBatch): number {
   const { root } = bound;
   if (root.kind === 'comparison' && root.left.kind === 'column' && root.right.kind === 'literal') {
@@ -96,7 +88,7 @@ function judgedStates(bound: BoundExpression, batch: RecordBatch): Uint8Array {
   if (family !== 'boolean' && family !== 'null') {
     throw new SqlError(
       'type',
-      `expected a predicate, found ${typeName(bound.type)}`,
+      `expected a predicate, found ${sqlTypeName(bound.type)}`,
       bound.root.position,
     );
   }

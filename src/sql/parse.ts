@@ -1,5 +1,5 @@
 import type { Expression } from './values/expression.ts';
-import { Cursor } from './parse/cursor.ts';
+import { TokenCursor } from './parse/cursor.ts';
 import { infixLevel, parseInfix } from './parse/parse-infix.ts';
 import { parsePrimary } from './parse/parse-primary.ts';
 import { DepthGuard, level, type Parser } from './parse/parser.ts';
@@ -14,9 +14,7 @@ function parsePrefix(parser: Parser): Expression {
     cursor.next();
     return parser.build({ kind: 'negate', position, operand: parser.expression(level.sign - 1) });
   }
-  if (cursor.takeSymbol('+')) {
-    return parser.expression(level.sign - 1);
-  }
+  if (cursor.takeSymbol('+')) return parser.expression(level.sign - 1);
   return parsePrimary(parser);
 }
 
@@ -24,14 +22,12 @@ function parseAbove(parser: Parser, minimum: number): Expression {
   let left = parsePrefix(parser);
   for (;;) {
     const found = infixLevel(parser.cursor);
-    if (found <= minimum) {
-      return left;
-    }
+    if (found <= minimum) return left;
     left = parseInfix(parser, left);
   }
 }
 
-function createParser(cursor: Cursor): Parser {
+function createParser(cursor: TokenCursor): Parser {
   const guard = new DepthGuard();
   let marks = 0;
   const parser: Parser = {
@@ -61,10 +57,8 @@ function createParser(cursor: Cursor): Parser {
  * text above 1 MiB or more than 200 levels.
  */
 export function parseExpression(text: string): Expression {
-  const cursor = new Cursor(text);
+  const cursor = new TokenCursor(text);
   const expression = createParser(cursor).expression(level.none);
-  if (cursor.peek().kind !== 'end') {
-    cursor.fail('an operator or the end of the text');
-  }
+  if (cursor.peek().kind !== 'end') cursor.fail('an operator or the end of the text');
   return expression;
 }

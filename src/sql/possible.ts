@@ -22,14 +22,14 @@ import {
 } from './compare/value-range.ts';
 import type { Scalar } from './values/scalar.ts';
 
-/** What a predicate may be for some rows, as bits: more may seem possible than is. */
+/** Possible results of a predicate for some rows, as bits. It may include results that do not occur. */
 export const may = { beTrue: 1, beFalse: 2, beUnknown: 4, fail: 8 } as const;
 
-/** What is known of a column of the rows. */
+/** Looks up the range of a column. */
 export type RangeOf = (column: string) => ValueRange;
 
-/** What a predicate may be for rows of which only ranges are known: the bits of `may`. */
-export type PossibleStates = (ranges: RangeOf) => number;
+/** Possible results of a predicate for rows of which only ranges are known: the bits of `may`. */
+type PossibleStates = (ranges: RangeOf) => number;
 
 const states = may.beTrue | may.beFalse | may.beUnknown;
 
@@ -71,9 +71,7 @@ const compilers: Compilers = {
 
 function compile(node: Bound): PossibleStates {
   const compiler = compilers[node.kind];
-  if (compiler !== undefined) {
-    return compiler(node as never);
-  }
+  if (compiler !== undefined) return compiler(node as never);
   const all = states | failing(node);
   return () => all;
 }
@@ -85,12 +83,8 @@ function failing(...nodes: readonly Bound[]): number {
 /** A boolean column as a predicate. */
 function statesOfRange({ null: mayBeNull, values }: ValueRange): number {
   const unknown = mayBeNull ? may.beUnknown : 0;
-  if (values === 'none') {
-    return unknown;
-  }
-  if (values === 'any') {
-    return unknown | may.beTrue | may.beFalse;
-  }
+  if (values === 'none') return unknown;
+  if (values === 'any') return unknown | may.beTrue | may.beFalse;
   const no = values.least === 1n ? 0 : may.beFalse;
   const yes = values.greatest === 0n ? 0 : may.beTrue;
   return unknown | no | yes;
@@ -102,7 +96,7 @@ function negated(possible: number): number {
   return swapped | (possible & (may.beUnknown | may.fail));
 }
 
-/** Operands are looked at in order, and not at all once every row is decided. */
+/** Operands are evaluated in order until the result is decided. */
 function compileJunction({ kind, operands }: BoundJunction): PossibleStates {
   const [decisive, other] = kind === 'and' ? [may.beFalse, may.beTrue] : [may.beTrue, may.beFalse];
   const tests = operands.map(compile);
@@ -110,9 +104,7 @@ function compileJunction({ kind, operands }: BoundJunction): PossibleStates {
     let so: number = other;
     let fails = 0;
     for (const test of tests) {
-      if (so === decisive) {
-        break;
-      }
+      if (so === decisive) break;
       const next = test(ranges);
       fails |= next & may.fail;
       so = joined(so, next & states, decisive, other);
@@ -133,15 +125,13 @@ function joined(left: number, right: number, decisive: number, other: number): n
 
 type RangeGetter = (ranges: RangeOf) => ValueRange;
 
-/** The values of anything but a literal or a column may be any. */
+/** Expressions other than literals and columns may have any value. */
 function rangeGetter(node: Bound): RangeGetter {
   if (node.kind === 'literal') {
     const range = rangeOfLiteral(node.value);
     return () => range;
   }
-  if (node.kind === 'column') {
-    return (ranges) => ranges(node.name);
-  }
+  if (node.kind === 'column') return (ranges) => ranges(node.name);
   return node.kind === 'shared' ? rangeGetter(node.operand) : () => anyValue;
 }
 
@@ -174,22 +164,18 @@ function compileComparison(node: BoundComparison): PossibleStates {
   };
 }
 
-/** What a comparison may be for rows with a null on one side or on both. */
+/** Possible results of a comparison for rows with nulls. */
 function statesOfNulls(operator: ComparisonOperator, left: ValueRange, right: ValueRange): number {
   const both = left.null && right.null;
   const one = (left.null && mayHaveValue(right)) || (right.null && mayHaveValue(left));
-  if (operator === 'is distinct from') {
-    return (both ? may.beFalse : 0) | (one ? may.beTrue : 0);
-  }
-  if (operator === 'is not distinct from') {
-    return (both ? may.beTrue : 0) | (one ? may.beFalse : 0);
-  }
+  if (operator === 'is distinct from') return (both ? may.beFalse : 0) | (one ? may.beTrue : 0);
+  if (operator === 'is not distinct from') return (both ? may.beTrue : 0) | (one ? may.beFalse : 0);
   return both || one ? may.beUnknown : 0;
 }
 
 const tested = { true: may.beTrue, false: may.beFalse, unknown: may.beUnknown } as const;
 
-/** Whether something is known of a node's values beside what it is as a predicate. */
+/** Whether the range of a node's values is known. */
 function hasRange(node: Bound): boolean {
   return (
     node.kind === 'column' ||
@@ -230,15 +216,11 @@ function compileIn({ operand, members, negated: isNegated }: BoundIn): PossibleS
   };
 }
 
-/** Whether a value of the range may be a member, and whether one may be none. */
+/** Whether a value of the range may be a member, and whether one may not be. */
 function membersIn({ nan, values }: ValueRange, members: SortedMembers | undefined) {
-  if (members === undefined || values === 'any') {
-    return { some: true, others: true };
-  }
+  if (members === undefined || values === 'any') return { some: true, others: true };
   const nanIsMember = members.nan;
-  if (values === 'none') {
-    return { some: nan && nanIsMember, others: nan && !nanIsMember };
-  }
+  if (values === 'none') return { some: nan && nanIsMember, others: nan && !nanIsMember };
   const { least, greatest } = values;
   const inside = members.hasBetween(least, greatest);
   const single = least !== null && greatest !== null && compareRangeValues(least, greatest) === 0;
@@ -265,12 +247,8 @@ function compileLikeTest(node: BoundLike): PossibleStates {
   return (ranges) => {
     const { null: mayBeNull, values } = range(ranges);
     const unknown = fails | (mayBeNull ? may.beUnknown : 0);
-    if (values === 'none') {
-      return unknown;
-    }
-    if (values === 'any') {
-      return unknown | yes | no;
-    }
+    if (values === 'none') return unknown;
+    if (values === 'any') return unknown | yes | no;
     const { some, all } = begins(values.least, values.greatest, prefix, rest === 'nothing');
     const certain = all && rest !== 'more';
     return unknown | (some ? yes : 0) | (certain ? 0 : no);
@@ -289,7 +267,7 @@ function begins(
   return { some: low <= 0 && high >= 0, all: low === 0 && high === 0 };
 }
 
-/** Less than 0 before all values that begin with the prefix, 0 among them, greater behind them. */
+/** Compares a value with a prefix; 0 if it begins with the prefix. */
 function place(value: Uint8Array, prefix: Uint8Array, exact: boolean): number {
   return Buffer.compare(exact ? value : value.subarray(0, prefix.length), prefix);
 }
@@ -304,24 +282,20 @@ interface SortedMembers {
 /** Puts literals in order; undefined when one of them has no place in an order. */
 function sortedMembers(values: readonly Scalar[]): SortedMembers | undefined {
   const found = values.map(rangeValue);
-  if (!found.every((value) => value !== undefined)) {
-    return undefined;
-  }
+  if (!found.every((value) => value !== undefined)) return undefined;
   const isNan = (value: RangeValue) => typeof value === 'number' && Number.isNaN(value);
   const sorted = found.filter((value) => !isNan(value)).sort(compareRangeValues);
   return {
     nan: found.some(isNan),
     hasBetween(least, greatest) {
       const first = sorted[least === null ? 0 : firstFrom(sorted, least)];
-      if (first === undefined) {
-        return false;
-      }
+      if (first === undefined) return false;
       return greatest === null || compareRangeValues(first, greatest) <= 0;
     },
   };
 }
 
-/** The place of the first that is not less. */
+/** Index of the first value that is not less. */
 function firstFrom(sorted: readonly RangeValue[], least: RangeValue): number {
   let low = 0;
   let high = sorted.length;

@@ -43,14 +43,12 @@ function printType({ name, parameters, inner }: TypeName): string {
     );
     return `${name === 'list' ? 'array' : name}<${fields.join(', ')}>`;
   }
-  if (parameters.length === 0) {
-    return name;
-  }
+  if (parameters.length === 0) return name;
   const [first, ...rest] = name.split(' ');
   return [`${first}(${parameters.join(', ')})`, ...rest].join(' ');
 }
 
-/** The levels of the kinds that have one; the others stand for themselves. */
+/** Binding power by kind; other kinds never need parentheses. */
 const levels: Readonly<Partial<Record<Expression['kind'], number>>> = {
   or: level.or,
   and: level.and,
@@ -96,7 +94,7 @@ function printJunction(expression: Extract<Expression, { kind: 'and' | 'or' }>):
     .join(` ${expression.kind.toUpperCase()} `);
 }
 
-/** A literal with a sign or a name that starts a literal cannot stand before `.`, `[` or `::`. */
+/** A signed literal, or a name that starts a literal, needs parentheses before `.`, `[` or `::`. */
 function printPostfixOperand(operand: Expression): string {
   const bare =
     operand.kind === 'element' ||

@@ -22,17 +22,17 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
  * when it throws there is no such file. A crash before that may leave a part of it: a
  * file whose name means something is written under another name first and then linked.
  */
-export async function writeDurable(path: string, bytes: Uint8Array): Promise<void> {
+export async function writeDurable(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
   try {
-    await writeAndSync(path, bytes);
+    await writeAndSync(path, bytes, mode);
   } catch (error) {
     await rm(path, { force: true });
     throw error;
   }
 }
 
-async function writeAndSync(path: string, bytes: Uint8Array): Promise<void> {
-  const file = FileDescriptor.open(path, 'w');
+async function writeAndSync(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
+  const file = FileDescriptor.open(path, 'w', mode);
   try {
     await file.write([bytes]);
     // The name is there since the file is open; both ways to the disk are gone at once.
@@ -98,7 +98,8 @@ export async function createDurable(
 ): Promise<'created' | 'exists'> {
   const draft = `${path}.${randomUUID()}`;
   try {
-    await writeDurable(draft, bytes);
+    await writeDurable(draft, bytes, mode);
+    // The umask may have taken rights away.
     if (mode !== undefined) await chmod(draft, mode);
     return await linkDurable(draft, path);
   } finally {

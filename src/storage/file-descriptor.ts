@@ -56,8 +56,9 @@ export class FileDescriptor implements OpenObject {
    * @param path Absolute and normalised.
    * @throws LinkedPath where there is one, and the system's error.
    */
-  static openPlain(path: string, flags: 'r' | 'wx'): FileDescriptor {
-    const descriptor = openedPlainly(path, flags === 'r' ? READING | constants.O_NOFOLLOW : flags);
+  static openPlain(path: string, flags: 'r' | 'wx', mode?: number): FileDescriptor {
+    const how = flags === 'r' ? READING | constants.O_NOFOLLOW : flags;
+    const descriptor = openedPlainly(path, how, mode);
     try {
       requirePlainPath(descriptor, path);
       return new FileDescriptor(descriptor);
@@ -146,9 +147,9 @@ export class FileDescriptor implements OpenObject {
   }
 }
 
-function openedPlainly(path: string, flags: string | number): number {
+function openedPlainly(path: string, flags: string | number, mode?: number): number {
   try {
-    return openSync(path, flags);
+    return openSync(path, flags, mode);
   } catch (error) {
     throw isRefusedLink(error, path) ? new LinkedPath(path) : error;
   }

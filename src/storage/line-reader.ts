@@ -1,4 +1,5 @@
-import { open } from 'node:fs/promises';
+import { FileDescriptor } from './file-descriptor.ts';
+import type { OpenObject } from './storage.ts';
 
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 256 * 1024;
@@ -15,15 +16,16 @@ export interface FileLine {
 
 /** The lines of a file, in order. Lines may be of any length; one is in memory at a time. */
 export async function* readLines(path: string): AsyncGenerator<FileLine> {
-  const file = await open(path, 'r');
+  yield* linesOf(FileDescriptor.open(path, 'r'));
+}
+
+/** The lines of an object, in order, which is closed after the last, or when nobody takes more. */
+export async function* linesOf(object: OpenObject): AsyncGenerator<FileLine> {
   try {
     let begun: Buffer[] = [];
     let number = 1;
-    for await (const chunk of file.createReadStream({
-      highWaterMark: CHUNK_BYTES,
-      autoClose: false,
-    })) {
-      let rest = chunk as Buffer;
+    for await (const chunk of chunksOf(object)) {
+      let rest = chunk;
       for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
         begun.push(rest.subarray(0, end));
         yield { number, bytes: Buffer.concat(begun), ended: true };
@@ -35,6 +37,16 @@ export async function* readLines(path: string): AsyncGenerator<FileLine> {
     }
     if (begun.length > 0) yield { number, bytes: Buffer.concat(begun), ended: false };
   } finally {
-    await file.close();
+    object.close();
+  }
+}
+
+async function* chunksOf(object: OpenObject): AsyncGenerator<Buffer> {
+  for (let position = 0; ;) {
+    const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    const read = await object.read(chunk, position);
+    if (read === 0) return;
+    position += read;
+    yield chunk.subarray(0, read);
   }
 }

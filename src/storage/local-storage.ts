@@ -1,5 +1,5 @@
-import { lstatSync, statSync } from 'node:fs';
-import { readdir, readFile, realpath } from 'node:fs/promises';
+import { lstatSync, renameSync, statSync } from 'node:fs';
+import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { copyOwn, linkOrCopy } from './copied-file.ts';
 import {
@@ -16,7 +16,7 @@ import { readWhole } from './open-object.ts';
 import { requireOwnFolder } from './opened-folder.ts';
 import { replaceText } from './replaced-file.ts';
 import { errorCode, isAbsent, isMissing } from './storage-error.ts';
-import { checkedKey } from './storage-key.ts';
+import { checkedFolder, checkedKey } from './storage-key.ts';
 import type {
   Copied,
   Files,
@@ -94,13 +94,13 @@ export class LocalStorage implements Storage {
     }
   }
 
-  resolve(key: string): Promise<string> {
-    return realpath(checkedKey(key));
+  async resolve(key: string): Promise<string> {
+    return realpath(checkedFolder(key));
   }
 
   async names(folder: string): Promise<readonly string[] | undefined> {
     try {
-      return await readdir(checkedKey(folder));
+      return await readdir(checkedFolder(folder));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
@@ -108,15 +108,15 @@ export class LocalStorage implements Storage {
   }
 
   entries(folder: string): AsyncIterable<StorageEntry> {
-    return entriesOf(checkedKey(folder));
+    return entriesOf(checkedFolder(folder));
   }
 
   tree(folder: string): AsyncIterable<StorageEntry> {
-    return treeOf(checkedKey(folder));
+    return treeOf(checkedFolder(folder));
   }
 
-  create(key: string): NewObject {
-    return StreamedFile.create(checkedKey(key));
+  create(key: string, mode?: number): NewObject {
+    return StreamedFile.create(checkedKey(key), mode);
   }
 
   async write(key: string, bytes: Uint8Array, links: Links = 'none'): Promise<void> {
@@ -133,6 +133,11 @@ export class LocalStorage implements Storage {
     await replaceText(checkedKey(key), bytes);
   }
 
+  async note(key: string, bytes: Uint8Array): Promise<void> {
+    await writeFile(`${checkedKey(key)}.new`, bytes);
+    await rename(`${key}.new`, key);
+  }
+
   async linkIfAbsent(from: string, to: string): Promise<Placed> {
     try {
       return await linkDurable(checkedKey(from), checkedKey(to));
@@ -146,6 +151,10 @@ export class LocalStorage implements Storage {
 
   renameIfAbsent(from: string, to: string): Placed {
     return renameIfAbsent(checkedKey(from), checkedKey(to));
+  }
+
+  rename(from: string, to: string): void {
+    renameSync(checkedKey(from), checkedKey(to));
   }
 
   copy(from: string, to: string, shared: boolean): Promise<Copied> {
@@ -164,8 +173,8 @@ export class LocalStorage implements Storage {
     return removeTree(checkedKey(folder), options);
   }
 
-  flush(folder: string): Promise<void> {
-    return syncFolder(folder);
+  async flush(folder: string): Promise<void> {
+    return syncFolder(checkedFolder(folder));
   }
 }
 

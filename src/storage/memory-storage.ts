@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { KeptFolder, NOTHING, plus } from './tree.ts';
+import { KeptFolder } from './tree.ts';
 import { StorageError } from './storage-error.ts';
-import { checkedKey } from './storage-key.ts';
-import type {
-  Copied,
-  Freed,
-  NewObject,
-  ObjectStat,
-  OpenObject,
-  Ownership,
-  Placed,
-  RemoveOptions,
-  Storage,
-  StorageEntry,
+import { checkedFolder, checkedKey } from './storage-key.ts';
+import {
+  NOTHING,
+  plus,
+  type Copied,
+  type Freed,
+  type NewObject,
+  type ObjectStat,
+  type OpenObject,
+  type Ownership,
+  type Placed,
+  type RemoveOptions,
+  type Storage,
+  type StorageEntry,
 } from './storage.ts';
 
 /** An object: its bytes never change, another object takes its key. */
@@ -58,16 +60,19 @@ export class MemoryStorage implements Storage {
   }
 
   async resolve(key: string): Promise<string> {
-    return checkedKey(key);
+    return checkedFolder(key);
   }
 
   async names(folder: string): Promise<readonly string[]> {
-    const names = this.#below(folder).map((key) => key.slice(folder.length + 1).split('/')[0]!);
+    const names = this.#below(folder).map(
+      (key) => key.slice(folder === '/' ? 1 : folder.length + 1).split('/')[0]!,
+    );
     return [...new Set(names)];
   }
 
   async *entries(folder: string): AsyncGenerator<StorageEntry> {
-    for (const name of await this.names(folder)) yield this.#entry(`${folder}/${name}`);
+    for (const name of await this.names(folder))
+      yield this.#entry(`${folder === '/' ? '' : folder}/${name}`);
   }
 
   async *tree(folder: string): AsyncGenerator<StorageEntry> {
@@ -103,6 +108,10 @@ export class MemoryStorage implements Storage {
     this.#put(checkedKey(key), bytes);
   }
 
+  note(key: string, bytes: Uint8Array): Promise<void> {
+    return this.replace(key, bytes);
+  }
+
   async linkIfAbsent(from: string, to: string): Promise<Placed> {
     const content = this.#found(from);
     if (this.#objects.has(checkedKey(to))) return 'exists';
@@ -116,6 +125,12 @@ export class MemoryStorage implements Storage {
     this.#objects.set(to, this.#found(from));
     this.#objects.delete(from);
     return 'created';
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    const object = this.#found(checkedKey(from));
+    this.#objects.delete(from);
+    this.#objects.set(checkedKey(to), object);
   }
 
   async copy(from: string, to: string): Promise<Copied> {
@@ -145,7 +160,7 @@ export class MemoryStorage implements Storage {
   }
 
   async flush(folder: string): Promise<void> {
-    checkedKey(folder);
+    checkedFolder(folder);
   }
 
   #found(key: string): Content {
@@ -163,7 +178,7 @@ export class MemoryStorage implements Storage {
   }
 
   #below(folder: string): readonly string[] {
-    const prefix = `${checkedKey(folder)}/`;
+    const prefix = folder === '/' ? folder : `${checkedKey(folder)}/`;
     return [...this.#objects.keys()].filter((key) => key.startsWith(prefix));
   }
 

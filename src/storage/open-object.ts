@@ -1,9 +1,12 @@
-import type { OpenObject } from './storage.ts';
+import { StorageError } from './storage-error.ts';
+import type { Files, OpenObject, Storage } from './storage.ts';
 
 /** All bytes of an object, which is closed after this. */
 export async function readWhole(object: OpenObject): Promise<Buffer> {
   try {
-    const bytes = Buffer.allocUnsafeSlow(object.size());
+    const size = object.plainSize();
+    if (size === undefined) throw new StorageError('EISDIR', 'what is to be read is no file');
+    const bytes = Buffer.allocUnsafeSlow(size);
     return bytes.subarray(0, await readUpTo(object, bytes, 0));
   } finally {
     object.close();
@@ -26,4 +29,10 @@ export async function readUpTo(
     filled += read;
   }
   return filled;
+}
+
+/** The files of a storage. @throws Error for a storage that has none. */
+export function requireFiles({ files }: Storage): Files {
+  if (files === undefined) throw new Error('this storage has no files that others can open');
+  return files;
 }

@@ -9,4 +9,9 @@ export function checkedKey(key: string): string {
   return key;
 }
 
+/** The key of a folder, as it was given: `/` is the folder of all. @throws InvalidKey for what is none. */
+export function checkedFolder(key: string): string {
+  return key === '/' ? key : checkedKey(key);
+}
+
 const SLASH = 0x2f;

@@ -45,9 +45,10 @@ export interface Storage {
 
   /**
    * Begins a new object, of a name that nobody else uses, in a folder that exists.
+   * @param mode Of a file, less the umask; 0666 when absent.
    * @throws an error that `isTaken` where there is one; a storage may find that out at the end.
    */
-  create(key: string): NewObject;
+  create(key: string, mode?: number): NewObject;
   /**
    * Writes an object whole, under a name that nobody else uses. It and its name are durable
    * when this resolves, and gone when it rejects. A crash may leave a part of it.
@@ -62,6 +63,11 @@ export interface Storage {
   /** Writes an object in place of the old one, if any: readers see one or the other. Durable when it resolves. */
   replace(key: string, bytes: Uint8Array): Promise<void>;
   /**
+   * Writes a small object in place of the old one, if any, and does not wait until it is durable:
+   * after a crash of the machine its bytes may be lost. Its temporary name is the key with `.new`.
+   */
+  note(key: string, bytes: Uint8Array): Promise<void>;
+  /**
    * Gives an object a second name unless that is taken: decides races. An object of that name is
    * durable when this resolves, whoever made it, if the first one is.
    */
@@ -71,6 +77,11 @@ export interface Storage {
    * name. A crash leaves the object under one name or both; `flush` settles it.
    */
   renameIfAbsent(from: string, to: string): Placed | Promise<Placed>;
+  /**
+   * Gives an object another name, in place of any other object of that name: readers see one or
+   * the other. `flush` makes it durable.
+   */
+  rename(from: string, to: string): void | Promise<void>;
   /**
    * Copies an object to a name that is free. Durable when this resolves, but for its name.
    * @param shared Whether both may share their bytes: then neither is ever changed.
@@ -173,6 +184,12 @@ export interface StorageEntry {
 export interface Freed {
   readonly files: number;
   readonly bytes: number;
+}
+
+export const NOTHING: Freed = { files: 0, bytes: 0 };
+
+export function plus(left: Freed, right: Freed): Freed {
+  return { files: left.files + right.files, bytes: left.bytes + right.bytes };
 }
 
 export interface RemoveOptions {

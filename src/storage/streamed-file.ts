@@ -23,8 +23,8 @@ export class StreamedFile {
    * @param path Absolute and normalised.
    * @throws the system's error, EEXIST when the name is taken; LinkedPath when a folder on the path is a link.
    */
-  static create(path: string): StreamedFile {
-    return new StreamedFile(FileDescriptor.openPlain(path, 'wx'));
+  static create(path: string, mode?: number): StreamedFile {
+    return new StreamedFile(FileDescriptor.openPlain(path, 'wx', mode));
   }
 
   /**

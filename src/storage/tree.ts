@@ -2,13 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { identityOf, OpenedFolder, type FolderIdentity } from './opened-folder.ts';
 import { unlessMissing } from './storage-error.ts';
-import type { Freed, RemoveOptions, StorageEntry } from './storage.ts';
-
-export const NOTHING: Freed = { files: 0, bytes: 0 };
-
-export function plus(left: Freed, right: Freed): Freed {
-  return { files: left.files + right.files, bytes: left.bytes + right.bytes };
-}
+import { NOTHING, plus, type Freed, type RemoveOptions, type StorageEntry } from './storage.ts';
 
 /**
  * Everything below a folder, the content of a folder before the folder itself. Links are entries

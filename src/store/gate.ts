@@ -1,23 +1,23 @@
-/** Lets nothing through while somebody has still to look at what lies behind it. */
+/** Holds operations back until a check has succeeded. */
 export class Gate {
   #look: (() => Promise<void>) | undefined;
   #looking: Promise<void> | undefined;
   #open = true;
   #turn = 0;
 
-  /** Whether everything may pass now. */
+  /** Whether operations may pass now. */
   get isOpen(): boolean {
     return this.#open;
   }
 
-  /** Shuts it until a look has come to its end; the same as before when none is given. */
+  /** Shuts the gate until a check succeeds: the one given, or the last one. */
   shut(look: (() => Promise<void>) | undefined = this.#look): void {
     this.#look = look;
     this.#turn += 1;
     this.#open = look === undefined;
   }
 
-  /** Resolves when it is open; looks first if it is shut, and rejects as the look does. */
+  /** Resolves when the gate is open. Runs the check if it is shut, and rejects if the check rejects. */
   async pass(): Promise<void> {
     while (!this.#open) await (this.#looking ??= this.#lookOnce());
   }
@@ -26,7 +26,7 @@ export class Gate {
     const turn = this.#turn;
     try {
       await this.#look?.();
-      // It may have been shut again meanwhile.
+      // The gate may have been shut again meanwhile.
       if (turn === this.#turn) this.#open = true;
     } finally {
       this.#looking = undefined;

@@ -1,13 +1,13 @@
-import { StoreError } from './errors.ts';
+import { StoreError } from './store-error.ts';
 
-/** The longest key of a store, in UTF-8 bytes. */
+/** Maximum length of a key, in UTF-8 bytes. */
 const MAX_KEY_BYTES = 1900;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * The bytes of a key, which are what keys are ordered by.
- * @throws StoreError key: empty, too long, or not valid Unicode (it could not be read back).
+ * Bytes of a key, by which keys are ordered.
+ * @throws StoreError key: empty, too long, or not valid Unicode.
  */
 export function keyBytes(key: string): Buffer {
   if (key === '') throw new StoreError('key', 'a key is not empty');
@@ -15,12 +15,12 @@ export function keyBytes(key: string): Buffer {
 }
 
 /**
- * The bytes of a range's bound. It may be empty: that is before every key.
+ * Bytes of a range's bound, which may be empty: the empty bound is before every key.
  * @throws StoreError key: too long or not valid Unicode.
  */
 export function boundBytes(bound: string): Buffer {
   const bytes = Buffer.from(bound);
-  // As many bytes as characters are ASCII alone.
+  // A text with as many bytes as characters is ASCII.
   if (bytes.length !== bound.length && LONE_SURROGATE.test(bound)) {
     throw new StoreError('key', 'a key is not valid Unicode');
   }
@@ -30,7 +30,7 @@ export function boundBytes(bound: string): Buffer {
   return bytes;
 }
 
-/** The key that bytes of a store stand for. */
+/** Decodes the bytes of a key. */
 export function keyText(bytes: Uint8Array): string {
   if (bytes instanceof Buffer) return bytes.toString();
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();

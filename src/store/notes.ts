@@ -1,28 +1,28 @@
-/** A note and the name it is kept under. */
+/** A note and its name. */
 export interface Note {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * Short texts beside the ordered keys of a store, one by name. They are no
- * changes: they have no number, no check, and the journal does not know them.
- * The latest may be lost with the power, never mixed with another.
+ * Short texts by name, beside the ordered keys of a store. They have no sequence number and no
+ * checks, and are not in the journal. A power failure may lose the latest text, but never mixes
+ * two.
  */
 export interface Notes {
   /**
-   * Keeps a text in place of the one of that name.
+   * Writes a text in place of the one of that name.
    * @param name Of `A-Za-z0-9-`.
    */
   keep(name: string, text: string): Promise<void>;
   /**
-   * The same, at less cost, for a name that only this process writes, and always so; a text
-   * has at most 4,000 bytes.
+   * The same at less cost, for a name that only this process writes, always with this method.
+   * A text has at most 4,000 bytes.
    */
   keepOwn(name: string, text: string): Promise<void>;
   /**
-   * Keeps a text where the name has none: of several that do so at once, one.
-   * @returns Whether it was kept.
+   * Writes a text if the name has none. Of concurrent callers one succeeds.
+   * @returns Whether the text was written.
    */
   claim(name: string, text: string): Promise<boolean>;
   /** The text of a name; undefined where there is none. */

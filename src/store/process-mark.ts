@@ -3,33 +3,32 @@ import { hostname, setPriority } from 'node:os';
 import { readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 
-/** How much a thread of heavy work gives way: 0 not at all, 19 to everybody. */
+/** Niceness of threads with heavy work: 0 is the normal priority, 19 the lowest. */
 const NICENESS = 10;
 
 /**
- * Lets the thread that calls it give way to the threads of the same machine that
- * decide and answer, wherever both want a processor. Where the system has no
- * priorities of threads, as on anything but Linux, it does nothing.
+ * Lowers the priority of the calling thread, so that threads that answer requests run first.
+ * Does nothing on systems without thread priorities, such as any but Linux.
  */
 export function giveWay(): void {
   try {
     // The link is of the kind `4711/task/4712`; the priority of a process is that of its first thread.
     setPriority(Number(basename(readlinkSync('/proc/thread-self'))), NICENESS);
   } catch {
-    // It works as well without, only less politely.
+    // The thread works at normal priority as well.
   }
 }
 
-/** What tells a process from all others, those of other machines and earlier ones of the same number too. */
+/** Identity of a process, unique across machines and over time. */
 export interface ProcessMark {
   readonly pid: number;
-  /** The start of the process in the system's own count; empty where the system does not say. */
+  /** Start time of the process in clock ticks; empty where the system does not provide it. */
   readonly born: string;
-  /** The machine, its boot and the namespace in which the number counts. */
+  /** Machine, boot and PID namespace. */
   readonly host: string;
 }
 
-/** The mark of this process. */
+/** Identity of this process. */
 export async function ownMark(): Promise<ProcessMark> {
   const boot = await textOrEmpty(readFile('/proc/sys/kernel/random/boot_id', 'utf8'));
   const space = await textOrEmpty(readlink('/proc/self/ns/pid'));
@@ -38,8 +37,8 @@ export async function ownMark(): Promise<ProcessMark> {
 }
 
 /**
- * Whether a process still lives; undefined when that cannot be seen from here.
- * @param own The mark of the process that asks.
+ * Whether a process is running; undefined for a process of another machine or namespace.
+ * @param own Identity of this process.
  */
 export async function isAlive(mark: ProcessMark, own: ProcessMark): Promise<boolean | undefined> {
   if (mark.host !== own.host) return undefined;
@@ -50,12 +49,12 @@ function exists(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // A process of another user answers so.
+    // The process exists and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
 
-/** Field 22 of `/proc/<pid>/stat`; the name before it is in brackets and may hold anything. */
+/** Field 22 of `/proc/<pid>/stat`; the name before it is in parentheses and may hold any character. */
 async function birth(pid: number): Promise<string> {
   const text = await textOrEmpty(readFile(`/proc/${pid}/stat`, 'utf8'));
   return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '';

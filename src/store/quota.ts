@@ -1,57 +1,56 @@
-/** A rate as it is counted: a request of some cost pushes the counter ahead of the clock, and it falls back as time goes by. */
+/** A rate limit: a request advances the counter ahead of the clock by its cost, and time catches up. */
 export interface QuotaRate {
-  /** Microseconds that one unit of cost takes: a million divided by the units of a second. */
+  /** Microseconds per unit of cost: a million divided by the units per second. */
   readonly intervalMicros: number;
-  /** So many units may be taken at once. */
+  /** Maximum number of units at once. */
   readonly burst: number;
 }
 
-/** What a request asks of one counter. */
-export interface QuotaAsk {
-  /** The name of the counter: the limit, and whom it counts. */
+/** A request's charge to one counter. */
+export interface QuotaCharge {
+  /** Name of the counter: the limit and its subject. */
   readonly key: string;
   readonly rate: QuotaRate | null;
   /** Units of the rate; 0 takes none. */
   readonly cost: number;
-  /** So many requests may run at once; null for any number. */
+  /** Maximum number of concurrent requests; null for no limit. */
   readonly concurrency: number | null;
 }
 
-/** How a counter stands after a request was counted, or refused. */
+/** State of a counter after a request was granted or refused. */
 export interface QuotaReading {
-  /** Microseconds until the rate would let the request through; 0 when it does. */
+  /** Microseconds until the rate grants the request; 0 if it does. */
   readonly waitMicros: number;
-  /** Units of the rate that may be taken now; null without a rate. */
+  /** Units that are available now; null without a rate. */
   readonly left: number | null;
-  /** Microseconds until the whole burst may be taken again. */
+  /** Microseconds until the whole burst is available. */
   readonly fullMicros: number;
-  /** How many more may run beside those that do; null for any number. */
+  /** Free concurrency slots; null for no limit. */
   readonly slotsLeft: number | null;
-  /** Whether it was refused since too many run. */
+  /** Whether the request was refused because all slots are taken. */
   readonly busy: boolean;
 }
 
-/** The answer to all asks of one request. */
+/** Result of all charges of one request. */
 export interface QuotaAnswer {
   readonly granted: boolean;
-  /** One for each ask, in their order. */
+  /** One reading for each charge, in order. */
   readonly readings: readonly QuotaReading[];
-  /** Gives the slots back; the second call does nothing. */
+  /** Releases the slots; further calls do nothing. */
   readonly release: () => void;
 }
 
 /**
- * Counters of what callers have used: rates by the generic cell rate algorithm, and
- * slots of those that run. All asks of a request are granted together, or nothing is
- * taken from any of them.
+ * Counters of limits: rates by the generic cell rate algorithm, and concurrency slots.
+ * All charges of a request are granted together, or none is taken.
  */
 export interface Quota {
   /**
-   * At once where the counters are in memory.
-   * @throws StoreError unavailable when the counters cannot be read, by the promise; then it is not known whether something was taken.
+   * Charges a request; synchronous where the counters are in memory.
+   * @throws StoreError unavailable, by the promise; then it is unknown whether the charges were taken.
    */
-  take(asks: readonly QuotaAsk[]): QuotaAnswer | Promise<QuotaAnswer>;
-  /** Why nothing is counted now, if it is so. */
+  take(charges: readonly QuotaCharge[]): QuotaAnswer | Promise<QuotaAnswer>;
+  /** Why limits are not counted; undefined while they are. */
   fault(): string | undefined;
   close(): Promise<void>;
 }

@@ -1,10 +1,7 @@
-import { StoreError } from './errors.ts';
+import { StoreError } from './store-error.ts';
 import type { Store } from './store.ts';
 
-/**
- * A store of which nothing but reads is passed on.
- * @throws StoreError failed from everything that would write.
- */
+/** A store for reading. @throws StoreError failed from every method that writes */
 export function readingStore(store: Store): Store {
   return {
     get: (key) => store.get(key),
@@ -23,7 +20,7 @@ export function readingStore(store: Store): Store {
   };
 }
 
-/** A store that holds nothing, and takes nothing. */
+/** An empty store for reading. */
 export function emptyStore(): Store {
   return {
     get: async () => undefined,

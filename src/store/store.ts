@@ -1,10 +1,10 @@
-/** A length that no value has: the key was removed. */
+/** Length that marks a removed key. */
 const REMOVED = 0xffffffff;
 const LENGTH_BYTES = 4;
 
 /**
- * The writes of a change as bytes: for each, the length of its key and of its
- * value (32 bits each, big endian; all ones for a removal), then both.
+ * Encodes the writes of a change: for each the lengths of key and value (32 bits each,
+ * big endian; all ones for a removal), then both.
  */
 export function encodeWrites(writes: readonly Write[]): Buffer {
   return Buffer.concat(writes.flatMap(({ key, value }) => encodeWrite(Buffer.from(key), value)));
@@ -17,7 +17,7 @@ function encodeWrite(key: Buffer, value: Uint8Array | null): Uint8Array[] {
   return value === null ? [lengths, key] : [lengths, key, value];
 }
 
-/** The writes that were encoded. Values share the memory of the bytes. */
+/** Decodes the writes of a change. Values share the memory of the bytes. */
 export function decodeWrites(bytes: Buffer): readonly Write[] {
   const writes: Write[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -38,21 +38,21 @@ export interface StoreEntry {
   readonly value: Uint8Array;
 }
 
-/** Something that must still hold when a commit is applied. */
+/** A condition of a commit. */
 export type Check =
   /** The key has exactly this value, or is absent when the value is null. */
   | { readonly kind: 'value'; readonly key: string; readonly value: Uint8Array | null }
-  /** As many keys lie in `[start, end)` as were counted before. */
+  /** The range `[start, end)` has this number of keys. */
   | {
       readonly kind: 'count';
       readonly start: string;
       readonly end: string;
       readonly count: number;
     }
-  /** The store has not gone back: the number of its last change is no lower. */
+  /** The sequence number of the last change is not lower: the store was not reset. */
   | { readonly kind: 'sequence'; readonly atLeast: bigint };
 
-/** Something that was read: what a key has, or how many there are. */
+/** A value or a count that was read. */
 export type ReadCheck = Exclude<Check, { readonly kind: 'sequence' }>;
 
 /** A key set to a value, or removed when the value is null. */
@@ -61,85 +61,84 @@ export interface Write {
   readonly value: Uint8Array | null;
 }
 
-/** A range of keys: from `start` (included) up to `end` (excluded). */
-export interface Range {
+/** A range of keys from `start` (inclusive) to `end` (exclusive). */
+export interface KeyRange {
   readonly start: string;
   readonly end: string;
-  /** At most so many entries. */
+  /** Maximum number of entries. */
   readonly limit: number;
-  /** From the end backwards. */
+  /** Descending order, from the end. */
   readonly reverse?: boolean;
-  /** The values are not asked for, and may be empty: some stores then answer with less work. */
+  /** Values are not needed and may be empty. */
   readonly keysOnly?: boolean;
 }
 
-/** One applied commit, in the order in which they took effect. */
-export interface Change {
+/** An applied commit. Sequence numbers are in the order in which commits took effect. */
+export interface StoreChange {
   readonly sequence: bigint;
   readonly writes: readonly Write[];
 }
 
-/** What became of a commit. "Unknown" is an outcome: the caller reads back. */
+/** Result of a commit. If it is unknown, the caller reads back. */
 export type CommitResult =
   | { readonly kind: 'committed'; readonly sequence: bigint }
-  /** The check at this index of the list no longer held; nothing was written. */
+  /** The check at this index failed; nothing was written. */
   | { readonly kind: 'conflict'; readonly check: number }
   | { readonly kind: 'unknown'; readonly reason: string };
 
-/** Something that was read, to be looked at again. */
-export interface Watch {
-  /** Whether all of it holds still, at one moment; undefined where only a read can tell. */
+/** Watches values and counts that were read. */
+export interface StoreWatch {
+  /** Whether all are unchanged, at one moment; undefined if only a read can tell. */
   holds(): boolean | undefined | Promise<boolean>;
 }
 
 /**
- * Looks at a store that may have become another, through a view of it that works
- * meanwhile. While this throws, everything that is asked of the store throws the same.
+ * Checks a store that may have been replaced, through a view that works meanwhile. While
+ * this throws, every operation of the store throws the same error.
  */
 export type StoreGuard = (store: Store) => Promise<void>;
 
 /**
- * A small ordered key-value store: the coordinator of versions and names. All
- * writes of a commit take effect or none, if every check still holds, and the
- * change gets the next sequence number. A committed change is on stable storage.
+ * A small ordered key-value store, which coordinates versions and names. The writes of a
+ * commit take effect together if every check holds, and the change gets the next sequence
+ * number. A committed change is on stable storage.
  */
 export interface Store {
   get(key: string): Promise<Uint8Array | undefined>;
   /** The values of several keys, read at one moment. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
-  range(range: Range): Promise<readonly StoreEntry[]>;
+  range(range: KeyRange): Promise<readonly StoreEntry[]>;
   /**
-   * Keeps an eye on what was read, which costs a fraction of reading it: for a store that
-   * answers without waiting. Absent, or undefined, where it cannot.
+   * Watches what was read, at a fraction of the cost of reading it. Absent, or undefined, if
+   * the store does not support it.
    */
-  watch?(seen: readonly ReadCheck[]): Watch | undefined;
+  watch?(seen: readonly ReadCheck[]): StoreWatch | undefined;
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
-  /** Changes that are not yet forgotten, oldest first: what the catalog journal has still to write down. */
-  changes(limit: number): Promise<readonly Change[]>;
-  /** Forgets changes that the journal holds. */
+  /** Changes that the journal does not have yet, oldest first. */
+  changes(limit: number): Promise<readonly StoreChange[]>;
+  /** Removes changes that the journal has. */
   forget(sequences: readonly bigint[]): Promise<void>;
-  /** Whether it costs next to nothing to forget changes right before a commit, since both are one step. */
+  /** Whether `forget` right before a commit is part of the same step and costs almost nothing. */
   readonly forgetsBeside?: boolean;
-  /** The number of the last change; 0 before the first. */
+  /** Sequence number of the last change; 0 before the first. */
   sequence(): Promise<bigint>;
   /**
-   * Fills an empty store, all at once: whatever cuts it off, the store is empty or
-   * has everything. Changes number on from the number given.
-   * @throws StoreError occupied when the store is not empty.
+   * Fills an empty store atomically. Later changes are numbered from the given number on.
+   * @throws StoreError occupied if the store is not empty.
    */
   restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void>;
   /**
-   * Applies changes that were committed before and that the store lost, in order
-   * and with their numbers; those that it has are passed over. All or none.
-   * They are in the journal already, so `changes` does not tell them.
+   * Applies committed changes that the store has lost, in order and with their numbers,
+   * atomically. Changes that it has are skipped. `changes` does not return them, because the
+   * journal has them.
    */
-  replay(changes: readonly Change[]): Promise<void>;
+  replay(changes: readonly StoreChange[]): Promise<void>;
   /**
-   * Has someone look at the store before it is used: now, and again whenever it
-   * may have become another, since its server was restarted or replaced or its file was.
+   * Sets the check of the store. It runs before the next operation, and again whenever the
+   * server or the file may have been replaced.
    */
   guard(look: StoreGuard): void;
-  /** Why changes that were acknowledged could be lost; undefined when they cannot. */
+  /** Why acknowledged changes could be lost; undefined if they cannot. */
   weakness(): Promise<string | undefined>;
   close(): Promise<void>;
 }

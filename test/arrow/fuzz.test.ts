@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ArrowError } from '../../src/arrow/errors.ts';
+import { ArrowError } from '../../src/arrow/arrow-error.ts';
 import { fileBytes, fixture, openBytes, plainRows, readStream } from './support.ts';
+import { casesOf } from '../support/cases.ts';
 
+/** Damaged copies of each. */
+const ROUNDS = casesOf(150, 500);
 const names = ['scalars', 'nested', 'scalars-lz4', 'scalars-zstd', 'nested-lz4', 'nested-zstd'];
 
 /** A repeatable source of numbers in [0, 1). */
@@ -50,7 +53,7 @@ describe('damaged streams', () => {
     const seed = 20_261_120;
     const base = fixture(name);
     const outcomes = new Set<string>();
-    for (let round = 0; round < 500; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const next = random(seed + round);
       const bytes = base.slice();
       for (let flips = 1 + Math.floor(next() * 4); flips > 0; flips--) {
@@ -70,7 +73,7 @@ describe('damaged streams', () => {
     const { schema, batches } = await readStream(fixture('nested'));
     const base = fileBytes(schema, batches);
     const outcomes = new Set<string>();
-    for (let round = 0; round < 500; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const next = random(77 + round);
       const bytes = base.slice();
       // The footer and the metadata: values of one's own files are not checked.

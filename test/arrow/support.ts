@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Data, FixedSizeList, RecordBatch, Schema, Union, Vector } from 'apache-arrow';
-import { ArrowError } from '../../src/arrow/errors.ts';
+import { ArrowError } from '../../src/arrow/arrow-error.ts';
 import { type ArrowFile, openFile } from '../../src/arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../src/arrow/ipc/file-writer.ts';
 import { type Layout, layoutOf } from '../../src/arrow/layout.ts';

@@ -1,6 +1,11 @@
 import { readLines, type FileLine } from '../../src/storage/line-reader.ts';
-import { filesOf, instancesOf, segmentOf, type LogFile } from '../../src/audit/chain/log-folder.ts';
-import { decodeRecord, RecordFault } from '../../src/audit/record/record-decoding.ts';
+import {
+  logFilesOf,
+  instancesOf,
+  segmentOf,
+  type LogFile,
+} from '../../src/audit/chain/log-files.ts';
+import { decodeRecord, RecordFault } from '../../src/audit/record/decoding.ts';
 import type { LoggedRecord } from '../../src/audit/record/record.ts';
 import { recordsOfSegment } from '../../src/audit/segments/segment-file.ts';
 
@@ -27,7 +32,7 @@ export class LogDamage extends Error {
  */
 export async function* readRecords(folder: string): AsyncGenerator<LoggedRecord> {
   for (const instance of await instancesOf(folder)) {
-    for (const file of await filesOf(folder, instance)) yield* recordsIn(file);
+    for (const file of await logFilesOf(folder, instance)) yield* recordsIn(file);
   }
 }
 

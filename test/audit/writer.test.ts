@@ -2,8 +2,8 @@ import { appendFile, readFile, readdir, rename, stat, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { LogDamage } from './log-records.ts';
-import { verifyLog } from '../../src/audit/verification.ts';
-import { readVouchers } from '../../src/audit/chain/vouchers.ts';
+import { verifyLog } from '../../src/audit/verification/verification.ts';
+import { readTrustedCheckpoints } from '../../src/audit/checkpoints/trusted.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { Child, outputOnSmallDisk } from '../support/child.ts';
 import { countFlushes } from '../support/datasync.ts';
@@ -20,7 +20,7 @@ async function ids(folder: string): Promise<readonly string[]> {
 }
 
 async function verified(folder: string) {
-  return verifyLog(folder, await readVouchers([], []));
+  return verifyLog(folder, await readTrustedCheckpoints([], []));
 }
 
 describe('the audit log', () => {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection, Table } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Service } from '../support/service.ts';
-import { arrow, connectTo, lancedb, refusalOf, tableOf, valuesOf } from './lancedb.ts';
+import { arrow, connectTo, lancedb, tableOf, valuesOf } from './lancedb.ts';
+import { waitUntil } from '../support/eventually.ts';
 
 let service: Service;
 let db: Connection;
@@ -39,7 +39,7 @@ const idsWhere = async (filter: string) =>
   (await valuesOf(table.query().where(filter).select(['id']), 'id')).map(Number);
 
 async function untilIndexed(name: string): Promise<void> {
-  while ((await table.indexStats(name))?.numUnindexedRows !== 0) await sleep(50);
+  await waitUntil(async () => (await table.indexStats(name))?.numUnindexedRows === 0);
 }
 
 describe('scalar indices', () => {
@@ -94,7 +94,7 @@ describe('scalar indices', () => {
   it('take the place of one of the same name, are warmed and dropped', async () => {
     const before = (await table.listIndices()).length;
     await table.createIndex('id', { config: Index.bitmap() });
-    while ((await table.indexStats('id_idx'))?.indexType !== 'BITMAP') await sleep(50);
+    await waitUntil(async () => (await table.indexStats('id_idx'))?.indexType === 'BITMAP');
     expect(await idsWhere('id = 500')).toEqual([500]);
     await table.prewarmIndex('id_idx');
     await table.dropIndex('id_idx');
@@ -109,31 +109,6 @@ describe('scalar indices', () => {
     expect(await idsWhere('id = 77')).toEqual([77]);
     await table.checkoutLatest();
     expect((await table.listIndices()).map(({ name }) => name)).toEqual(['kind_idx', 'my tags.1']);
-  });
-});
-
-describe('indices that are refused', () => {
-  const calls: readonly (readonly [string, () => Promise<void>, number, string])[] = [
-    [
-      'vectors',
-      () => table.createIndex('kind', { config: Index.ivfPq() }),
-      13,
-      'an index of type IVF_PQ is made of vectors, fixed-size lists of floats, int8 or uint8, and the column "kind" is of type utf8',
-    ],
-    [
-      'lists as values',
-      () => table.createIndex('tags', { config: Index.btree() }),
-      13,
-      'an index of type BTREE is made of integers, floats, texts, booleans, dates or timestamps, and the column "tags" is of type list<utf8>',
-    ],
-  ];
-
-  it.each(calls)('%s', async (_, call, code, error) => {
-    const listed = await table.listIndices();
-    const versions = await table.listVersions();
-    expect(await refusalOf(call())).toMatchObject({ code, error });
-    expect(await table.listIndices()).toEqual(listed);
-    expect(await table.listVersions()).toHaveLength(versions.length);
   });
 });
 

@@ -59,18 +59,6 @@ describe('columns', () => {
     expect(await valuesOf(altered.query().where('key > 1'), 'key')).toEqual([3n, 4n, 5n]);
   });
 
-  it('are refused a cast that loses a value, and keep what they have', async () => {
-    await table.add([{ id: 300, word: 'big' }]);
-    const before = await table.version();
-    const cast = table.alterColumns([{ path: 'id', dataType: new arrow.Int8() }]);
-    expect(await refusalOf(cast)).toMatchObject({
-      status: 400,
-      code: 20,
-      error: 'the column "id" cannot become int8: the value 300 would be lost',
-    });
-    expect(await (await again()).version()).toBe(before);
-  });
-
   it('are dropped', async () => {
     await table.dropColumns(['word']);
     expect(await rowsOf((await again()).query())).toEqual([

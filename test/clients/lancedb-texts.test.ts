@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection, FullTextQuery, Table } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Service } from '../support/service.ts';
 import { arrow, connectTo, lancedb, refusalOf, rowsOf, tableOf } from './lancedb.ts';
+import { waitUntil } from '../support/eventually.ts';
 
 let service: Service;
 let db: Connection;
@@ -160,7 +160,7 @@ describe('text indices', () => {
     await table.update({ where: 'id = 10', values: { plot: 'A sailor sings' } });
     expect(await found('whale')).toEqual([]);
     expect(await found('sailors')).toEqual([10]);
-    while ((await table.indexStats('plot_idx'))?.numUnindexedRows !== 0) await sleep(50);
+    await waitUntil(async () => (await table.indexStats('plot_idx'))?.numUnindexedRows === 0);
     expect(await found('sailors')).toEqual([10]);
     await table.prewarmIndex('plot_idx');
     await table.checkout(3);

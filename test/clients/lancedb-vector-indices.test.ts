@@ -1,7 +1,7 @@
 import type { Connection, Table } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Service } from '../support/service.ts';
-import { arrow, connectTo, lancedb, refusalOf, tableOf, valuesOf } from './lancedb.ts';
+import { arrow, connectTo, lancedb, tableOf, valuesOf } from './lancedb.ts';
 
 let service: Service;
 let db: Connection;
@@ -104,21 +104,5 @@ describe('vector indices', () => {
     await table.prewarmIndex('bits_idx');
     await table.dropIndex('bits_idx');
     expect(await near.explainPlan()).not.toContain('Index bits_idx');
-  });
-
-  it('are refused where they make no sense, and nothing changes', async () => {
-    const listed = await table.listIndices();
-    const hamming = Index.ivfFlat({ distanceType: 'hamming' as 'l2' });
-    expect(await refusalOf(table.createIndex('vector', { config: hamming }))).toMatchObject({
-      code: 13,
-      error:
-        'the distance hamming is one of vectors of uint8, the type of "vector" is fixed_size_list<float32>[16]',
-    });
-    expect(await refusalOf(table.createIndex('id', { config: Index.ivfPq() }))).toMatchObject({
-      code: 13,
-      error:
-        'an index of type IVF_PQ is made of vectors, fixed-size lists of floats, int8 or uint8, and the column "id" is of type int64',
-    });
-    expect(await table.listIndices()).toEqual(listed);
   });
 });

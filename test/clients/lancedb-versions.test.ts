@@ -112,17 +112,6 @@ describe('a clone', () => {
     for (const name of ['copy', 'indexed']) await db.dropTable(name);
   });
 
-  it('is refused of what is not there, and where a table is', async () => {
-    const nowhere = await refusalOf(db.cloneTable('copy', 'file:///nowhere'));
-    expect(nowhere).toMatchObject({ code: 4, error: 'no table lies at "file:///nowhere"' });
-    const taken = await refusalOf(db.cloneTable('t', await locationOf('t')));
-    expect(taken).toMatchObject({ code: 5, error: 'table /t already exists' });
-    const version = { sourceVersion: 99 };
-    const old = await refusalOf(db.cloneTable('copy', await locationOf('t'), version));
-    expect(old).toMatchObject({ code: 11, error: 'the table has no version 99' });
-    expect(await db.tableNames()).toEqual(['t']);
-  });
-
   async function locationOf(name: string): Promise<string> {
     const { json } = await send(service.url, `POST /v1/table/${name}/describe`, {
       headers: LANCEDB,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import type { Quota, QuotaAsk } from '../../src/store/quota.ts';
+import type { Quota, QuotaCharge } from '../../src/store/quota.ts';
 import { eventually } from '../support/eventually.ts';
 
 const HOUR = 3_600_000_000;
@@ -8,14 +8,14 @@ const HOUR = 3_600_000_000;
 let made = 0;
 
 /** A counter of its own that gains one unit in a year, so that none comes back while a test runs. */
-function slow(more: Partial<QuotaAsk> & { readonly burst?: number } = {}): QuotaAsk {
+function slow(more: Partial<QuotaCharge> & { readonly burst?: number } = {}): QuotaCharge {
   const { burst = 3, ...rest } = more;
   const rate = { intervalMicros: 8760 * HOUR, burst };
   return { key: `slow-${made++}`, rate, cost: 1, concurrency: null, ...rest };
 }
 
 /** A counter of its own without a rate. */
-function slots(concurrency: number): QuotaAsk {
+function slots(concurrency: number): QuotaCharge {
   return { key: `slots-${made++}`, rate: null, cost: 1, concurrency };
 }
 
@@ -30,7 +30,7 @@ export function quotaSuite(name: string, open: () => Promise<Quota>): void {
 
     afterEach(() => quota.close());
 
-    const granted = async (...asks: readonly QuotaAsk[]) => (await quota.take(asks)).granted;
+    const granted = async (...asks: readonly QuotaCharge[]) => (await quota.take(asks)).granted;
 
     it('lets a burst through and nothing after it', async () => {
       const ask = slow();

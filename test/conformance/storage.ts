@@ -131,6 +131,16 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect((await storage.read(other)).toString()).toBe('second');
     });
 
+    it('can be given to another object in place of the one that has it', async () => {
+      const { storage, folder } = await open();
+      const [key, other] = [`${folder}/a`, `${folder}/b`];
+      await storage.write(key, Buffer.from('first'));
+      await storage.write(other, Buffer.from('second'));
+      await storage.rename(other, key);
+      expect((await storage.read(key)).toString()).toBe('second');
+      expect(await storage.names(folder)).toEqual(['a']);
+    });
+
     it('can be second ones, others, or those of copies', async () => {
       const { storage, folder } = await open();
       const [one, two, three] = ['one', 'two', 'three'].map((name) => `${folder}/${name}`);
@@ -151,17 +161,16 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       async (key) => {
         const { storage, folder } = await open();
         const bytes = Buffer.from('x');
-        const calls: readonly (() => unknown)[] = [
+        const calls: (() => unknown)[] = [
           () => storage.open(key),
           () => storage.read(key),
           () => storage.stat(key),
           () => storage.stamp(key),
-          () => storage.resolve(key),
-          () => storage.names(key),
           () => storage.create(key),
           () => storage.write(key, bytes),
           () => storage.putIfAbsent(key, bytes),
           () => storage.replace(key, bytes),
+          () => storage.note(key, bytes),
           () => storage.linkIfAbsent(`${folder}/a`, key),
           () => storage.renameIfAbsent(key, `${folder}/a`),
           () => storage.copy(key, `${folder}/a`, true),
@@ -169,6 +178,13 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
           () => storage.discard(key),
           () => storage.removeTree(key, { kept: [] }),
         ];
+        if (key !== '/') {
+          calls.push(
+            () => storage.resolve(key),
+            () => storage.names(key),
+            () => storage.flush(key),
+          );
+        }
         await storage.write(`${folder}/a`, bytes);
         for (const call of calls) {
           await expect(async () => call()).rejects.toThrow(`${JSON.stringify(key)} is no key`);

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Check, Range, Store, StoreEntry, Write } from '../../src/store/store.ts';
+import type { Check, KeyRange, Store, StoreEntry, Write } from '../../src/store/store.ts';
+import { casesOf } from '../support/cases.ts';
 
 /** A store under test, on a place of its own. */
 export interface StoreUnderTest {
@@ -228,7 +229,7 @@ export function storeSuite(name: string, open: () => Promise<StoreUnderTest>): v
             expect((await store.commit([check], [])).kind).toBe('committed');
           },
         ),
-        { numRuns: 60 },
+        { numRuns: casesOf(25, 60) },
       );
     });
 
@@ -582,7 +583,7 @@ async function increment(store: Store, times: number): Promise<void> {
   }
 }
 
-async function keysOf(store: Store, range: Range): Promise<readonly string[]> {
+async function keysOf(store: Store, range: KeyRange): Promise<readonly string[]> {
   return (await store.range(range)).map(({ key }) => key);
 }
 

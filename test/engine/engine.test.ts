@@ -2,7 +2,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openEngine, type EngineOptions } from '../../src/engine/engine.ts';
-import { openEmbeddedStore } from '../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../src/store/embedded/store.ts';
 import { freshEngine } from '../support/engine.ts';
 import { ask } from '../support/request.ts';
 

@@ -9,10 +9,12 @@ import { engineKind } from './engine-kind.ts';
 import { managedBatchKind } from './managed-batch-kind.ts';
 import { managedKind } from './managed-kind.ts';
 import { Writers } from './writers.ts';
+import { casesOf } from '../support/cases.ts';
+import { waitUntil } from '../support/eventually.ts';
 
 const SEED = Number(process.env['ARROWGATE_TEST_SEED'] ?? Date.now() % 2 ** 31);
 const WRITERS = 3;
-const ROUNDS = 2;
+const ROUNDS = casesOf(1, 2);
 
 let disk: LittleDisk;
 let service: Service;
@@ -28,7 +30,7 @@ afterEach(async () => {
 async function goOn(writers: readonly Writers[], stop: AbortSignal): Promise<void> {
   const before = writers.map(({ accounts }) => accounts.acknowledged);
   const waits = () => writers.some(({ accounts }, at) => accounts.acknowledged === before[at]);
-  while (!stop.aborted && waits()) await sleep(10);
+  await waitUntil(() => stop.aborted || !waits());
 }
 
 describe('a disk without room', () => {

@@ -8,10 +8,12 @@ import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
 import { engineKind } from './engine-kind.ts';
 import { Writers } from './writers.ts';
+import { casesOf } from '../support/cases.ts';
+import { waitUntil } from '../support/eventually.ts';
 
 const SEED = Number(process.env['ARROWGATE_TEST_SEED'] ?? Date.now() % 2 ** 31);
 const WRITERS = 4;
-const ROUNDS = 4;
+const ROUNDS = casesOf(2, 4);
 
 let service: Service;
 let redis: RedisServer | undefined;
@@ -42,7 +44,7 @@ describe('a disk that refuses writes for a while', () => {
         const { acknowledged } = writers.accounts;
         const stop = new AbortController();
         const working = range(WRITERS).map(() => writers.work(service.url, stop.signal));
-        while (writers.accounts.acknowledged === acknowledged) await sleep(10);
+        await waitUntil(() => writers.accounts.acknowledged > acknowledged);
         await sleep(random(200));
         await limitFiles(random(2) === 0 ? 512 : 4096 + random(2 ** 15));
         await sleep(200 + random(600));

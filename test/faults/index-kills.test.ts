@@ -1,6 +1,5 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Field,
   FixedSizeList,
@@ -16,6 +15,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { send, sendGranted } from '../service/http.ts';
 import { Service } from '../support/service.ts';
 import { flagsOf, type KillPlan } from './kill-plan.ts';
+import { waitUntil } from '../support/eventually.ts';
 
 const ROWS = 9000;
 const FILTERS = ['id = 77', 'id >= 8990', "kind = 'kind 3' and id < 40", 'id is null', 'id > 8998'];
@@ -126,8 +126,8 @@ async function jobs(): Promise<readonly { job_id: string; state: string }[]> {
 }
 
 async function settled(): Promise<void> {
-  while ((await jobs()).some(({ state }) => state === 'IN_PROGRESS')) await sleep(20);
-  while ((await listed()).some((index) => index.num_unindexed_rows > 0)) await sleep(20);
+  await waitUntil(async () => !(await jobs()).some(({ state }) => state === 'IN_PROGRESS'));
+  await waitUntil(async () => (await listed()).every((index) => index.num_unindexed_rows === 0));
 }
 
 /** Files and folders of indices, in the folders of tables. */

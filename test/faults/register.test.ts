@@ -7,9 +7,10 @@ import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
 import { engineKind } from './engine-kind.ts';
 import { linearise, type RegisterCall, type Timed } from './version-register.ts';
+import { casesOf } from '../support/cases.ts';
 
 const SEED = Number(process.env['ARROWGATE_TEST_SEED'] ?? Date.now() % 2 ** 31);
-const HISTORIES = 6;
+const HISTORIES = casesOf(3, 6);
 const CLIENTS = 4;
 /** So few appends that no merge of small files makes a version of its own. */
 const CALLS_EACH = 14;

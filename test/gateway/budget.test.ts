@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { RequestMemory } from '../../src/engine/format/memory/request-memory.ts';
 import { defaultBudget, type RequestBudget } from '../../src/protocol/budget.ts';
 import type { ByteStream } from '../../src/protocol/backend.ts';
 import { admin, ask, json, start, type Harness } from './harness.ts';
@@ -98,5 +99,36 @@ describe('the budget of a request', () => {
         'The request needs more than 1 KiB of memory (budget.memory): ask for less, or for fewer rows at once',
     });
     expect(harness.audit.outcomes()).toMatchObject([{ decision: 'over budget', code: 13 }]);
+  });
+});
+
+describe('a request that gets no memory', () => {
+  it('is a 503 that says when to try again, and shows nothing of the other requests', async () => {
+    const memory = new RequestMemory(1024, 1);
+    memory.force(1024);
+    harness = await start({
+      handle: async () => {
+        await memory.take(512);
+        return { status: 200, body: null };
+      },
+    });
+    const reply = await ask(harness, '/v1/table/prod$t/query', { headers: admin, body: '{}' });
+    expect([reply.status, reply.headers['retry-after']]).toEqual([503, '5']);
+    expect(json(reply)).toEqual({
+      error: 'other requests hold all memory that requests may hold (budget.memory): try again',
+      code: 17,
+      instance: reply.headers['x-request-id'],
+    });
+    expect(Object.keys(reply.headers).toSorted()).toEqual([
+      'connection',
+      'content-length',
+      'content-type',
+      'date',
+      'phalanx-version',
+      'retry-after',
+      'x-arrowgate-decision',
+      'x-arrowgate-decision-id',
+      'x-request-id',
+    ]);
   });
 });

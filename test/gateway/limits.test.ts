@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { StoreError } from '../../src/store/errors.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 import type { Quota } from '../../src/store/quota.ts';
 import { eventually } from '../support/eventually.ts';
 import {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/gateway/outcome.ts';
+import type { RequestOutcome } from '../../src/gateway/outcome.ts';
 import { Shadow } from '../../src/gateway/shadow.ts';
 import { CatalogError } from '../../src/protocol/errors.ts';
 import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
@@ -100,7 +100,7 @@ describe('a shadow policy', () => {
     const known = { decisionId: 'd1', principal: principal('user:ann') };
     const note = (decision: 'allow' | 'deny' | null, seconds: number): void => {
       const found = decision && { decision, rule: 'policy.csv:7', policy_digest: 'abc' };
-      shadow.note({ known, shadow: found } as Outcome, seconds * 1000);
+      shadow.note({ known, shadow: found } as RequestOutcome, seconds * 1000);
     };
     note('deny', 0);
     note('deny', 1);

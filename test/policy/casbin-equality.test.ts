@@ -18,8 +18,12 @@ import { accessGroups, rightNames, rightsOf } from '../../src/policy/lines/right
 import { noCircumstances } from '../../src/policy/conditions/circumstances.ts';
 import { applies, cell, circumstances, conditionalModel, examples } from './conditions.ts';
 import { policyOf, principal, shippedModel } from './support.ts';
+import { casesOf } from '../support/cases.ts';
 
 const ROLES = 24;
+/** Random policies, and what is asked of each. */
+const POLICIES = casesOf(12, 120);
+const QUESTIONS = 100;
 
 const users = ['user:ann', 'user:bob', 'user:c%2Cd', 'user:%22q%22', 'group:data', 'group:d%24'];
 
@@ -74,7 +78,7 @@ const question = fc.record({
   right: fc.constantFrom(...rightNames.slice(0, 40), ...rightNames.slice(-2)),
 });
 
-const questions = fc.array(question, { minLength: 100, maxLength: 100 });
+const questions = fc.array(question, { minLength: QUESTIONS, maxLength: QUESTIONS });
 
 /** How often verdicts were compared, and how many of them were yes. */
 class Tally {
@@ -139,14 +143,14 @@ describe('a compiled policy', () => {
           tally.add(verdict);
         }
       }),
-      { numRuns: 120, endOnFailure: true },
+      { numRuns: POLICIES, endOnFailure: true },
     );
-    tally.check(12_000);
+    tally.check(POLICIES * QUESTIONS);
   });
 
   it('gives the verdicts of casbin itself on random policies with conditions', async () => {
     const tally = new Tally();
-    const moments = fc.array(circumstances, { minLength: 100, maxLength: 100 });
+    const moments = fc.array(circumstances, { minLength: QUESTIONS, maxLength: QUESTIONS });
     await fc.assert(
       fc.asyncProperty(policy, questions, moments, async ([lines, ...roles], asked, times) => {
         const written = lines.map(({ text, condition }) => `${text}, ${cell(condition.text)}`);
@@ -173,9 +177,9 @@ describe('a compiled policy', () => {
           tally.add(verdict);
         }
       }),
-      { numRuns: 100, endOnFailure: true },
+      { numRuns: POLICIES, endOnFailure: true },
     );
-    tally.check(10_000);
+    tally.check(POLICIES * QUESTIONS);
   });
 
   it('follows a chain of roles far beyond the ten steps of casbin', async () => {

@@ -4,6 +4,7 @@ import type { ObjectPath } from '../../src/protocol/identifier.ts';
 import { applies, cell, circumstances, conditionalModel, examples } from './conditions.ts';
 import { Oracle } from './oracle.ts';
 import { policyOf, principal } from './support.ts';
+import { casesOf } from '../support/cases.ts';
 
 const letters = ['a', 'b'];
 
@@ -87,7 +88,7 @@ describe('a policy with conditions', () => {
           }
         },
       ),
-      { numRuns: 120 },
+      { numRuns: casesOf(60, 120) },
     );
   });
 });

@@ -1,7 +1,7 @@
 import { canonicalPath, type ObjectPath } from '../../src/protocol/identifier.ts';
 import type { AccessGroup, Action } from '../../src/protocol/operations/operation.ts';
 import { operationNames, operationsOf } from '../../src/protocol/operations/operations.ts';
-import type { Scope } from '../../src/protocol/principal.ts';
+import type { KeyScope } from '../../src/protocol/principal.ts';
 
 /** A policy line as a test writes it. */
 export interface PlainLine {
@@ -22,13 +22,13 @@ const everyRight: Rights = new Set<Action>([...operationNames, 'audit']);
  */
 export class Oracle {
   readonly #lines: readonly PlainLine[];
-  readonly #scopes: readonly Scope[] | undefined;
+  readonly #scopes: readonly KeyScope[] | undefined;
 
   /** Of a principal to whom the lines of these subjects apply. */
   constructor(
     lines: readonly PlainLine[],
     names: readonly string[],
-    scopes: readonly Scope[] | undefined,
+    scopes: readonly KeyScope[] | undefined,
   ) {
     this.#lines = lines.filter(({ subject }) => names.includes(subject));
     this.#scopes = scopes;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Principal, Scope } from '../../src/protocol/principal.ts';
+import type { Principal, KeyScope } from '../../src/protocol/principal.ts';
 import { buildPolicy, type LoadedPolicy } from '../../src/policy/load.ts';
 import { PolicyError } from '../../src/policy/lines/policy-error.ts';
 import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
@@ -34,7 +34,7 @@ export async function findingsOf(policy: string, model = shippedModel): Promise<
 export function principal(
   subject: string,
   more: readonly string[] = [],
-  scopes?: readonly Scope[],
+  scopes?: readonly KeyScope[],
 ): Principal {
   return {
     subject,

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { isWithin, namedPath, namedText, rootedPath, rootOf } from '../../src/protocol/database.ts';
+import {
+  liesWithin,
+  namedPath,
+  namedText,
+  rootedPath,
+  rootOf,
+} from '../../src/protocol/database.ts';
 
 const databases = new Map([
   ['prod', ['prod']],
@@ -47,10 +53,10 @@ describe('a name below a root', () => {
   });
 
   it('is within it by whole names', () => {
-    expect(isWithin(['prod', 't'], ['prod'])).toBe(true);
-    expect(isWithin(['prod'], ['prod'])).toBe(true);
-    expect(isWithin(['production'], ['prod'])).toBe(false);
-    expect(isWithin([], ['prod'])).toBe(false);
+    expect(liesWithin(['prod', 't'], ['prod'])).toBe(true);
+    expect(liesWithin(['prod'], ['prod'])).toBe(true);
+    expect(liesWithin(['production'], ['prod'])).toBe(false);
+    expect(liesWithin([], ['prod'])).toBe(false);
   });
 });
 

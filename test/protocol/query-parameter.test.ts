@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { operationNames, operations } from '../../src/protocol/operations/operations.ts';
-import { kindOf, queryParameters, readParameter } from '../../src/protocol/query-parameter.ts';
+import {
+  parameterKind,
+  queryParameters,
+  readParameter,
+} from '../../src/protocol/query-parameter.ts';
 import { refusalOf } from './refusal.ts';
 
 describe('a query parameter', () => {
@@ -39,7 +43,7 @@ describe('a query parameter', () => {
     expect(Object.keys(queryParameters).filter((name) => !used.has(name))).toEqual([]);
     for (const name of operationNames) {
       const { query, choices } = operations[name];
-      const open = query.filter((parameter) => kindOf(parameter) === 'choice');
+      const open = query.filter((parameter) => parameterKind(parameter) === 'choice');
       expect(open.filter((parameter) => choices[parameter] === undefined)).toEqual([]);
     }
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeOnThread } from '../../src/audit/segments/background-sealing.ts';
 import { sealFinished } from '../../src/audit/segments/sealing.ts';
-import { readOrMakeSigningKey } from '../../src/audit/chain/signing-key.ts';
+import { readOrMakeSigningKey } from '../../src/audit/signing/keys.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { readAll, record } from '../audit/records.ts';
 

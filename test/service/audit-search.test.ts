@@ -43,7 +43,7 @@ beforeAll(async () => {
   await ask('POST /v1/namespace/prod/create', {});
   const rows = tableToIPC(tableFromArrays({ id: [1, 2, 3] }), 'stream');
   await ask('POST /v1/table/prod$t/create', rows, ADMIN_KEY, ARROW_STREAM);
-  for (const name of ['bob', 'eve']) secrets.push(await service.key(name));
+  for (const name of ['bob', 'eve']) secrets.push(await service.keyByCommand(name));
   await ask('POST /v1/table/prod$t/count_rows', {}, secrets[1]);
   await ask('POST /v1/table/prod$t/drop', {}, secrets[1]);
   await ask(

@@ -1,7 +1,7 @@
 import { cp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readOrMakeSigningKey } from '../../src/audit/chain/signing-key.ts';
+import { readOrMakeSigningKey } from '../../src/audit/signing/keys.ts';
 import { run } from '../cli/captured.ts';
 import { testFolders } from '../support/folder.ts';
 import { Service } from '../support/service.ts';

@@ -171,7 +171,7 @@ describe('A backend that fails before it answers', () => {
     ['resets', 'failing broke off (ECONNRESET)'],
     ['silent-head', 'failing sent nothing for 400 ms'],
     ['dies-mid-small', 'failing broke off its answer'],
-    ['no-http', 'failing broke off (HPE_INVALID_CONSTANT)'],
+    ['no-http', 'failing broke off (its answer is not valid HTTP)'],
     ['html', 'failing answered 502, without an error of the protocol'],
     ['elsewhere', 'failing answered 307, which is not followed'],
     ['rejected', "failing does not accept the gateway's own credential"],

@@ -3,8 +3,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Service } from '../support/service.ts';
 import { BranchLedger } from './branch-ledger.ts';
 import { randomOf } from './random.ts';
+import { casesOf } from '../support/cases.ts';
 
-const KILLS = 8;
+const KILLS = casesOf(4, 8);
 const seed = Date.now() % 2 ** 31;
 
 let service: Service;

@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { lancedb } from '../clients/lancedb.ts';
 import { Service, type AuditLine } from '../support/service.ts';
 import { send } from './http.ts';
@@ -13,13 +13,11 @@ const commits = `rules:
 let service: Service;
 let location: string;
 
-beforeEach(async () => {
+async function start(): Promise<void> {
   service = await Service.start({ commits });
   const { json } = await send(service.url, 'POST /v1/table/t/declare', { body: {} });
   location = (json as { location: string }).location;
-});
-
-afterEach(() => service.stop());
+}
 
 async function wrote(...rows: readonly number[]): Promise<void> {
   const db = await lancedb.connect(dirname(location));
@@ -38,6 +36,9 @@ const adoptions = async (): Promise<readonly AuditLine[]> =>
   (await service.audit()).filter(({ operation }) => operation === 'CatalogAdopt');
 
 describe('an adoption', () => {
+  beforeEach(start);
+  afterEach(() => service.stop());
+
   it('is in the audit log with the request that caused it', async () => {
     await wrote(1, 2);
     const headers = { 'x-request-id': 'who-asked' };
@@ -101,7 +102,10 @@ describe('an adoption', () => {
   });
 });
 
-describe('catalog adopt', () => {
+describe('what changes nothing', () => {
+  beforeAll(start);
+  afterAll(() => service.stop());
+
   it.each([
     [['/t'], 'give either --accept VERSION or --set-aside VERSION'],
     [
@@ -114,23 +118,23 @@ describe('catalog adopt', () => {
       ['/t', '--accept', '3'],
       'the table /t has no version 3 that was written without the catalog; it has none',
     ],
-  ])('%j is refused', async (words, sentence) => {
+  ])('catalog adopt %j is refused', async (words, sentence) => {
     expect(await adopt(...words)).toMatchObject({ code: 2, err: `arrowgate: ${sentence}\n` });
   });
-});
 
-it.each([
-  ['POST /v1/secret/s/create', 'secrets'],
-  ['GET /v1/namespace/$/secret/list', 'secrets'],
-  ['POST /v1/view/w/create', 'views'],
-  ['POST /v1/function/f/describe', 'functions'],
-  ['GET /v1/namespace/$/materialized_view/list', 'materialized views'],
-  ['POST /v1/jobs/pause', 'pauses of jobs'],
-])('%s is not supported, and says so', async (line, what) => {
-  const headers = { 'user-agent': 'LanceDB-Python-Client/0.40.0' };
-  const { status, json } = await send(service.url, line, { headers });
-  expect([status, json]).toMatchObject([
-    406,
-    { code: 0, error: `this service does not support ${what}: it cannot answer ${line}` },
-  ]);
+  it.each([
+    ['POST /v1/secret/s/create', 'secrets'],
+    ['GET /v1/namespace/$/secret/list', 'secrets'],
+    ['POST /v1/view/w/create', 'views'],
+    ['POST /v1/function/f/describe', 'functions'],
+    ['GET /v1/namespace/$/materialized_view/list', 'materialized views'],
+    ['POST /v1/jobs/pause', 'pauses of jobs'],
+  ])('%s is not supported, and says so', async (line, what) => {
+    const headers = { 'user-agent': 'LanceDB-Python-Client/0.40.0' };
+    const { status, json } = await send(service.url, line, { headers });
+    expect([status, json]).toMatchObject([
+      406,
+      { code: 0, error: `this service does not support ${what}: it cannot answer ${line}` },
+    ]);
+  });
 });

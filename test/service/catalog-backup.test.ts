@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
 import { CatalogHistory } from './catalog-history.ts';
@@ -8,8 +8,9 @@ import { pictureOf, type Picture } from './catalog-picture.ts';
 import { send } from './http.ts';
 import { randomOf } from './random.ts';
 import { goodRows } from './table-bodies.ts';
+import { casesOf } from '../support/cases.ts';
 
-const CHANGES = 80;
+const CHANGES = casesOf(30, 80);
 const seed = Date.now() % 2 ** 31;
 
 let service: Service;
@@ -18,17 +19,10 @@ let other: Service;
 let redis: RedisServer | undefined;
 
 beforeEach(async () => {
-  other = await Service.start();
-  await other.end();
-  await rm(other.data, { recursive: true });
+  other = await Service.prepare();
 });
 
-afterEach(async () => {
-  await service.stop();
-  await other.stop();
-  await redis?.stop();
-  redis = undefined;
-});
+afterEach(() => other.stop());
 
 function flags(): readonly string[] {
   return redis === undefined ? [] : ['--redis', redis.url];
@@ -47,6 +41,12 @@ describe.each(['the embedded store', 'Redis'])('the backup of a catalog on %s', 
   beforeEach(async () => {
     if (kind === 'Redis') redis = await RedisServer.start();
     service = await Service.start({ flags: flags() });
+  });
+
+  afterEach(async () => {
+    await service.stop();
+    await redis?.stop();
+    redis = undefined;
   });
 
   it(`can be served, and backed up to where the catalog was (seed ${seed})`, async () => {
@@ -108,10 +108,11 @@ describe.each(['the embedded store', 'Redis'])('the backup of a catalog on %s', 
 });
 
 describe('a backup', () => {
-  beforeEach(async () => {
+  beforeAll(async () => {
     service = await Service.start();
     await send(service.url, 'POST /v1/table/t/create', { body: goodRows });
   });
+  afterAll(() => service.stop());
 
   it('is refused for a folder that is not empty, and changes nothing there', async () => {
     await mkdir(other.data);

@@ -13,9 +13,10 @@ import { InsertLedger } from './insert-ledger.ts';
 import { NameLedger } from './name-ledger.ts';
 import { randomOf } from './random.ts';
 import { goodRows } from './table-bodies.ts';
+import { casesOf } from '../support/cases.ts';
 
-const CHANGES = 50;
-const KILLS = 2;
+const CHANGES = casesOf(30, 50);
+const KILLS = casesOf(1, 2);
 const seed = Date.now() % 2 ** 31;
 
 let service: Service;
@@ -73,21 +74,22 @@ describe.each(kinds)('a catalog on %s', (kind) => {
   it(`is after a rebuild what it was before its store was lost (seed ${seed})`, async () => {
     await start(kind);
     const history = new CatalogHistory(randomOf(seed));
-    for (let round = 0; round < 2; round++) {
+    const rounds = kind === 'Redis' ? casesOf(1, 2) : 2;
+    for (let round = 1; round <= rounds; round++) {
       await history.run(service.url, CHANGES);
       const before = await pictureOf(service.url);
       const gone = await dropped();
       await service.end();
       await wipe();
-      const dry = await requireRebuilt('--dry-run');
+      const dry = round === 1 ? await requireRebuilt('--dry-run') : undefined;
       const done = await requireRebuilt();
       expect(done).toMatchObject({ restored: 'all', lost: [], versionsAhead: 0 });
-      expect(dry).toEqual(done);
+      expect(dry ?? done).toEqual(done);
       await service.restart();
       expect(await pictureOf(service.url)).toEqual(before);
       expect(await dropped()).toEqual(gone);
-      await requireSound();
     }
+    await requireSound();
     expect(history.done).toBeGreaterThan(0);
   });
 
@@ -244,7 +246,7 @@ describe('catalog rebuild', () => {
       err: `arrowgate: there is no catalog in ${data}: the first start of \`arrowgate serve\` makes one; name its data folder with --data\n`,
     });
     // A catalog of its own, which then names the Redis of the first.
-    await service.command('serve', '--host', 'nowhere.invalid');
+    await service.command('serve', '--host', '192.0.2.1');
     const other = await readFile(join(data, 'catalog', 'id'), 'utf8');
     expect(await rebuild()).toMatchObject({
       code: 1,
@@ -254,12 +256,14 @@ describe('catalog rebuild', () => {
     expect(await rebuild()).toMatchObject({ code: 2, err: 'arrowgate: Redis does not answer\n' });
   });
 
-  it.each([
-    [['--sideways'], "error: unknown option '--sideways'\n"],
-    [['x'], "error: too many arguments for 'rebuild'. Expected 0 arguments but got 1.\n"],
-  ])('refuses %j', async (words, sentence) => {
-    await start('the embedded store');
-    expect(await rebuild(...words)).toMatchObject({ code: 2, out: '', err: sentence });
+  it('refuses what it does not know', async () => {
+    service = await Service.prepare();
+    for (const [word, sentence] of [
+      ['--sideways', "error: unknown option '--sideways'\n"],
+      ['x', "error: too many arguments for 'rebuild'. Expected 0 arguments but got 1.\n"],
+    ] as const) {
+      expect(await rebuild(word)).toMatchObject({ code: 2, out: '', err: sentence });
+    }
   });
 });
 

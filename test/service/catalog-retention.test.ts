@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { tableFiles } from '../support/dropped.ts';
 import { Service } from '../support/service.ts';
 import { send } from './http.ts';
+import { casesOf } from '../support/cases.ts';
 
 const MAIN = new URL('../../dist/cli/main.js', import.meta.url).pathname;
 
@@ -69,13 +70,13 @@ async function killMidway(flags: readonly string[]): Promise<void> {
 
 it('leaves nothing by halves when a collection is killed midway', async () => {
   const standing = await tableFiles(service.data);
-  const names = Array.from({ length: 300 }, (_, at) => `gone${at}`);
+  const names = Array.from({ length: casesOf(120, 300) }, (_, at) => `gone${at}`);
   for (let at = 0; at < names.length; at += 30) {
     const some = names.slice(at, at + 30);
     await Promise.all(some.map((name) => create(name).then(() => drop(name))));
   }
   const flags = await forgetful();
-  for (let kill = 0; kill < 3; kill++) {
+  for (let kill = 0; kill < casesOf(2, 3); kill++) {
     await killMidway(flags);
     const verified = await catalog('verify', '--json');
     expect(JSON.parse(verified.out).findings).toEqual([]);

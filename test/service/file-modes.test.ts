@@ -41,15 +41,19 @@ async function work(service: Service): Promise<void> {
   await post('table/t/branches/create', { name: 'b' });
   await post('table/t/tags/create', { tag: 'v', version: 1 });
   await post('table/declared/declare');
-  await service.key('ann', 'admin');
+  await service.keyByCommand('ann', 'admin');
   await eventually(async () => {
     const [table] = await readdir(join(service.data, 'tables'));
     expect(await readdir(join(service.data, 'tables', table!))).toContain('indices');
   });
 }
 
-describe.each(['000', '077', '022'])('the umask %s', (umask) => {
-  it.each([1, 2])('decides no mode of files of %i processes', async (processes) => {
+describe.each([
+  ['000', 1],
+  ['077', 2],
+  ['022', 1],
+])('the umask %s', (umask, processes) => {
+  it(`decides no mode of files of ${processes} processes`, async () => {
     const service = await Service.start({ umask, flags: ['--processes', String(processes)] });
     try {
       await work(service);

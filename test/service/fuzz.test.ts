@@ -7,11 +7,12 @@ import { Service } from '../support/service.ts';
 import { filesUnder } from './files.ts';
 import { LANCEDB, send, type Reply } from './http.ts';
 import { randomOf, type Random } from './random.ts';
+import { casesOf } from '../support/cases.ts';
 
 /** Set the variable to look for more. */
 const SEED = Number(process.env['ARROWGATE_TEST_SEED'] ?? 20_261_120);
 /** Requests of each kind with each stream. */
-const ROUNDS = 135;
+const ROUNDS = casesOf(48, 135);
 
 const names = ['scalars', 'nested', 'scalars-lz4', 'nested-lz4', 'scalars-zstd', 'lancedb-create'];
 

@@ -9,10 +9,15 @@ import { bytesUnder } from './files.ts';
 import { open, send } from './http.ts';
 import { nameAt, sortableStream } from './sortable-rows.ts';
 import { WIDE_ROW_BYTES, wideBatch, wideStream } from './wide-rows.ts';
+import { casesOf } from '../support/cases.ts';
 
 const MIB = 2 ** 20;
 /** What the process may take at most, whatever passes through it. */
 const MOST_MIB = 600;
+/** What passes through it as one table: more than it may take. */
+const GIB = casesOf(1, 2);
+/** Batches of the texts that are sorted, of 50,000 rows each. */
+const TEXT_BATCHES = casesOf(40, 80);
 
 /** The most memory that a process has had, in MiB. */
 async function peakOf(service: Service): Promise<number> {
@@ -92,13 +97,13 @@ describe('memory', () => {
     expect(reply.json['num_inserted_rows']).toBe(stream.batches * stream.rowsPerBatch);
   }
 
-  it('stays bounded while 2 GiB are inserted and read again by a slow reader', async () => {
+  it(`stays bounded while ${GIB} GiB are inserted and read again by a slow reader`, async () => {
     await start();
     const rowsPerBatch = Math.ceil((4 * MIB) / WIDE_ROW_BYTES);
-    await insert({ batches: 512, rowsPerBatch });
+    await insert({ batches: GIB * 256, rowsPerBatch });
     expect(await peakOf(service)).toBeLessThan(MOST_MIB);
-    expect(await bytesUnder(join(service.data, 'tables'))).toBeGreaterThan(2048 * MIB);
-    expect(await readSlowly(service, rowsPerBatch, 5)).toBe(512 * rowsPerBatch);
+    expect(await bytesUnder(join(service.data, 'tables'))).toBeGreaterThan(GIB * 1024 * MIB);
+    expect(await readSlowly(service, rowsPerBatch, 5)).toBe(GIB * 256 * rowsPerBatch);
     expect(await peakOf(service)).toBeLessThan(MOST_MIB);
   });
 
@@ -135,7 +140,7 @@ describe('memory', () => {
     };
     const { length } = wideBatch(0n, 1).getChild('vector')!.get(0)!;
     const nearest = { vector: { single_vector: Array.from({ length }, () => 0.5) }, k: 10 };
-    for (let time = 0; time < 4; time++) {
+    for (let time = 0; time < casesOf(2, 4); time++) {
       const answers = await Promise.all([
         ask({ k: rows, filter: 'id >= 0', columns: ['id', 'value'] }),
         ask({ order_by: [{ column_name: 'id', ascending: false }], columns: ['name', 'id'] }),
@@ -151,7 +156,7 @@ describe('memory', () => {
   it('stays within the cache and 512 MiB while texts are sorted and what fills the cache is scanned', async () => {
     await start('256MiB');
     await insert({ batches: 70, rowsPerBatch: Math.ceil((4 * MIB) / WIDE_ROW_BYTES) });
-    const body = sortableStream(80);
+    const body = sortableStream(TEXT_BATCHES);
     const made = await send(service.url, 'POST /v1/table/texts/create', { body });
     expect(made.status).toBe(200);
     const ask = (table: string, query: object) =>
@@ -176,7 +181,7 @@ describe('memory', () => {
     const scanning = (async () => {
       while (!sorting.signal.aborted) await scan();
     })();
-    expect(await sort()).toBe(4_000_000);
+    expect(await sort()).toBe(TEXT_BATCHES * 50_000);
     sorting.abort();
     await scanning;
     expect(await peakOf(service)).toBeLessThan(256 + 512);

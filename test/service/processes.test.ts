@@ -13,8 +13,10 @@ import { Service } from '../support/service.ts';
 import { open, replyOf, send } from './http.ts';
 import { InsertLedger, range } from './insert-ledger.ts';
 import { goodRows } from './table-bodies.ts';
+import { casesOf } from '../support/cases.ts';
 
-const PROCESSES = 3;
+/** Processes of most services. */
+const PROCESSES = 2;
 
 let service: Service;
 
@@ -68,10 +70,10 @@ async function sharesOf(url: string, table: string): Promise<readonly number[]> 
 
 describe('several processes behind one port', () => {
   it('serve one catalog and share the connections, each with an audit log of its own, and stop together', async () => {
-    await start();
+    await start([], 3);
     const workers = await childrenOf(service.pid);
-    expect(workers).toHaveLength(PROCESSES);
-    expect(await auditLogs()).toBe(PROCESSES);
+    expect(workers).toHaveLength(3);
+    expect(await auditLogs()).toBe(3);
     const ledger = new InsertLedger('t');
     await ledger.create(service.url);
     await Promise.all(
@@ -110,7 +112,7 @@ describe('several processes behind one port', () => {
         const writers = [...ledgers, ...ledgers, ...ledgers].map((ledger) =>
           inserting(ledger, over.signal),
         );
-        for (const kill of range(3)) {
+        for (const kill of range(casesOf(1, 3))) {
           await sleep(400);
           const workers = await childrenOf(service.pid);
           process.kill(workers[kill % workers.length]!, 'SIGKILL');
@@ -129,7 +131,7 @@ describe('several processes behind one port', () => {
   );
 
   it('leave no client waiting that was handed to one that dies', async () => {
-    await start([], 2);
+    await start();
     const [stopped] = await childrenOf(service.pid);
     process.kill(stopped!, 'SIGSTOP');
     const answered: number[] = [];
@@ -201,7 +203,7 @@ describe('several processes behind one port', () => {
   });
 
   it('go on while the system has no room for another, and are complete again when it has', async () => {
-    await start([], 2);
+    await start();
     const limit = (files: number) =>
       promisify(execFile)('prlimit', [`--pid=${service.pid}`, `--nofile=${files}:`]);
     const [worker] = await childrenOf(service.pid);
@@ -217,7 +219,7 @@ describe('several processes behind one port', () => {
   });
 
   it('are not restarted without end', async () => {
-    await start([], 2);
+    await start();
     // Whoever is started from now on cannot come to serve; those that serve stay as they are.
     await writeFile(join(service.policies, 'policy.csv'), 'nonsense\n');
     const [worker] = await childrenOf(service.pid);

@@ -4,8 +4,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Service } from '../support/service.ts';
 import { send, type Reply } from './http.ts';
 import { randomOf } from './random.ts';
+import { casesOf } from '../support/cases.ts';
 
-const KILLS = 12;
+const KILLS = casesOf(5, 12);
 
 let service: Service;
 afterEach(() => service.stop());

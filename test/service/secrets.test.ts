@@ -109,7 +109,7 @@ describe('secrets', () => {
   });
 
   it('are refused where they are wrong, wherever they stand', async () => {
-    const key = await service.key('bob');
+    const key = await service.keyByCommand('bob');
     const token = await tokenOf(await signingKey('one'), goodClaims());
     const wrong = `${key.slice(0, -6)}AAAAAA`;
     const basic = Buffer.from('bob:a-password-of-bob').toString('base64');

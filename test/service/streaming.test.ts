@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitUntil } from '../support/eventually.ts';
 import { Service } from '../support/service.ts';
 import { filesUnder } from './files.ts';
 import { open, send } from './http.ts';
@@ -23,10 +23,6 @@ async function dataBytes(): Promise<number> {
   const files = await filesUnder(tables());
   const data = files.filter(({ path }) => /^[^/]+\/data\/[^/]+\.arrow$/.test(path));
   return data.reduce((sum, { bytes }) => sum + bytes, 0);
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(20);
 }
 
 /** Hands on the schema and the first batch, and the rest only when it is let go. */
@@ -56,7 +52,7 @@ describe('an upload of 100 MiB', () => {
     let letGo: () => void = () => undefined;
     const body = held(new Promise((resolve) => (letGo = resolve)));
     const answer = send(service.url, `POST /v1/table/${target}`, { body });
-    await until(async () => (await dataBytes()) - bytes >= ROWS * WIDE_ROW_BYTES);
+    await waitUntil(async () => (await dataBytes()) - bytes >= ROWS * WIDE_ROW_BYTES);
 
     // Nobody sees rows that are not committed.
     expect((await send(service.url, `POST /v1/table/${table}/exists`)).status).toBe(before);
@@ -73,10 +69,10 @@ describe('an upload of 100 MiB', () => {
     const gone = new AbortController();
     const body = held(new Promise(() => undefined));
     const answer = open(service.url, 'POST /v1/table/there/insert', { body, signal: gone.signal });
-    await until(async () => (await dataBytes()) > bytes);
+    await waitUntil(async () => (await dataBytes()) > bytes);
     gone.abort();
     await expect(answer).rejects.toThrow('aborted');
-    await until(async () => (await filesUnder(tables())).length === before.length);
+    await waitUntil(async () => (await filesUnder(tables())).length === before.length);
     expect(await filesUnder(tables())).toEqual(before);
     expect(await countOf('there')).toBe(BATCHES * ROWS);
   });
@@ -89,7 +85,7 @@ describe('a scan', () => {
     });
     await once(answer, 'readable');
     answer.destroy();
-    await until(async () => {
+    await waitUntil(async () => {
       const outcomes = (await service.audit()).filter((record) => record['phase'] === 'outcome');
       return outcomes.some(
         (record) => record['operation'] === 'QueryTable' && record['status'] === 499,

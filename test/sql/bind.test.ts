@@ -2,7 +2,7 @@ import { Field, Int32, Int64, Schema, Struct, Utf8, Bool, Uint64 } from 'apache-
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
 import { columnsUsed } from '../../src/sql/evaluate/columns.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { parsePath } from '../../src/sql/parse/path.ts';
@@ -100,9 +100,9 @@ describe('names', () => {
 
 describe('predicates', () => {
   it.each([
-    ['not id', 'type: expected a predicate behind NOT, found int64, at position 5'],
-    ['flag and id', 'type: expected a predicate beside AND, found int64, at position 10'],
-    ["flag or 'x'", 'type: expected a predicate beside OR, found string, at position 9'],
+    ['not id', 'type: expected a predicate after NOT, found int64, at position 5'],
+    ['flag and id', 'type: expected a predicate next to AND, found int64, at position 10'],
+    ["flag or 'x'", 'type: expected a predicate next to OR, found string, at position 9'],
     ['id is true', 'type: expected a predicate before IS TRUE, found int64, at position 1'],
     [
       "interval '1 day'",

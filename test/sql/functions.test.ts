@@ -395,7 +395,7 @@ describe('refusals', () => {
     ],
     [
       'case when n then 1 end',
-      'type: expected a predicate behind WHEN, found int32, at position 11',
+      'type: expected a predicate after WHEN, found int32, at position 11',
     ],
     [
       "case n when 'a' then 1 end",

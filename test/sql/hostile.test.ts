@@ -4,7 +4,7 @@ import { bindExpression } from '../../src/sql/bind.ts';
 import { columnsUsed, fieldsUsed } from '../../src/sql/evaluate/columns.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { RegexpSearch } from '../../src/sql/patterns/regexp-search.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { CountedBudget, OverCount } from './counted-budget.ts';
 import { ask, batchOf, column } from './support.ts';
@@ -110,9 +110,9 @@ const hostile: readonly (readonly [name: string, text: string, outcome: string |
   [
     'deep types',
     `cast([n] as ${'array<'.repeat(30)}int${'>'.repeat(30)})`,
-    /^limit: expected at most 20 types/,
+    /^limit: expected at most 20 nested types/,
   ],
-  ['deep type suffixes', `n::int${'[]'.repeat(5000)}`, /^limit: expected at most 20 types/],
+  ['deep type suffixes', `n::int${'[]'.repeat(5000)}`, /^limit: expected at most 20 nested types/],
   ['a deep Arrow type', `arrow_cast(n, '${'List('.repeat(3000)}Int8')`, /^type: /],
   ['a long format', `to_char(current_date, '${'%Y'.repeat(20_000)}') = 'x'`, 'accepted'],
   ['many parameters', `n in (${'?, '.repeat(20_000)} 1)`, /^limit: /],

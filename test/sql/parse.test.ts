@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import type { Expression } from '../../src/sql/values/expression.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { printExpression } from '../../src/sql/print.ts';
 import { expressionTexts } from './expression-texts.ts';
 import { refusal } from './support.ts';
+import { casesOf } from '../support/cases.ts';
 
 /** The tree without its positions. */
 function shape(expression: Expression): unknown {
@@ -215,7 +216,7 @@ describe('the tree', () => {
         expect(shape(parseExpression(printed))).toEqual(shape(expression));
         expect(printExpression(parseExpression(printed))).toBe(printed);
       }),
-      { numRuns: 1500 },
+      { numRuns: casesOf(500, 1500) },
     );
   });
 });
@@ -277,13 +278,13 @@ describe('any text', () => {
   };
 
   it('is read or refused with a position in it', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), read), { numRuns: 1500 });
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), read), { numRuns: casesOf(500, 1500) });
     fc.assert(
       fc.property(
         fc.array(pieces, { maxLength: 30 }).map((all) => all.join('')),
         read,
       ),
-      { numRuns: 1500 },
+      { numRuns: casesOf(500, 1500) },
     );
   });
 });

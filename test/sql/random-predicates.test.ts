@@ -2,6 +2,7 @@ import { Bool, Dictionary, Float64, Int32, Int64, Utf8 } from 'apache-arrow';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ask, batchOf, column, select } from './support.ts';
+import { casesOf } from '../support/cases.ts';
 
 /** One row as plain values. `g` is `s` again, encoded with a dictionary. */
 interface Row {
@@ -251,6 +252,6 @@ it('a predicate is for every row what it is for that row alone', () => {
         );
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: casesOf(300, 1000) },
   );
 });

@@ -191,11 +191,11 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
   ],
   [
     "d = 'tomorrow'",
-    "value: expected a date such as 2024-02-29 beside date, found 'tomorrow', at position 5",
+    "value: expected a date such as 2024-02-29 for date, found 'tomorrow', at position 5",
   ],
   [
     "ts = 'noon'",
-    "value: expected a timestamp such as 2024-02-29 23:59:59 beside timestamp(us), found 'noon', at position 6",
+    "value: expected a timestamp such as 2024-02-29 23:59:59 for timestamp(us), found 'noon', at position 6",
   ],
   [
     'm = n',
@@ -217,12 +217,12 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
     "s = named_struct('x', 1)",
     'type: expected two values that compare with each other, found struct<x: int32, y: string> and struct<x: int64>, at position 3',
   ],
-  ['n and ok', 'type: expected a predicate beside AND, found int32, at position 1'],
-  ['not n', 'type: expected a predicate behind NOT, found int32, at position 5'],
-  ['n or ok', 'type: expected a predicate beside OR, found int32, at position 1'],
-  ['ok and t', 'type: expected a predicate beside AND, found string, at position 8'],
+  ['n and ok', 'type: expected a predicate next to AND, found int32, at position 1'],
+  ['not n', 'type: expected a predicate after NOT, found int32, at position 5'],
+  ['n or ok', 'type: expected a predicate next to OR, found int32, at position 1'],
+  ['ok and t', 'type: expected a predicate next to AND, found string, at position 8'],
   ['n is true', 'type: expected a predicate before IS TRUE, found int32, at position 1'],
-  ['case when n then 1 end', 'type: expected a predicate behind WHEN, found int32, at position 11'],
+  ['case when n then 1 end', 'type: expected a predicate after WHEN, found int32, at position 11'],
   [
     "case when ok then 1 else 'a' end",
     'type: expected results of one type, found int64 and string, at position 1',
@@ -249,13 +249,13 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
     's - s',
     'type: expected operands that - is defined for, found struct<x: int32, y: string> - struct<x: int32, y: string>, at position 3',
   ],
-  ['- t', 'type: expected a number behind -, found string, at position 1'],
-  ['- ok', 'type: expected a number behind -, found bool, at position 1'],
-  ['-d', 'type: expected a number behind -, found date, at position 1'],
+  ['- t', 'type: expected a number after -, found string, at position 1'],
+  ['- ok', 'type: expected a number after -, found bool, at position 1'],
+  ['-d', 'type: expected a number after -, found date, at position 1'],
   ['t || bin', 'type: expected values that have a text, found binary, at position 3'],
-  ["n like 'a'", 'type: expected a string beside LIKE, found int32, at position 1'],
-  ['t like 5', 'type: expected a string beside LIKE, found int64, at position 8'],
-  ["l like 'a'", 'type: expected a string beside LIKE, found list<int32>, at position 1'],
+  ["n like 'a'", 'type: expected a string with LIKE, found int32, at position 1'],
+  ['t like 5', 'type: expected a string with LIKE, found int64, at position 8'],
+  ["l like 'a'", 'type: expected a string with LIKE, found list<int32>, at position 1'],
   [
     "n in ('a')",
     'type: expected two values that compare with each other, found int32 and string, at position 3',
@@ -382,7 +382,7 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
   ],
   [
     "regexp_like(t, '(')",
-    'value: expected ) behind a group at character 2 of the regular expression, found its end, at position 16',
+    'value: expected ) after a group at character 2 of the regular expression, found its end, at position 16',
   ],
   [
     "regexp_like(t, 'a', 'x')",
@@ -398,7 +398,7 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
   ],
   [
     "regexp_replace(t, '[', 'x')",
-    'value: expected ] behind the characters of a class at character 2 of the regular expression, found its end, at position 19',
+    'value: expected ] after the characters of a class at character 2 of the regular expression, found its end, at position 19',
   ],
   [
     "regexp_replace(t, 'a', 'b', 'gx')",
@@ -504,7 +504,7 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
   ],
   [
     "age(ts) > interval '1 month'",
-    'type: expected an interval of days and times beside duration(us), found one of months, at position 11',
+    'type: expected an interval of days and times with duration(us), found one of months, at position 11',
   ],
   [
     'map_keys(n)',
@@ -731,7 +731,7 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
   ["decode('a', 'base64')", "value: expected text in base64 in decode, found 'a', at position 1"],
   [
     "regexp_like('a', t)",
-    'value: expected ) behind a group at character 2 of the regular expression, found its end, at position 18',
+    'value: expected ) after a group at character 2 of the regular expression, found its end, at position 18',
   ],
   [
     "regexp_instr(t, 'a', 0)",

@@ -11,11 +11,11 @@ import {
   type Vector,
 } from 'apache-arrow';
 import { bindExpression, bindPredicate } from '../../src/sql/bind.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { countSelected, evaluate, selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { sameType } from '../../src/sql/values/same-type.ts';
-import { typeName } from '../../src/sql/values/types.ts';
+import { sameType } from '../../src/arrow/types.ts';
+import { sqlTypeName } from '../../src/sql/values/types.ts';
 
 /** A batch of named vectors, each of one piece. */
 export function batchOf(columns: Readonly<Record<string, Vector>>): RecordBatch {
@@ -93,7 +93,7 @@ export function typeOf(text: string, batch: RecordBatch): string {
   const bound = bindExpression(parseExpression(text), batch.schema);
   const vector = evaluate(bound, batch);
   if (!sameType(vector.type as DataTypeClass, bound.type)) {
-    throw new Error(`bound as ${typeName(bound.type)}, computed as ${String(vector.type)}`);
+    throw new Error(`bound as ${sqlTypeName(bound.type)}, computed as ${String(vector.type)}`);
   }
   return String(vector.type);
 }

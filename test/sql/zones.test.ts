@@ -142,7 +142,7 @@ describe('a timestamp with a zone', () => {
       'expected a value that timestamp(us, Europe/Berlin) can hold, found 2020-03-29T02:30:00',
     );
     expect(refusal("tz = '2020-10-25 02:30:00'", batch)).toBe(
-      "value: expected a time that its clocks show once beside timestamp(ms, Europe/Berlin), found '2020-10-25 02:30:00', at position 6",
+      "value: expected a time that its clocks show once for timestamp(ms, Europe/Berlin), found '2020-10-25 02:30:00', at position 6",
     );
     expect(ask('try_cast(t as timestamptz)', batch)[0]).toBe(
       BigInt(Date.UTC(2020, 6, 1, 12)) * 1000n,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { LineLog, type Framing, type LineLogOptions } from '../../src/storage/line-log.ts';
 import { countFlushes } from '../support/datasync.ts';
 import { testFolders } from '../support/folder.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, waitUntil } from '../support/eventually.ts';
 
 const newFolder = testFolders();
 
@@ -64,7 +64,7 @@ describe('a log of lines', () => {
     };
     const log = openLog(folder, { framing: { ...numbered, kept }, syncMillis: 1 });
     await log.append(line('first'), false);
-    while (late.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await waitUntil(() => late.length > 0);
     await Promise.all(late);
     expect(await contents(folder)).toEqual({ '1.log': '1:first\n2:late\n' });
     await log.close();

@@ -1,4 +1,4 @@
-import { openEmbeddedStore } from '../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../src/store/embedded/store.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openRedisStore } from '../../src/store/redis/redis.ts';
+import { openRedisStore } from '../../src/store/redis/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { storeSuite } from '../conformance/store.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { openEmbeddedStore } from '../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../src/store/embedded/store.ts';
 import type { CommitResult, Store } from '../../src/store/store.ts';
 
 /**

@@ -38,6 +38,11 @@ export const acts: Readonly<Record<string, (socket: Socket, request: string) => 
     inPieces(socket, ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhe', 'llowor', 'ld']),
   '/repeats': (socket) =>
     socket.write('HTTP/1.1 200 OK\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 10\r\n\r\nhelloworld'),
+  '/latin': (socket) =>
+    socket.write(
+      'HTTP/1.1 200 OK\r\netag: "caf\xe9"\r\nx-lance-a: 1\r\nX-Lance-A: 2\r\ncontent-length: 0\r\n\r\n',
+      'latin1',
+    ),
   '/closes': (socket) =>
     socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 10\r\n\r\nhelloworld'),
   '/closes-soon': (socket) =>

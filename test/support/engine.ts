@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEngine, type Engine, type EngineOptions } from '../../src/engine/engine.ts';
-import { openEmbeddedStore } from '../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../src/store/embedded/store.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** The engine on a folder of its own, with the embedded store. */

@@ -5,8 +5,8 @@ export const PATIENCE_MILLIS = 240_000;
 const PAUSE_MILLIS = 20;
 
 /**
- * Checks again and again until a check passes, and gives its result. The one way in which
- * tests wait for what happens by itself.
+ * Checks again and again until a check passes, and gives its result. Tests wait for what
+ * happens by itself in this way alone.
  * @throws the error of the last check after four minutes of failures.
  */
 export async function eventually<Result>(check: () => Result | Promise<Result>): Promise<Result> {
@@ -17,4 +17,14 @@ export async function eventually<Result>(check: () => Result | Promise<Result>):
       if (Date.now() >= until) throw error;
     }
   }
+}
+
+/**
+ * Waits until a condition holds.
+ * @throws Error when it does not within four minutes.
+ */
+export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
+  await eventually(async () => {
+    if (!(await condition())) throw new Error(`it never came to be: ${condition.toString()}`);
+  });
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Backend } from '../../src/protocol/backend.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';
 import { ask } from './request.ts';
+import { waitUntil } from './eventually.ts';
 
 type Post = (table: string, action: string, body?: object) => Promise<JsonValue>;
 
@@ -45,5 +46,5 @@ export async function untilIndexed(
   table: string,
   body: object = {},
 ): Promise<void> {
-  while ((await unindexedRows(backend, table, body)) > 0) await sleep(20);
+  await waitUntil(async () => (await unindexedRows(backend, table, body)) === 0);
 }

@@ -1,9 +1,9 @@
-import { StoreError } from '../../src/store/errors.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 import type {
-  Change,
+  StoreChange,
   Check,
   CommitResult,
-  Range,
+  KeyRange,
   Store,
   StoreEntry,
   Write,
@@ -14,7 +14,7 @@ export class MemoryStore implements Store {
   readonly #values = new Map<string, Uint8Array>();
   #order: string[] | undefined;
   #sequence = 0n;
-  readonly #changes: Change[] = [];
+  readonly #changes: StoreChange[] = [];
 
   async get(key: string): Promise<Uint8Array | undefined> {
     return this.#values.get(key);
@@ -24,7 +24,7 @@ export class MemoryStore implements Store {
     return keys.map((key) => this.#values.get(key));
   }
 
-  async range(range: Range): Promise<readonly StoreEntry[]> {
+  async range(range: KeyRange): Promise<readonly StoreEntry[]> {
     const keys = this.#between(range.start, range.end);
     const ordered = range.reverse === true ? keys.toReversed() : keys;
     return ordered.slice(0, range.limit).map((key) => ({ key, value: this.#values.get(key)! }));
@@ -39,7 +39,7 @@ export class MemoryStore implements Store {
     return { kind: 'committed', sequence: this.#sequence };
   }
 
-  async changes(limit: number): Promise<readonly Change[]> {
+  async changes(limit: number): Promise<readonly StoreChange[]> {
     return this.#changes.slice(0, limit);
   }
 
@@ -62,7 +62,7 @@ export class MemoryStore implements Store {
     if (sequence > this.#sequence) this.#sequence = sequence;
   }
 
-  async replay(changes: readonly Change[]): Promise<void> {
+  async replay(changes: readonly StoreChange[]): Promise<void> {
     const last = this.#sequence;
     for (const { sequence, writes } of changes.filter((change) => change.sequence > last)) {
       for (const write of writes) this.#apply(write);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openRedisStore } from '../../src/store/redis/redis.ts';
+import { openRedisStore } from '../../src/store/redis/store.ts';
 import type { StoreUnderTest } from '../conformance/store.ts';
 
 /** Opens the store of a catalog of its own in a Redis. */

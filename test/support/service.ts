@@ -4,14 +4,19 @@ import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { principalName } from '../../src/cli/config/key-details.ts';
+import { updateKeys } from '../../src/gateway/identity/key-file.ts';
+import { makeKey } from '../../src/gateway/identity/keys.ts';
 
-const MAIN = new URL('../../dist/cli/main.js', import.meta.url).pathname;
-const POLICIES = new URL('../../policies', import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The administrator key of every service that a test starts. */
 export const ADMIN_KEY = 'an-administrator-key-for-tests';
 
 export interface ServiceOptions {
+  /** Folder of the checkout whose build and policies are used; this one when absent. */
+  readonly root?: string;
   /** Further flags of `arrowgate serve`. */
   readonly flags?: readonly string[];
   /** Umask that it is started with, in octal; that of the tests when absent. */
@@ -61,9 +66,16 @@ export class Service {
 
   /** Starts the program on a fresh data folder and any free port. */
   static async start(options: ServiceOptions = {}): Promise<Service> {
+    const service = await Service.prepare(options);
+    await service.restart();
+    return service;
+  }
+
+  /** Makes the folders of a service, which `restart` starts for the first time. */
+  static async prepare(options: ServiceOptions = {}): Promise<Service> {
     const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
     const service = new Service(folder, options);
-    await cp(POLICIES, service.policies, { recursive: true });
+    await cp(join(service.#root, 'policies'), service.policies, { recursive: true });
     if (options.policy !== undefined) await service.writePolicy(options.policy);
     if (options.commits !== undefined)
       await writeFile(join(service.policies, 'commits.yaml'), options.commits);
@@ -74,7 +86,6 @@ export class Service {
       await writeFile(join(service.policies, 'limits.yaml'), options.limits);
     if (options.config !== undefined)
       await writeFile(join(folder, 'arrowgate.yaml'), options.config);
-    await service.restart();
     return service;
   }
 
@@ -82,7 +93,7 @@ export class Service {
   static async together(count: number, options: ServiceOptions = {}): Promise<readonly Service[]> {
     const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
     const all = Array.from({ length: count }, () => new Service(folder, options));
-    await cp(POLICIES, join(folder, 'policies'), { recursive: true });
+    await cp(join(ROOT, 'policies'), join(folder, 'policies'), { recursive: true });
     await Promise.all(all.map((service) => service.restart()));
     return all;
   }
@@ -92,6 +103,14 @@ export class Service {
     const service = new Service(other.folder, options);
     await service.restart();
     return service;
+  }
+
+  get #root(): string {
+    return this.options.root ?? ROOT;
+  }
+
+  get #main(): string {
+    return join(this.#root, 'dist/cli/main.js');
   }
 
   get url(): string {
@@ -131,7 +150,7 @@ export class Service {
     const { nodeFlags = [], flags = [], adminKey, variables = {}, umask } = this.options;
     const folders = ['--data', this.data, '--policies', this.policies];
     const key = adminKey === false ? [] : ['--admin-key', ADMIN_KEY];
-    const words = [...nodeFlags, MAIN, 'serve', '--port', '0', ...folders, ...key, ...flags];
+    const words = [...nodeFlags, this.#main, 'serve', '--port', '0', ...folders, ...key, ...flags];
     const child = spawn(
       umask === undefined ? process.execPath : 'sh',
       umask === undefined
@@ -194,7 +213,7 @@ export class Service {
 
   /** Runs another command of the program on the same folders; answers what it printed. */
   async command(...args: readonly string[]): Promise<Printed> {
-    const child = spawn(process.execPath, [MAIN, ...args, ...this.#folders(args)], {
+    const child = spawn(process.execPath, [this.#main, ...args, ...this.#folders(args)], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.options.variables },
@@ -215,8 +234,21 @@ export class Service {
     return knowsNone ? data : [...data, '--policies', this.policies];
   }
 
-  /** A new key for a subject that holds the given roles. */
+  /** A new key for a subject that holds the given roles, as the command makes it, without its record. */
   async key(subject: string, ...roles: readonly string[]): Promise<string> {
+    const details = {
+      subject: principalName('user', subject),
+      roles: roles.map((role) => principalName('role', role)),
+      expires: null,
+    };
+    const made = makeKey(details, new Date());
+    const path = join(this.data, 'private', 'keys.json');
+    await updateKeys(path, (stored) => [...stored, made.stored]);
+    return made.text;
+  }
+
+  /** The same by the command `keys create`. */
+  async keyByCommand(subject: string, ...roles: readonly string[]): Promise<string> {
     const flags = roles.flatMap((role) => ['--role', role]);
     const make = ['keys', 'create', '--subject', subject, ...flags, '--json'];
     const { code, out, err } = await this.command(...make);

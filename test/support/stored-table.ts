@@ -1,3 +1,4 @@
+import { disk } from './disk.ts';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,16 +31,17 @@ export async function storeTable(
   const { fieldIds, nextFieldId } = empty(schema);
   let nextRowId = firstRowId;
   for (const batches of files) {
-    const writer = await FragmentWriter.create(folder, schema);
+    const writer = await FragmentWriter.create({ storage: disk, folder }, schema);
     for (const batch of batches) await writer.write(batch);
     const written = await writer.finish();
     fragments.push(newFragment(written, fieldIds, nextRowId));
     nextRowId += BigInt(written.rows);
   }
-  const reader = new FragmentReader();
+  const reader = new FragmentReader(disk);
   return {
     snapshot: {
       tableId: 'table',
+      storage: disk,
       folder,
       version: 7n,
       timestampMillis: 0,

@@ -1,3 +1,4 @@
+import { disk } from './disk.ts';
 import { CatalogError } from '../../src/protocol/errors.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../src/engine/format/records.ts';
 import type { TableView } from '../../src/engine/handlers/call/read-place.ts';
@@ -8,6 +9,7 @@ import type { VersionPage } from '../../src/engine/versions/lines/version-store.
 
 /** Tables of which the versions are given, for what is asked about tables without their rows. */
 export class GivenTables implements TableView {
+  readonly storage = disk;
   readonly #snapshots = new Map<string, readonly Snapshot[]>();
 
   /** The versions of a table, in order. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Metric } from './distance.ts';
 
-/** Addresses, how many rows of how many numbers, where the places go; then the limit, the error and the query's length. No list is 0. */
+/** Addresses, numbers of rows and of dimensions, address of the results; then limit, error bound and query length. 0 means no list. */
 type Kernel = (
   query: number,
   at: number,
@@ -19,7 +19,7 @@ type Kernels = Readonly<Record<Metric, Kernel>> & {
   readonly memory: { readonly buffer: ArrayBuffer };
 };
 
-/** What is used of the WebAssembly JavaScript Interface (sections 5.1 and 5.2), for which Node has no types. */
+/** The used part of the WebAssembly JavaScript Interface (sections 5.1 and 5.2), for which Node has no types. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: Kernels };
@@ -28,7 +28,7 @@ declare const WebAssembly: {
 // How the memory is used, in bytes: first the query, then the places found, the places to look at, the rows.
 const QUERY_BYTES = 2 ** 16;
 const PLACE_BYTES = 2 ** 16;
-/** Rows are brought in portions that fit into a processor's own memory. */
+/** Rows are copied in portions that fit into the processor cache. */
 const ROW_BYTES = 2 ** 18;
 const PLACES = QUERY_BYTES;
 const LIST = PLACES + PLACE_BYTES;
@@ -69,12 +69,12 @@ export class DistanceKernels {
     }
   }
 
-  /** Whether vectors of so many numbers fit in. */
+  /** Whether vectors of this dimension fit. */
   fits(size: number): boolean {
     return size > 0 && size <= this.#query.length;
   }
 
-  /** How many rows of so many numbers can be brought at once. */
+  /** Number of rows of a dimension that can be copied at once. */
   rowsAtOnce(size: number): number {
     return Math.min(this.#places.length, Math.floor(this.#rows.length / size));
   }
@@ -92,7 +92,7 @@ export class DistanceKernels {
   /**
    * Begins a search. What is given back answers the places, ascending, of those
    * of so many rows brought, or chosen, whose distance to the query may be below a limit.
-   * They are valid until it is asked again, and it until the next search begins.
+   * They are valid until the next call, and the kernels until the next search begins.
    */
   search(
     metric: Metric,

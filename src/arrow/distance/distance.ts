@@ -1,7 +1,7 @@
 import { type Data, DataType, Precision, type Vector } from 'apache-arrow';
 import { concatData } from '../concat.ts';
 import { isNull, nullCountOf } from '../data.ts';
-import { ArrowError } from '../errors.ts';
+import { ArrowError } from '../arrow-error.ts';
 import { halfToFloat } from '../half-float.ts';
 import { typeName } from '../types.ts';
 
@@ -12,7 +12,7 @@ import { typeName } from '../types.ts';
 export type Metric = 'l2' | 'cosine' | 'dot';
 
 type Numbers = Float32Array | Float64Array | Int8Array | Uint8Array;
-/** Writes the distances of some rows, of all if they are null. The query is wide, as are the sums: it is widened once. */
+/** Writes the distances of some rows, or of all if `rows` is null. The query is widened to doubles once, as sums are doubles. */
 type Kernel = (
   query: Float64Array,
   values: Numbers,
@@ -46,7 +46,7 @@ export function distances(
   return result;
 }
 
-/** The length of a column's vectors; throws `mismatch` if it has none that distances are known for. */
+/** The length of a column's vectors; throws `mismatch` if the column has no vectors of a supported type. */
 function vectorSize(type: DataType): number {
   if (DataType.isFixedSizeList(type)) {
     const item: DataType = type.valueType;
@@ -61,7 +61,7 @@ function numbersOf(child: Data): Numbers {
   return half ? halfToFloat(child.values) : child.values;
 }
 
-// Each metric has a loop of its own: the compiler then puts its function into it.
+// Each metric has its own loop, so that the compiler inlines it.
 const kernels: Readonly<Record<Metric, Kernel>> = {
   l2: (query, values, rows, result) => {
     for (let index = 0; index < result.length; index++) {
@@ -88,8 +88,8 @@ function startOf(query: Float64Array, rows: Uint32Array | null, index: number): 
   return query.length * (rows === null ? index : rows[index]!);
 }
 
-// The loops run over four sums at once: it is quicker and adds up fewer rounding errors.
-// They do without array patterns, which the compiler does not always remove.
+// The loops use four sums: they are faster and have smaller rounding errors.
+// They avoid array patterns, which the compiler does not always remove.
 
 function squaredDistance(query: Float64Array, values: Numbers, start: number): number {
   let a = 0;

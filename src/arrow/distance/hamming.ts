@@ -1,7 +1,7 @@
 import { DataType, type Vector } from 'apache-arrow';
 import { concatData } from '../concat.ts';
 import { isMarkedNull, nullCountOf } from '../data.ts';
-import { ArrowError } from '../errors.ts';
+import { ArrowError } from '../arrow-error.ts';
 import { typeName } from '../types.ts';
 
 const ones = Uint8Array.from({ length: 256 }, (_, byte) => {

@@ -3,7 +3,7 @@ import { concatData } from '../concat.ts';
 import { DistanceKernels } from './distance-kernels.ts';
 import { distances, type Metric } from './distance.ts';
 
-/** Who looks for the nearest vectors. */
+/** Collects the nearest vectors. */
 export interface NearestSink {
   /** Distances that are not below it are of no use. */
   readonly limit: number;
@@ -11,7 +11,7 @@ export interface NearestSink {
   offer(distances: Float32Array, rows: Uint32Array | null): void;
 }
 
-/** What is looked for, and in which rows of a column; in all when they are null. */
+/** The query, and the rows of a column to search; null means all. */
 interface Search {
   readonly metric: Metric;
   readonly query: Float32Array;
@@ -19,9 +19,9 @@ interface Search {
   readonly rows: Uint32Array | null;
 }
 
-/** If fewer than one in so many rows is wanted, the others are left out: rows one by one cost that much more. */
+/** Below one wanted row in this many, rows are copied one by one. */
 const SPARSE = 20;
-/** So many rows are offered first, then twice as many, while there is no limit. */
+/** Number of rows that are offered first; it doubles until there is a limit. */
 const FIRST_ROWS = 256;
 const MOST_ROWS = 2 ** 14;
 
@@ -57,7 +57,7 @@ function valuesOf(column: Vector): Float32Array | null {
   return values instanceof Float32Array ? values : null;
 }
 
-/** Offers rows until there is a limit; answers how many. */
+/** Offers rows until there is a limit; returns their number. */
 function offerWithoutLimit({ metric, query, column, rows }: Search, sink: NearestSink): number {
   const count = rows?.length ?? column.length;
   let at = 0;
@@ -90,7 +90,7 @@ function offerByKernel(
   }
 }
 
-/** Some rows that were brought to the kernels. */
+/** Rows that were copied to the kernels. */
 interface Portion {
   /** How many of them are to be looked at, and whether these were chosen. */
   readonly count: number;
@@ -101,7 +101,7 @@ interface Portion {
   rowsAt(places: Uint32Array): Uint32Array;
 }
 
-/** Brings rows to the kernels. */
+/** Copies rows to the kernels. */
 class Portions {
   readonly #kernels: DistanceKernels;
   readonly #values: Float32Array;

@@ -2,13 +2,13 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { BodyWriter } from './body-writer.ts';
 import { encodeColumn } from './column-encoding.ts';
 import { concatData } from '../concat.ts';
-import { ArrowError } from '../errors.ts';
+import { ArrowError } from '../arrow-error.ts';
 import { writableSchema } from './schema-encoding.ts';
 import { sameType, typeName } from '../types.ts';
 import { WrittenDictionaries, type WrittenDictionary } from '../growing-dictionary.ts';
 
-/** Values of a dictionary that are to be written. */
-export interface EncodedDictionary {
+/** Values of a dictionary to write. */
+interface EncodedDictionary {
   readonly id: number;
   readonly isDelta: boolean;
   readonly rows: number;
@@ -42,7 +42,7 @@ export class BatchEncoder {
     return body;
   }
 
-  /** Dictionary values that came since this was asked last, those inside others first. */
+  /** Dictionary values added since the last call, inner dictionaries first. */
   takeDictionaries(): readonly EncodedDictionary[] {
     const encoded: EncodedDictionary[] = [];
     for (const dictionary of this.#dictionaries.all()) {

@@ -1,9 +1,9 @@
 import { decodeLz4 } from './codec-lz4.ts';
 import { decodeZstd } from './codec-zstd.ts';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { BatchHeader, Codec } from './message.ts';
 
-/** Work that stops every now and then. */
+/** Work that yields from time to time. */
 export type Stretches<Result> = Generator<void, Result>;
 
 const decoders: Readonly<
@@ -34,7 +34,7 @@ export function readBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[]
   return atOnce(decodedBuffers(header, body));
 }
 
-/** Does the same, and stops between stretches of decompression. */
+/** Like `readBuffers`, but yields between stretches of decompression. */
 export function* decodedBuffers(header: BatchHeader, body: Uint8Array): Stretches<Uint8Array[]> {
   const stored = storedBuffers(header, body);
   const { codec } = header;
@@ -44,7 +44,7 @@ export function* decodedBuffers(header: BatchHeader, body: Uint8Array): Stretche
   return decoded;
 }
 
-/** Does all of it. */
+/** Runs the work to its end. */
 export function atOnce<Result>(work: Stretches<Result>): Result {
   for (;;) {
     const step = work.next();
@@ -88,12 +88,12 @@ export function bufferRegions(header: BatchHeader, bodyLength: number): [number,
     total += length;
     regions.push([offset, length]);
   }
-  // Buffers that share bytes would let a small message stand for a huge table.
+  // With shared bytes a small message could declare a huge table.
   if (total > bodyLength) throw corrupt('The buffers of a message overlap.');
   return regions;
 }
 
-/** One buffer as it stands in a compressed body: its length as 8 bytes, -1 for "not compressed", then its data. */
+/** One buffer of a compressed body: its length as 8 bytes, -1 for "not compressed", then its data. */
 export function readCompressed(bytes: Uint8Array, codec: Codec): Uint8Array {
   return atOnce(decompressed(bytes, codec));
 }
@@ -106,7 +106,7 @@ function* decompressed(bytes: Uint8Array, codec: Codec): Stretches<Uint8Array> {
   return length === 0 ? new Uint8Array(0) : yield* decoders[codec](data, length);
 }
 
-/** The length that stands before a compressed buffer, in bytes. */
+/** The uncompressed length of a buffer, in bytes. */
 function declaredLength(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
   if (bytes.length < 8) throw corrupt(`A compressed buffer has ${bytes.length} bytes, it needs 8.`);

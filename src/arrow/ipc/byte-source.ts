@@ -1,4 +1,4 @@
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 
 const nothing = new Uint8Array(0);
 

@@ -1,6 +1,6 @@
 import { uncompressSync } from 'lz4-napi';
 import { allocate } from './byte-source.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 
 /** xxHash32 with seed 0 (xxHash specification 0.1.1): the checksum of LZ4 frames. */
 
@@ -156,7 +156,7 @@ function writeBlock(
   return decoded.length;
 }
 
-/** What blocks are put into for the decoder, which is done with one when it returns. */
+/** Reused input of the decoder, which is synchronous. */
 let scratch = new Uint8Array(65_536 + 4);
 
 /** A block in at most `room` bytes: the decoder takes the bound as a length before the block. */

@@ -1,5 +1,5 @@
 import zstd from '@foxglove/wasm-zstd';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 
 /**
  * The largest buffer that is decompressed. The decoder's memory holds input

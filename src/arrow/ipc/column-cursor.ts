@@ -1,6 +1,6 @@
 import type { Vector } from 'apache-arrow';
 import { bitmapBytes, countBits } from '../bitmap.ts';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { BatchHeader } from './message.ts';
 
 /** One node of a batch: a column or nested column (Message.fbs, `FieldNode`). */
@@ -10,14 +10,14 @@ export interface ColumnNode {
 }
 
 /** The rows of a node and which of them are null. */
-export interface NodeNulls {
+interface NodeNulls {
   readonly length: number;
   readonly nullCount: number;
   readonly validity: Uint8Array | undefined;
 }
 
 /** Where reading starts in the three lists of a batch. */
-export interface CursorStart {
+interface CursorStart {
   readonly node: number;
   readonly buffer: number;
   readonly variadic: number;
@@ -79,7 +79,7 @@ export class ColumnCursor {
     return { length, nullCount };
   }
 
-  /** The next buffer, which must have at least so many bytes. */
+  /** The next buffer, which must have at least `bytes` bytes. */
   buffer(bytes: number, name: string): Uint8Array {
     const buffer = this.#buffers[this.#buffer++];
     if (buffer === undefined) throw corrupt(`The message has no buffer for column "${name}".`);

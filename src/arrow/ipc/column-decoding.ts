@@ -1,7 +1,7 @@
 import type { Data, DataType, Dictionary, FixedSizeList } from 'apache-arrow';
 import type { ColumnCursor, ColumnNode } from './column-cursor.ts';
 import { bytesOf, dataOf, elementsOf, sliceData, type TypedArray } from '../data.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import { bitmapBytes } from '../bitmap.ts';
 import { type Layout, layoutOf, viewWidth, widthOf } from '../layout.ts';
 import { childrenOf } from '../nested-type.ts';

@@ -8,8 +8,8 @@ import { childrenOf } from '../nested-type.ts';
 import { takeViews, viewBytes } from '../take.ts';
 import type { WrittenDictionaries } from '../growing-dictionary.ts';
 
-/** What columns are written to. */
-export interface ColumnOutput {
+/** Receives encoded columns. */
+interface ColumnOutput {
   readonly body: BodyWriter;
   readonly dictionaries: WrittenDictionaries;
 }
@@ -117,7 +117,7 @@ function addViews(values: Uint8Array, variadic: readonly Uint8Array[], body: Bod
   body.variadic(variadic.length);
 }
 
-/** Of each child the rows that the union leads to, from the first to the last of them. */
+/** For each child the rows that the union refers to, from the first to the last. */
 function encodeDenseUnion(data: Data, type: DataType, output: ColumnOutput): void {
   const typeIds: Int8Array = data.typeIds.subarray(0, data.length);
   const source: Int32Array = data.valueOffsets.subarray(0, data.length);

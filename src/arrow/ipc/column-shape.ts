@@ -3,8 +3,8 @@ import { type Layout, layoutOf } from '../layout.ts';
 import type { BatchHeader } from './message.ts';
 import { childrenOf } from '../nested-type.ts';
 
-/** How many nodes, buffers and counts of data buffers a column of a type takes in a batch. */
-export interface ColumnShape {
+/** Numbers of nodes, buffers and data-buffer counts of a column in a batch. */
+interface ColumnShape {
   readonly nodes: number;
   /** Buffers, save the data buffers of views. */
   readonly buffers: number;
@@ -28,7 +28,7 @@ const ownBuffers: Readonly<Record<Layout, number>> = {
 };
 
 /** The shape of a column of a type, its children included. */
-export function shapeOf(type: DataType, unionBitmaps: boolean): ColumnShape {
+function shapeOf(type: DataType, unionBitmaps: boolean): ColumnShape {
   const layout = layoutOf(type);
   const bitmap = unionBitmaps && DataType.isUnion(type) ? 1 : 0;
   return childrenOf(type)
@@ -44,7 +44,7 @@ function addShapes(a: ColumnShape, b: ColumnShape): ColumnShape {
   return { nodes: a.nodes + b.nodes, buffers: a.buffers + b.buffers, views: a.views + b.views };
 }
 
-/** Where the parts of a top-level column stand in the lists of a batch. */
+/** Indices of the parts of a top-level column in the lists of a batch. */
 export interface ColumnPlace {
   readonly node: number;
   readonly buffer: number;
@@ -53,11 +53,14 @@ export interface ColumnPlace {
   readonly buffers: number;
 }
 
-/** Of columns of which no batch tells more than another: where they stand in all of them. */
+/** Cached places of schemas whose columns have the same places in every batch. */
 const known = new WeakMap<readonly Field[], readonly ColumnPlace[]>();
 
 /** The places of all top-level columns in a batch. The list of fields must not change afterwards. */
-export function placesOf(fields: readonly Field[], header: BatchHeader): readonly ColumnPlace[] {
+export function columnPlaces(
+  fields: readonly Field[],
+  header: BatchHeader,
+): readonly ColumnPlace[] {
   if (header.variadic.length > 0 || header.unionBitmaps) return placesIn(fields, header);
   const places = known.get(fields) ?? placesIn(fields, header);
   known.set(fields, places);

@@ -1,6 +1,6 @@
 import { type Data, DataType, Field, Vector } from 'apache-arrow';
 import { concatData } from '../concat.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import type { FileMessages } from './file-messages.ts';
 import type { Block } from './footer.ts';
 import type { DictionaryMessage } from './message.ts';

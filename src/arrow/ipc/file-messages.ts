@@ -3,20 +3,20 @@ import { bufferRegions, readCompressed } from './body.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
 import { decodeColumn } from './column-decoding.ts';
-import { type ColumnPlace, placesOf } from './column-shape.ts';
+import { type ColumnPlace, columnPlaces } from './column-shape.ts';
 import { sliceData } from '../data.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import type { Block } from './footer.ts';
 import { type BatchHeader, decodeMessage, type Message } from './message.ts';
 import { type ByteRange, type RandomAccess, readRanges, readRangesNow } from './random-access.ts';
 import { narrowValues } from './narrowed-values.ts';
-import { narrow, type NarrowedBatch, type RowRange } from './row-range.ts';
+import { narrowBatch, type NarrowedBatch, type RowRange } from './row-range.ts';
 
-/** How many messages are asked for at once. */
+/** Number of messages that are read at once. */
 const requestsAtOnce = 32;
 
-/** What is wanted of a batch. */
-export interface BatchSelection {
+/** Rows and columns to read of a batch. */
+interface BatchSelection {
   /** Top-level columns, by their positions among all fields of the file. */
   readonly columns: readonly number[];
   /** All rows unless given. */
@@ -25,7 +25,7 @@ export interface BatchSelection {
   readonly access?: RandomAccess | undefined;
 }
 
-/** Reads the messages of a file, of their bodies only what is needed. */
+/** Reads the messages of a file, and only the needed parts of their bodies. */
 export class FileMessages {
   readonly #access: RandomAccess;
 
@@ -89,7 +89,7 @@ export class FileMessages {
   }
 }
 
-/** Ranges of the file that are asked for, answered with their bytes; and what comes of them. */
+/** Yields ranges of the file, receives their bytes, returns a result. */
 type Reading<Result> = Generator<readonly ByteRange[], Result, readonly Uint8Array[]>;
 
 type Buffers = (Uint8Array | undefined)[];
@@ -102,13 +102,13 @@ function* columnSteps(
   dictionaries: ReadonlyMap<number, Vector>,
 ): Reading<Data[]> {
   checkRegions(block, header);
-  const places = placesOf(fields, header);
+  const places = columnPlaces(fields, header);
   const columns = wanted.columns.map((index) => ({
     name: fields[index]!.name,
     type: fields[index]!.type,
     place: places[index]!,
   }));
-  const part = narrow(header, columns, wanted.rows ?? { start: 0, count: header.rows });
+  const part = narrowBatch(header, columns, wanted.rows ?? { start: 0, count: header.rows });
   const buffers = yield* partBuffers(block, part, columns);
   const dictionary = (id: number, name: string): Vector => {
     const found = dictionaries.get(id);
@@ -133,7 +133,7 @@ function checkRegions(block: Block, header: BatchHeader): void {
   checked.add(header);
 }
 
-/** The buffers of some columns of a narrowed batch: what depends on offsets when these are known. */
+/** The buffers of some columns of a narrowed batch: parts that depend on offsets after these. */
 function* partBuffers(
   block: Block,
   { header, columns }: NarrowedBatch,

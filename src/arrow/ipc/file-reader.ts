@@ -1,7 +1,7 @@
 import type { Data, RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../data.ts';
-import { placesOf } from './column-shape.ts';
-import { ArrowError, corrupt } from '../errors.ts';
+import { columnPlaces } from './column-shape.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import { FileDictionaries } from './file-dictionaries.ts';
 import { FileMessages } from './file-messages.ts';
 import { type Block, decodeFooter, type Footer } from './footer.ts';
@@ -12,8 +12,8 @@ import type { RandomAccess } from './random-access.ts';
 import type { RowRange } from './row-range.ts';
 import { fieldIndex } from '../select.ts';
 
-/** How a batch is read. */
-export interface BatchRead {
+/** Options of reading a batch. */
+interface BatchRead {
   /** These rows alone; all unless given. They must lie in the batch. */
   readonly rows?: RowRange | undefined;
   /** Through what the bytes of the rows are read, if not through the access that the file was opened with. */
@@ -45,7 +45,7 @@ export interface ArrowFile {
 
 /** Bytes after the footer: its length and the magic. */
 const tailBytes = 10;
-/** How much of the file's end is read at first, in the hope that the footer lies in it. */
+/** Number of bytes at the file's end that are read first; most footers fit. */
 const firstRead = 65_536;
 
 /**
@@ -112,7 +112,7 @@ class FileReader implements ArrowFile {
   bufferBytes(index: number, column: number): readonly number[] {
     const header = this.#headers[index];
     if (header === undefined) return [];
-    const place = placesOf(this.schema.fields, header)[column];
+    const place = columnPlaces(this.schema.fields, header)[column];
     if (place === undefined) return [];
     const { buffer, buffers } = place;
     return Array.from({ length: buffers }, (_, at) => header.buffers[2 * (buffer + at) + 1] ?? 0);

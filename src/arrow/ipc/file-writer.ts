@@ -54,7 +54,7 @@ export class FileWriter {
     return message.pieces;
   }
 
-  /** Counts a batch of such a message that is written elsewhere: for who wants to know how long a file gets. */
+  /** Counts a batch that is written elsewhere, to compute the length of a file. */
   count(message: Pick<EncodedMessage, 'metadataBytes' | 'bodyBytes'>): void {
     this.#batches.push(this.#place(message));
   }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 
 /**
  * Reads FlatBuffers tables of untrusted bytes. Every access is checked against

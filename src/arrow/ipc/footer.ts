@@ -1,4 +1,4 @@
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import { FlatTable } from './flatbuffer.ts';
 import { type DecodedSchema, decodeSchemaTable } from './schema-decoding.ts';
 
@@ -10,7 +10,7 @@ export interface Block {
   readonly bodyBytes: number;
 }
 
-/** What a file's footer tells. */
+/** Contents of a file's footer. */
 export interface Footer {
   readonly decoded: DecodedSchema;
   readonly dictionaries: readonly Block[];

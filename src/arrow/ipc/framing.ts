@@ -1,4 +1,4 @@
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { ByteSource } from './byte-source.ts';
 import { decodeMessage, type Message } from './message.ts';
 
@@ -10,8 +10,8 @@ export const fileMagic = 'ARROW1';
 /** The marker and the length 0, which end a stream. */
 export const endOfStream: Uint8Array = Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0);
 
-/** How long messages may be. */
-export interface FramingLimits {
+/** Limits of the length of messages. */
+interface FramingLimits {
   /** The metadata of one message, in bytes. */
   readonly metadataBytes: number;
   /** The body of one message, in bytes. */

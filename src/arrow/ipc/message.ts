@@ -1,4 +1,4 @@
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import { FlatTable } from './flatbuffer.ts';
 import { type DecodedSchema, decodeSchemaTable } from './schema-decoding.ts';
 

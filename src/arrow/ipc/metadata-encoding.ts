@@ -2,8 +2,8 @@ import type { Schema } from 'apache-arrow';
 import { Footer } from 'apache-arrow/ipc/metadata/file';
 import type { Block } from './footer.ts';
 
-/** The parts of a batch, as its message tells them. */
-export interface BatchParts {
+/** The parts of a batch, for its message. */
+interface BatchParts {
   readonly rows: number;
   readonly bodyBytes: number;
   /** Length and null count of each node, in depth-first order. */
@@ -18,7 +18,7 @@ export interface BatchParts {
 const VERSION = 4;
 const BATCH = 3;
 
-/** Where the parts of the metadata stand: two tables behind the lists of their fields. */
+/** Layout of the metadata: two tables after the lists of their fields. */
 const MESSAGE_FIELDS = 4;
 const BATCH_FIELDS = 16;
 const MESSAGE = 32;
@@ -38,7 +38,7 @@ export function batchMetadata({ rows, bodyBytes, ...lists }: BatchParts): Uint8A
   const bytes = new Uint8Array(length);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, MESSAGE, true);
-  // Of each field in order where it stands in its table.
+  // Position of each field in its table.
   setUint16s(view, MESSAGE_FIELDS, [12, 20, 16, 18, 4, 8]);
   setUint16s(view, BATCH_FIELDS, [14, 24, 8, 4, 16, 0, views ? 20 : 0]);
   view.setInt32(MESSAGE, MESSAGE - MESSAGE_FIELDS, true);
@@ -80,7 +80,7 @@ export function footerMetadata(
   return bytes;
 }
 
-/** Has a field of the root table lead to a list of blocks. */
+/** Points a field of the root table to a list of blocks. */
 function setBlocks(view: DataView, slot: number, at: number, blocks: readonly Block[]): void {
   const table = view.getUint32(0, true);
   const field = table + view.getUint16(table - view.getInt32(table, true) + 4 + 2 * slot, true);
@@ -94,7 +94,7 @@ function setBlocks(view: DataView, slot: number, at: number, blocks: readonly Bl
   });
 }
 
-/** Numbers, of which so many are one entry, as a list that a field leads to. It begins on a multiple of 8. */
+/** Writes numbers, `entry` of them per item, as a list that a field points to, aligned to 8 bytes. */
 function setList(
   view: DataView,
   field: number,

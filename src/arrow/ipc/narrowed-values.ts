@@ -1,4 +1,4 @@
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import type { BatchHeader } from './message.ts';
 
 /** Values of any length of some rows: the rows' offsets say which bytes they are. */

@@ -4,7 +4,7 @@ export interface RandomAccess {
   readonly size: number;
   /** The bytes of a range inside `size`. They must lie on an 8-byte boundary of their memory and not change later. */
   read(offset: number, length: number): Promise<Uint8Array>;
-  /** The same at once, where nobody has to be waited for. */
+  /** Synchronous variant of `read`, if available. */
   readNow?(offset: number, length: number): Uint8Array | undefined;
 }
 
@@ -14,7 +14,7 @@ export interface ByteRange {
   readonly length: number;
 }
 
-/** Up to how many bytes that nobody asked for are read to save a request. */
+/** Maximum gap, in bytes, that is read to save a request. */
 const gapBytes = 16_384;
 
 /** Reads ranges, one request for those that lie close together, and gives the bytes of each in their order. */
@@ -29,7 +29,7 @@ export async function readRanges(
   return partsOf(ranges, spans, pieces);
 }
 
-/** The same at once; undefined where not all of it can be read so. */
+/** Synchronous variant; undefined if not all ranges can be read synchronously. */
 export function readRangesNow(
   access: RandomAccess,
   ranges: readonly ByteRange[],

@@ -1,7 +1,7 @@
 import type { DataType, FixedSizeList } from 'apache-arrow';
 import { bitmapBytes } from '../bitmap.ts';
 import type { ColumnPlace } from './column-shape.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import { layoutOf, widthOf, type Layout } from '../layout.ts';
 import type { BatchHeader } from './message.ts';
 import type { OffsetValues } from './narrowed-values.ts';
@@ -12,17 +12,17 @@ export interface RowRange {
   readonly count: number;
 }
 
-/** What is read of one column for a range of rows. */
-export interface ColumnRows {
+/** The parts of one column to read for a range of rows. */
+interface ColumnRows {
   /** How many rows are read. */
   readonly read: number;
   /** The rows that are wanted, among those. */
   readonly wanted: RowRange;
-  /** What is read only when the offsets of the rows are known. */
+  /** Parts that are read after the offsets of the rows. */
   readonly late?: OffsetValues;
 }
 
-/** A batch as if it had only what is read of it. */
+/** A batch reduced to the parts to read. */
 export interface NarrowedBatch {
   readonly header: BatchHeader;
   /** For each of the columns. */
@@ -35,7 +35,7 @@ export interface NarrowedBatch {
  * left, from the start of a byte of the validity bits on; of texts and binaries the
  * offsets, which then tell of the values. Other columns stay whole.
  */
-export function narrow(
+export function narrowBatch(
   whole: BatchHeader,
   columns: readonly { readonly type: DataType; readonly place: ColumnPlace }[],
   rows: RowRange,
@@ -110,7 +110,7 @@ function narrowRows(
   { start, count }: RowRange,
 ): void {
   nodes[2 * node] = count;
-  // How many of the nulls are among these rows is not known.
+  // The number of nulls among these rows is unknown.
   if (nodes[2 * node + 1]! > 0) nodes[2 * node + 1] = -1;
   const hasBits = buffers[2 * buffer + 1]! > 0;
   if (hasBits) cut(buffers, buffer, start / 8, bitmapBytes(count));

@@ -1,5 +1,5 @@
 import { type DataType, Dictionary, Field, Int32, type Int, type Schema } from 'apache-arrow';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { FlatTable } from './flatbuffer.ts';
 import { schemaOf } from '../nested-type.ts';
 import { decodeInt, decodeType } from './type-decoding.ts';

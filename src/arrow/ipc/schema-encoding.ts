@@ -1,7 +1,7 @@
 import { DataType, Field, Message, type Dictionary, type Schema } from 'apache-arrow';
 import { continuation } from './framing.ts';
 import { childrenOf, dictionaryOf, schemaOf, withChildren } from '../nested-type.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import { decodeMessage } from './message.ts';
 
 /**
@@ -43,7 +43,7 @@ function writableType(type: DataType, ids: { next: number }): DataType {
   );
 }
 
-/** What was encoded before: tables keep the same schema for many files, and a schema is never changed. */
+/** Cache of encoded schemas: a table writes many files with one schema, and schemas are immutable. */
 const encoded = new WeakMap<Schema, Uint8Array>();
 const writables = new WeakMap<Schema, Schema>();
 

@@ -1,7 +1,7 @@
 import { type Data, DataType, Vector } from 'apache-arrow';
 import { ColumnCursor } from './column-cursor.ts';
 import { concatData } from '../concat.ts';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import { decodeColumn } from './column-decoding.ts';
 import type { DictionaryMessage } from './message.ts';
 import { childrenOf } from '../nested-type.ts';

@@ -12,7 +12,7 @@ import { ByteSource } from './byte-source.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
 import { decodeColumn } from './column-decoding.ts';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import { isFileStart, readBody, readMessage, readMessageAfter, readPrefix } from './framing.ts';
 import type { BatchHeader, Message } from './message.ts';
 import type { DecodedSchema } from './schema-decoding.ts';
@@ -20,13 +20,13 @@ import { StreamDictionaries } from './stream-dictionaries.ts';
 import { checkSupported } from '../types.ts';
 import { validateColumns } from '../validate.ts';
 
-/** How much memory a stream may take. */
+/** Memory limits of a stream. */
 export interface StreamLimits {
   /** Bytes of one batch, as sent and after decompression, and of all dictionaries together. 1 GiB unless given. */
   readonly batchBytes?: number;
   /** Bytes of the metadata of one message, the schema's included. 16 MiB unless given. */
   readonly metadataBytes?: number;
-  /** Asked before memory is taken; nobody unless given. */
+  /** Called before memory is taken; none by default. */
   readonly meter?: StreamMeter;
   /** Decompresses large batches elsewhere; they are decompressed here, in turns, unless given. */
   readonly decode?: DecodeBatch | undefined;
@@ -37,7 +37,7 @@ export type DecodeBatch = (batch: PackedBatch) => Promise<readonly Uint8Array[]>
 
 type Limits = Required<Omit<StreamLimits, 'decode'>> & Pick<StreamLimits, 'decode'>;
 
-/** What a stream asks before it takes memory. Each refuses by throwing. */
+/** Memory accounting of a stream. Methods refuse by throwing. */
 export interface StreamMeter {
   /** Checks whether this many bytes can be held at all. */
   plan(bytes: number): void;
@@ -67,16 +67,16 @@ const unmetered: StreamMeter = {
   close: nothing,
 };
 
-/** Decompressing more bytes than this delays other requests. */
+/** Decompressing more than this many bytes would delay other requests. */
 const turnBytes = 1_048_576;
 /** Time that decompression runs before other requests have a turn, in ms. */
 const turnMillis = 8;
 
 /** An Arrow IPC stream that is being read. */
-export interface ArrowStream {
+interface ArrowStream {
   readonly schema: Schema;
   /**
-   * The batches, each validated before it is handed out. Can be asked for
+   * The batches, each validated before it is handed out. Can be iterated
    * once. Throws `ArrowError`; leaving it early ends the source.
    */
   batches(): AsyncGenerator<RecordBatch>;
@@ -84,7 +84,7 @@ export interface ArrowStream {
   readonly bytesRead: number;
 }
 
-/** Rows that the columns of a stream may have although no bytes stand for them. */
+/** Number of rows without bytes that the columns of a stream may have. */
 const spareRows = 1_048_576;
 
 /**
@@ -132,7 +132,7 @@ class StreamReader implements ArrowStream {
   readonly #dictionaries: StreamDictionaries;
   readonly #isFile: boolean;
   #batch: RecordBatch | undefined;
-  /** What is held for the batch that was handed out last. */
+  /** Memory held for the batch that was returned last. */
   #held = 0;
   #spareRows = spareRows;
 
@@ -197,7 +197,7 @@ class StreamReader implements ArrowStream {
     return undefined;
   }
 
-  /** Sizes that are declared are asked for before memory is taken. */
+  /** Declared sizes are accounted for before memory is taken. */
   async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<readonly Uint8Array[]> {
     const { meter, batchBytes, decode } = this.#limits;
     meter.plan(bodyLength);
@@ -248,7 +248,7 @@ class StreamReader implements ArrowStream {
   }
 }
 
-/** Does long work a few milliseconds at a time. */
+/** Runs long work a few milliseconds at a time. */
 async function inTurns<Result>(work: Stretches<Result>, meter: StreamMeter): Promise<Result> {
   let until = performance.now() + turnMillis;
   for (;;) {

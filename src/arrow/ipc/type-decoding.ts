@@ -24,11 +24,11 @@ import {
   Utf8,
   Utf8View,
 } from 'apache-arrow';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { FlatTable } from './flatbuffer.ts';
 import { mapOf } from '../nested-type.ts';
 
-/** What a type is decoded from: its table (none for types without settings), its children, the column's name. */
+/** Input of decoding a type: its table (none for types without settings), its children, the column's name. */
 interface Source {
   readonly table: FlatTable | undefined;
   readonly children: readonly Field[];
@@ -63,7 +63,7 @@ const decoders: Readonly<Record<number, (source: Source) => DataType>> = {
   24: () => new Utf8View(),
 };
 
-/** Types of the format that are not kept, by their number in Schema.fbs. */
+/** Types of the format that are not supported, by their number in Schema.fbs. */
 const refused: Readonly<Record<number, string>> = {
   22: 'RunEndEncoded',
   25: 'ListView',

@@ -17,22 +17,22 @@ export const administrativeOperations = [
   'CatalogAdopt',
 ] as const;
 
-export type AdministrativeOperation = (typeof administrativeOperations)[number];
+type AdministrativeOperation = (typeof administrativeOperations)[number];
 
-/** An act that is recorded like a request: when it begins, and how it ends. */
+/** An administrative act, which is recorded like a request: at its start and at its end. */
 export interface Act {
   readonly operation: AdministrativeOperation;
   /** The actor: `user:<name of the operating system>`, `system:<part>` for a part of the service, or null. */
   readonly subject: string | null;
-  /** Canonical path of the one table that it is about. */
+  /** Canonical path of the table that it concerns. */
   readonly object?: string | undefined;
   /** Names and numbers of the operation's subject; never a secret. */
   readonly details: Readonly<Record<string, string>>;
   readonly policyDigest?: string | undefined;
 }
 
-/** How an act ended: well, or refused or failed. */
-export type ActEnd = 'done' | 'failed';
+/** Result of an act; `failed` includes refusals. */
+type ActEnd = 'done' | 'failed';
 
 /** The records of an act, which share a decision id. */
 export class ActRecords {
@@ -49,7 +49,7 @@ export class ActRecords {
     return { ...this.#shared(), phase: 'attempt', time: timeOf(this.#beganMicros) };
   }
 
-  /** @param details Details that are known at the end only. */
+  /** @param details Details that are only known at the end. */
   outcome(end: ActEnd, details: Readonly<Record<string, string>> = {}): AuditRecord {
     const shared = this.#shared();
     const micros = (process.hrtime.bigint() - this.#beganNanos) / 1000n;

@@ -1,13 +1,13 @@
 import { decisions, type LoggedRecord } from './record.ts';
 
-/** Texts without anything that JSON escapes. */
+/** Texts without JSON escapes. */
 const TEXT = '"([^"\\\\\\x00-\\x1f]*)"';
 const WORD = `(?:null|${TEXT})`;
-/** Integers that a number holds exactly. */
+/** Integers that a JavaScript number represents exactly. */
 const NUMBER = '(0|[1-9]\\d{0,14})';
 const COUNT = `(?:null|${NUMBER})`;
 
-/** Each field as it stands in the line of a read, or of a refusal: in the order of the log, with nothing that is itself made of parts but who asked. */
+/** Fields of the line of a read or a refusal in the order of the log; the principal is the only structured value. */
 const SHAPE = [
   ['instance', TEXT],
   ['sequence', NUMBER],
@@ -16,7 +16,7 @@ const SHAPE = [
   ['duration_us', COUNT],
   ['request_id', TEXT],
   ['decision_id', TEXT],
-  // Ends where the next field begins: inside it that would have to be escaped, or to be followed by another field.
+  // The next field ends it: inside a value its quotes would be escaped, or another field would follow.
   ['principal', '(null|\\{"subject":"[^\\\\\\x00-\\x1f]*?\\})'],
   ['subject', WORD],
   ['credential', WORD],
@@ -47,9 +47,9 @@ const LINE = new RegExp(
 );
 
 /**
- * The record of a line as most are, exactly as this program writes them: read by their shape,
- * several times as fast as any JSON. Undefined for whatever else is a record, or none.
- * @param principalOf Reads who asked, from its JSON.
+ * Decodes the most frequent form of a line, exactly as this program writes it, by a regular
+ * expression: several times as fast as JSON. Undefined for any other line.
+ * @param principalOf Decodes the principal from its JSON.
  */
 export function plainRecord(
   line: string,

@@ -1,20 +1,20 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 
 /** Each request leaves an attempt and an outcome, linked by its decision id. */
 export type Phase = 'attempt' | 'outcome';
 
-/** Every decision about a request: a row more is a decision more, in every form of the log. */
+/** All decisions about a request, in every form of the log. */
 export const decisions = [
   'allow',
   'deny',
   'unauthenticated',
   'limited',
-  /** The policy allowed it, and it needed more than its budget. */
+  /** The policy allowed the request, and it exceeded its budget. */
   'over budget',
   'invalid',
   'unavailable',
-  /** The policy allowed it, and a commit rule did not. */
+  /** The policy allowed the request, and a commit rule refused it. */
   'refused',
 ] as const;
 
@@ -26,21 +26,21 @@ export function allowedByPolicy(decision: Decision): boolean {
   return decision === 'allow' || decision === 'refused' || decision === 'over budget';
 }
 
-/** The names that a policy line could match, as they were when it was decided. */
+/** Names of the caller that a policy line can match, at the time of the decision. */
 export interface AuditPrincipal {
   readonly subject: string;
   readonly groups: readonly string[];
-  /** The roles of the credential. */
+  /** Roles of the credential. */
   readonly roles: readonly string[];
-  /** The rights that narrowed the credential, where there were any. */
-  readonly scopes?: readonly Scope[] | null;
+  /** Scopes of the credential, if it has any. */
+  readonly scopes?: readonly KeyScope[] | null;
 }
 
 /** Rights that a request needed beyond its route, query and mode, in order. */
 export interface ExtraRights {
   /** An operation or an access group. */
   readonly action: string;
-  /** The branch that was named; null where none was. */
+  /** Branch; null if the request named none. */
   readonly branch: string | null;
   /** Canonical paths. */
   readonly objects: readonly string[];
@@ -49,19 +49,19 @@ export interface ExtraRights {
 /** The verdict of a shadow policy, if it differs from the decision. */
 export interface ShadowVerdict {
   readonly decision: 'allow' | 'deny';
-  /** The line of its own that decides: `file:line`. */
+  /** Line of the shadow policy that decides: `file:line`. */
   readonly rule: string | null;
   readonly policy_digest: string;
 }
 
 /**
- * What the audit log says of a request, under the names of the log (contract
- * section 6). Absent, null and the empty list are the same to the log. There is
- * no field for a secret: a credential is named, never shown.
+ * A record of a request, with the field names of the log (`docs/guide/audit.md`). The log
+ * does not distinguish absent, null and the empty list. No field holds a secret: a credential
+ * is named, never shown.
  */
 export interface AuditRecord {
   readonly phase: Phase;
-  /** RFC 3339 in UTC, with microseconds: when the request came, or when its outcome was known. */
+  /** RFC 3339 in UTC with microseconds: arrival of the request, or time of its outcome. */
   readonly time: string;
   /** Microseconds from the request's arrival to its outcome. */
   readonly duration_us?: bigint | number | null;
@@ -72,22 +72,22 @@ export interface AuditRecord {
   /** Id of the key, issuer of the token, or subject of the certificate. */
   readonly credential: string | null;
   readonly source_ip: string | null;
-  /** Cut after 256 characters when it is written. */
+  /** Truncated to 256 characters in the log. */
   readonly user_agent: string | null;
   readonly operation: string | null;
   /** Canonical path of the object of the route. */
   readonly object: string | null;
-  /** Canonical paths of further objects that the request named, mostly in its body. */
+  /** Canonical paths of further objects, mostly named in the body. */
   readonly objects?: readonly string[];
   readonly mode: string | null;
   readonly branch: string | null;
   readonly backend: string | null;
   readonly decision: Decision;
-  /** The policy line that decided: `file:line`. */
+  /** Policy line that decided: `file:line`. */
   readonly rule: string | null;
-  /** Digest of the policy that was in force. */
+  /** Digest of the policy in force. */
   readonly policy_digest: string | null;
-  /** Rights that the backend requested while it read the body; the last one is the refused one, if any was. */
+  /** Rights that the backend requested while it read the body; a refused right is the last. */
   readonly rights?: readonly ExtraRights[];
   /** The shadow policy's verdict; null if there is none, or it agrees. */
   readonly shadow?: ShadowVerdict | null;
@@ -105,15 +105,15 @@ export interface AuditRecord {
   readonly commit?: CommitSummary | null;
 }
 
-/** A record as it stands in the log. */
+/** A record of the log. */
 export interface LoggedRecord extends Required<AuditRecord> {
   readonly duration_us: bigint | null;
   readonly bytes_in: bigint | null;
   readonly bytes_out: bigint | null;
-  /** The start of a gateway process that wrote it: the name of its folder. */
+  /** Instance that wrote it, which is the name of its folder. */
   readonly instance: string;
-  /** Its place in the instance's log, from 1 and without gaps. */
+  /** Number in the instance's chain, from 1 and without gaps. */
   readonly sequence: bigint;
-  /** Links it to the record before: see `Chain`. */
+  /** Links it to the previous record: see `HashChain`. */
   readonly hash: string;
 }

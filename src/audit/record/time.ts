@@ -1,6 +1,6 @@
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})Z$/;
 
-/** RFC 3339 in UTC with microseconds, of microseconds since 1970. */
+/** Formats microseconds since 1970 as RFC 3339 in UTC with microseconds. */
 export function timeOf(micros: bigint | number): string {
   if (typeof micros === 'bigint') {
     return textOf(Number(micros / BigInt(MICROS)), Number(micros % BigInt(MICROS)));
@@ -14,17 +14,17 @@ function textOf(second: number, micros: number): string {
     const text = new Date(second * 1000).toISOString().slice(0, -'.000Z'.length);
     last = { second, text };
   }
-  // One digit more, so that none is missing at the front.
+  // The additional leading digit preserves leading zeros.
   return `${last.text}.${String(MICROS + micros).slice(1)}Z`;
 }
 
 const MICROS = 1_000_000;
-/** The second that was written last: the next time is mostly of the same. */
+/** Last formatted second: the next time is usually in the same. */
 let last = { second: -1, text: '1969-12-31T23:59:59' };
-/** The second that was read last. */
+/** Last parsed second. */
 let read = { seconds: '1970-01-01T00:00:00', millis: 0 };
 
-/** Microseconds since 1970 of a time as `timeOf` writes it. @throws RangeError for any other text */
+/** Parses a time of `timeOf` into microseconds since 1970. @throws RangeError for any other text */
 export function microsOf(time: string): bigint {
   const [, seconds, fraction] = TIME.exec(time) ?? [];
   const millis = seconds === read.seconds ? read.millis : Date.parse(`${seconds}Z`);

@@ -1,38 +1,38 @@
 import { DataType, type Data, type Vector } from 'apache-arrow';
 import { isNull } from '../../arrow/data.ts';
 
-/** Marks the rows of a column, by 1; undefined when there is none. */
+/** Marks rows of a column with 1; undefined if it marks none. */
 export type RowMarks = (data: Data) => Uint8Array | undefined;
 
-/** Rows of a column of words, or of lists of them, with a word that passes a test. Words are judged once each, rows by their codes. */
+/** Marks rows with a word that passes a test. A word is tested once, rows are compared by its code. The column holds words or lists of words. */
 export function wordsWhere(codes: CodeTest): RowMarks {
   return (data) => (DataType.isList(data.type) ? marksOfLists(data, codes) : marksOf(data, codes));
 }
 
-/** Marks the words of a dictionary that pass a test; undefined when none does. */
+/** Marks the words of a dictionary that pass a test; undefined if none does. */
 export type CodeTest = (dictionary: Vector) => Uint8Array | undefined;
 
-/** A test for one word, by its bytes. */
-export function isWord(word: string): CodeTest {
+/** Test for one word, which compares bytes. */
+export function wordEquals(word: string): CodeTest {
   const wanted = Buffer.from(word);
-  return remembered((dictionary) =>
+  return cachedByDictionary((dictionary) =>
     marked(dictionary, (bytes) => bytes.length === wanted.length && wanted.equals(bytes)),
   );
 }
 
-/** A test for words that a function judges. */
-export function wordTest(test: (word: string) => boolean): CodeTest {
-  return remembered((dictionary) => marked(dictionary, (bytes) => test(bytes.toString())));
+/** Test for words by a function. */
+export function wordMatches(test: (word: string) => boolean): CodeTest {
+  return cachedByDictionary((dictionary) => marked(dictionary, (bytes) => test(bytes.toString())));
 }
 
-/** The batches of a file share its dictionaries. */
-function remembered(test: CodeTest): CodeTest {
-  const known = new WeakMap<Vector, { readonly codes: Uint8Array | undefined }>();
+/** Caches the result for each dictionary, which the batches of a file share. */
+function cachedByDictionary(test: CodeTest): CodeTest {
+  const cached = new WeakMap<Vector, { readonly codes: Uint8Array | undefined }>();
   return (dictionary) => {
-    const before = known.get(dictionary);
+    const before = cached.get(dictionary);
     if (before !== undefined) return before.codes;
     const codes = test(dictionary);
-    known.set(dictionary, { codes });
+    cached.set(dictionary, { codes });
     return codes;
   };
 }

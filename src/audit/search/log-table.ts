@@ -1,13 +1,16 @@
-import { stat } from 'node:fs/promises';
+import { isMissing } from '../../storage/storage-error.ts';
+import { readUpTo } from '../../storage/open-object.ts';
+import { openLogFile } from '../chain/log-files.ts';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { project, slice } from '../../arrow/select.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
-import { LineIndex } from './line-index.ts';
-import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
-import { batchOfRecords, recordFields } from '../record/record-columns.ts';
-import { openSegment } from '../segments/segment-file.ts';
+import { decodeRecord } from '../record/decoding.ts';
+import type { LoggedRecord } from '../record/record.ts';
+import { logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { batchOfRecords, recordFields } from '../record/columns.ts';
+import { openSegment, withSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
 
 const schema = new Schema([...recordFields]);
@@ -19,7 +22,7 @@ export function logTable(folder: string): VirtualTable {
     schema,
     parts: async () => {
       const parts: VirtualPart[] = [];
-      for (const part of await partsOf(folder)) parts.push(await virtualPart(part));
+      for (const part of await logPartsOf(folder)) parts.push(await virtualPart(part));
       return parts;
     },
   };
@@ -30,13 +33,13 @@ async function virtualPart(part: LogPart): Promise<VirtualPart> {
   try {
     return await linesPart(part);
   } catch (error) {
-    const sealed = isAbsent(error) ? await sealedPart(part) : undefined;
+    const sealed = isMissing(error) ? await sealedPart(part) : undefined;
     if (sealed === undefined) throw error;
     return segmentPart(sealed);
   }
 }
 
-/** The record count and the time range, from its seal. */
+/** A segment, with the record count and the time range of its seal. */
 function segmentPart({ file, seal }: LogPart): VirtualPart {
   const { before, after, from, to } = seal!;
   const time = { least: microsOf(from), greatest: microsOf(to) };
@@ -53,14 +56,13 @@ async function openedSegment(path: string): Promise<OpenPart> {
   return {
     batchRows: file.batchRows,
     read: async (index, columns) => inSchema(await file.readBatch(index, columns), columns),
-    close: () => segment.close(),
+    close: async () => segment.close(),
   };
 }
 
-/** A file of lines grows: its current content counts. */
+/** A file of lines with its current content; it may grow. */
 async function linesPart(part: LogPart): Promise<VirtualPart> {
-  const { path } = part.file;
-  const lines = await LineIndex.of(path, (await stat(path)).size);
+  const lines = await LineIndex.of(part.file.path);
   return { rows: lines.rows, bounds: new Map(), open: async () => openedLines(part, lines) };
 }
 
@@ -71,7 +73,7 @@ function openedLines(part: LogPart, lines: LineIndex): OpenPart {
       try {
         return project(batchOfRecords(schema, await lines.records(index)), columns);
       } catch (error) {
-        const sealed = isAbsent(error) ? await sealedPart(part) : undefined;
+        const sealed = isMissing(error) ? await sealedPart(part) : undefined;
         if (sealed === undefined) throw error;
         return sameRows(sealed, lines, index, columns);
       }
@@ -80,17 +82,16 @@ function openedLines(part: LogPart, lines: LineIndex): OpenPart {
   };
 }
 
-/** The rows of some lines that were sealed while the table was read. */
+/** Rows of lines that were sealed while the table was read. */
 async function sameRows(
   { file }: LogPart,
   lines: LineIndex,
   index: number,
   columns: readonly string[],
 ): Promise<RecordBatch> {
-  const segment = await openSegment(file.path);
-  try {
+  return withSegment(file.path, async (segment) => {
     let first = lines.batchRows.slice(0, index).reduce((sum, rows) => sum + rows, 0);
-    // Batches of a segment hold whole batches of lines.
+    // A batch of a segment consists of whole batches of lines.
     const at = segment.file.batchRows.findIndex((rows) => {
       if (first < rows) return true;
       first -= rows;
@@ -98,13 +99,95 @@ async function sameRows(
     });
     const batch = await segment.file.readBatch(at, columns);
     return inSchema(slice(batch, first, lines.batchRows[index]!), columns);
-  } finally {
-    await segment.close();
-  }
+  });
 }
 
-/** Files have types of their own for what is the same. */
+/** The batch with the schema of the table: types of files may differ in ids of dictionaries. */
 function inSchema(batch: RecordBatch, columns: readonly string[]): RecordBatch {
   const fields = columns.map((name) => recordFields.find((field) => field.name === name)!);
   return batchOfData(schemaOf(fields, schema.metadata), batch.data.children, batch.numRows);
+}
+
+const NEWLINE = 0x0a;
+/** Records of a batch: the batches of a segment hold several of these. */
+const BATCH_ROWS = 1024;
+const PIECE_BYTES = 2 ** 20;
+
+interface Stretch {
+  readonly start: number;
+  readonly end: number;
+  readonly rows: number;
+}
+
+/** Where the records of a file of lines stand, in batches, up to a size that it had. */
+class LineIndex {
+  readonly rows: number;
+  readonly batchRows: readonly number[];
+  readonly #path: string;
+  readonly #stretches: readonly Stretch[];
+
+  private constructor(path: string, stretches: readonly Stretch[]) {
+    this.#path = path;
+    this.#stretches = stretches;
+    this.batchRows = stretches.map(({ rows }) => rows);
+    this.rows = this.batchRows.reduce((sum, rows) => sum + rows, 0);
+  }
+
+  /** Counts the whole lines of the file. @throws an error that `isMissing` if there is none */
+  static async of(path: string): Promise<LineIndex> {
+    const file = openLogFile(path);
+    try {
+      const counter = new LineCounter();
+      const bytes = Buffer.allocUnsafe(PIECE_BYTES);
+      const size = file.size();
+      for (let at = 0; at < size;) {
+        const read = await file.read(bytes.subarray(0, size - at), at);
+        if (read === 0) break;
+        counter.take(bytes.subarray(0, read), at);
+        at += read;
+      }
+      return new LineIndex(path, counter.end());
+    } finally {
+      file.close();
+    }
+  }
+
+  /** The records of a batch. @throws RecordFault for a line that is none */
+  async records(index: number): Promise<readonly LoggedRecord[]> {
+    const { start, end } = this.#stretches[index]!;
+    const file = openLogFile(this.#path);
+    try {
+      const bytes = Buffer.alloc(end - start);
+      await readUpTo(file, bytes, start);
+      return bytes.toString().split('\n').slice(0, -1).map(decodeRecord);
+    } finally {
+      file.close();
+    }
+  }
+}
+
+class LineCounter {
+  readonly #stretches: Stretch[] = [];
+  #start = 0;
+  #end = 0;
+  #rows = 0;
+
+  take(bytes: Buffer, at: number): void {
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, end + 1)) {
+      this.#end = at + end + 1;
+      this.#rows += 1;
+      if (this.#rows === BATCH_ROWS) this.#cut();
+    }
+  }
+
+  end(): readonly Stretch[] {
+    if (this.#rows > 0) this.#cut();
+    return this.#stretches;
+  }
+
+  #cut(): void {
+    this.#stretches.push({ start: this.#start, end: this.#end, rows: this.#rows });
+    this.#start = this.#end;
+    this.#rows = 0;
+  }
 }

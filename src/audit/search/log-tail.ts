@@ -1,25 +1,26 @@
-import { open } from 'node:fs/promises';
-import { instancesOf } from '../chain/log-folder.ts';
-import { isAbsent, partsOfInstance, type LogPart } from '../segments/log-part.ts';
-import { decodeRecord } from '../record/record-decoding.ts';
+import { isMissing } from '../../storage/storage-error.ts';
+import { readUpTo } from '../../storage/open-object.ts';
+import { instancesOf, openLogFile } from '../chain/log-files.ts';
+import { partsOfInstance, type LogPart } from '../segments/log-part.ts';
+import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { recordsOfSegment } from '../segments/segment-file.ts';
 
 const NEWLINE = 0x0a;
 
-/** Reads records that any process appends to the log of a folder. */
+/** Reads the records that processes append to an audit folder. */
 export class LogTail {
   readonly #folder: string;
-  /** How much of each file of lines was taken, up to the end of a line. */
+  /** Bytes of each file of lines that were read, up to the end of a line. */
   readonly #taken = new Map<string, number>();
-  /** The last record of each instance that was taken. */
+  /** Sequence number of the last record of each instance that was read. */
   readonly #last = new Map<string, bigint>();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** The records that came since it was asked last, instance by instance; at first all. */
+  /** Reads the records since the last call, instance by instance; the first call reads all. */
   async *take(): AsyncGenerator<LoggedRecord> {
     for (const instance of await instancesOf(this.#folder)) {
       for (const part of await partsOfInstance(this.#folder, instance)) {
@@ -32,7 +33,7 @@ export class LogTail {
     }
   }
 
-  /** Passes over everything that is there. */
+  /** Skips all existing records. */
   async skip(): Promise<void> {
     for (const instance of await instancesOf(this.#folder)) {
       for (const { file, seal } of await partsOfInstance(this.#folder, instance)) {
@@ -42,7 +43,7 @@ export class LogTail {
     }
   }
 
-  /** Whether a record was there when everything was passed over, or was taken since. */
+  /** Whether a record was skipped or read. */
   has({ instance, sequence }: LoggedRecord): boolean {
     return sequence <= (this.#last.get(instance) ?? 0n);
   }
@@ -64,11 +65,11 @@ export class LogTail {
     for (const line of bytes.toString().split('\n').slice(0, -1)) yield decodeRecord(line);
   }
 
-  /** The whole lines of a file that were not taken. A file that was sealed meanwhile is a segment the next time. */
+  /** Whole lines of a file that were not read yet. A file that was sealed meanwhile is read as a segment by the next call. */
   async #whole(path: string): Promise<Buffer> {
     const from = this.#taken.get(path) ?? 0;
     const bytes = await bytesFrom(path, from).catch((error: unknown) => {
-      if (isAbsent(error)) return Buffer.alloc(0);
+      if (isMissing(error)) return Buffer.alloc(0);
       throw error;
     });
     const whole = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
@@ -78,13 +79,11 @@ export class LogTail {
 }
 
 async function bytesFrom(path: string, from: number): Promise<Buffer> {
-  const file = await open(path, 'r');
+  const file = openLogFile(path);
   try {
-    const { size } = await file.stat();
-    const bytes = Buffer.alloc(Math.max(0, size - from));
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
-    return bytes.subarray(0, bytesRead);
+    const bytes = Buffer.alloc(Math.max(0, file.size() - from));
+    return bytes.subarray(0, await readUpTo(file, bytes, from));
   } finally {
-    await file.close();
+    file.close();
   }
 }

@@ -1,72 +1,73 @@
 import { Worker } from 'node:worker_threads';
-import type { ChainHead } from '../chain/chain.ts';
-import { sealFinished, type Sealed, type SealingOptions } from './sealing.ts';
+import type { ChainHead } from '../chain/hash-chain.ts';
+import { sealFinished, type SealingRun, type SealingOptions } from './sealing.ts';
 import type { SealingResult, SealingTask } from './sealing-thread.ts';
 import { UnfitSegment, type WrittenSegment } from './segment-file.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A loop that has work for a larger part of the time leaves no processor to spare. */
+/** Utilization of the event loop above which the process counts as busy. */
 const BUSY = 0.7;
-const LOOK_MILLIS = 1_000;
-/** Nothing waits longer for a calm moment. */
+/** Interval of the checks, in ms. */
+const CHECK_MILLIS = 1_000;
+/** Maximum wait for an idle moment, in ms. */
 const MOST_MILLIS = 10 * 60_000;
 
 /**
- * Waits for moments at which this process has time to spare. Work on a thread gives way to
- * requests, but what collects its garbage does not.
+ * Waits until the event loop of this process is idle. A thread with a lower priority gives way
+ * to requests, but its garbage collector does not.
  */
-export class Calm {
+export class IdleWait {
   readonly #utilization: () => number;
-  readonly #lookMillis: number;
+  readonly #checkMillis: number;
   readonly #mostMillis: number;
 
   /** @param utilization Returns the fraction of time that the event loop was busy since the last call. */
   constructor(
     utilization: () => number = loopUtilization(),
-    lookMillis = LOOK_MILLIS,
+    checkMillis = CHECK_MILLIS,
     mostMillis = MOST_MILLIS,
   ) {
     this.#utilization = utilization;
-    this.#lookMillis = lookMillis;
+    this.#checkMillis = checkMillis;
     this.#mostMillis = mostMillis;
   }
 
-  /** Resolves at once if the loop was idle since the last check, or if waiting is disabled. */
-  async come(signal: AbortSignal): Promise<void> {
+  /** Resolves at once if the event loop was idle since the last check. */
+  async untilIdle(signal: AbortSignal): Promise<void> {
     const end = performance.now() + this.#mostMillis;
     while (!signal.aborted && this.#utilization() > BUSY && performance.now() < end) {
-      await sleep(this.#lookMillis, undefined, { signal }).catch(() => undefined);
+      await sleep(this.#checkMillis, undefined, { signal }).catch(() => undefined);
     }
   }
 }
 
 function loopUtilization(): () => number {
-  let looked = performance.eventLoopUtilization();
+  let last = performance.eventLoopUtilization();
   return () => {
-    const before = looked;
-    looked = performance.eventLoopUtilization();
-    return performance.eventLoopUtilization(looked, before).utilization;
+    const before = last;
+    last = performance.eventLoopUtilization();
+    return performance.eventLoopUtilization(last, before).utilization;
   };
 }
 
 const THREAD = new URL('../../../dist/audit/segments/sealing-thread.js', import.meta.url);
-/** Runs are about so far apart, in milliseconds. */
+/** Mean interval of the runs, in ms. */
 const PAUSE_MILLIS = 60_000;
 
 export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> {
-  /** Called after each run that sealed something, or failed to. */
-  readonly done: (sealed: Sealed) => void;
-  /** Called when a run could not be made, or passed over an instance. */
+  /** Called after each run that sealed, removed or could not seal a file. */
+  readonly done: (sealed: SealingRun) => void;
+  /** Called when a run failed, or skipped an instance. */
   readonly failed: (error: unknown) => void;
 }
 
-/** Seals finished files of the log again and again, on a thread and in calm moments, until it is stopped. */
+/** Seals finished files of the log at intervals, on a thread and when the process is idle, until it is stopped. */
 export class BackgroundSealing {
   readonly #options: BackgroundSealingOptions;
   readonly #unfit = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #run: Promise<void> = Promise.resolve();
-  readonly #calm = new Calm();
+  readonly #idle = new IdleWait();
   readonly #stopping = new AbortController();
 
   constructor(options: BackgroundSealingOptions) {
@@ -74,7 +75,7 @@ export class BackgroundSealing {
     this.#schedule();
   }
 
-  /** Ends after the run that is in progress. */
+  /** Resolves after the run in progress. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);
@@ -83,7 +84,7 @@ export class BackgroundSealing {
 
   #schedule(): void {
     if (this.#stopping.signal.aborted) return;
-    // Processes that were started together do not seal together.
+    // Processes that start together should not seal at the same time.
     const pause = PAUSE_MILLIS * (0.5 + Math.random());
     this.#timer = setTimeout(() => {
       this.#run = this.#seal().then(() => this.#schedule());
@@ -91,7 +92,7 @@ export class BackgroundSealing {
   }
 
   readonly #write: typeof writeOnThread = async (...segment) => {
-    await this.#calm.come(this.#stopping.signal);
+    await this.#idle.untilIdle(this.#stopping.signal);
     return writeOnThread(...segment);
   };
 
@@ -117,7 +118,7 @@ export async function writeOnThread(
 ): Promise<WrittenSegment> {
   const workerData: SealingTask = { lines, path, before };
   const worker = new Worker(THREAD, { workerData, stderr: true });
-  // What Node says in a thread becomes a warning of the process, which its log has.
+  // The process logs its warnings; a thread's output would be lost.
   worker.stderr.on('data', (text: Buffer) => process.emitWarning(String(text).trim()));
   const result = await new Promise<SealingResult>((resolve, reject) => {
     worker.once('message', resolve);

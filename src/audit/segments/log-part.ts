@@ -1,17 +1,25 @@
-import { readFile, stat } from 'node:fs/promises';
-import { filesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
-import { parseSeal, type Seal } from './seal.ts';
+import { isMissing } from '../../storage/storage-error.ts';
+import {
+  instancesOf,
+  logFilesOf,
+  logStorage,
+  readLogFile,
+  segmentOf,
+  type LogFile,
+} from '../chain/log-files.ts';
+import { parseSeal, type SegmentSeal } from './seal.ts';
+import { openSegment, type OpenSegment } from './segment-file.ts';
 
-/** A file of the log, with its properties that are known without reading records. */
+/** A file of the log and its seal. */
 export interface LogPart {
   readonly instance: string;
   readonly file: LogFile;
-  /** Of a segment; what it says is believed, as `audit verify` is there to doubt it. */
-  readonly seal?: Seal;
+  /** Seal of a segment. Readers trust it; `audit verify` verifies it. */
+  readonly seal?: SegmentSeal;
 }
 
-/** The parts of an audit folder that can still be read: instance by instance, each in the order in which it was written. */
-export async function partsOf(folder: string): Promise<readonly LogPart[]> {
+/** Readable parts of an audit folder: instance by instance, in the order in which they were written. */
+export async function logPartsOf(folder: string): Promise<readonly LogPart[]> {
   const parts: LogPart[] = [];
   for (const instance of await instancesOf(folder)) {
     parts.push(...(await partsOfInstance(folder, instance)));
@@ -19,41 +27,57 @@ export async function partsOf(folder: string): Promise<readonly LogPart[]> {
   return parts;
 }
 
-/** The parts of one instance. */
+/** Readable parts of one instance. */
 export async function partsOfInstance(
   folder: string,
   instance: string,
 ): Promise<readonly LogPart[]> {
   const parts: LogPart[] = [];
-  for (const file of await filesOf(folder, instance)) {
+  for (const file of await logFilesOf(folder, instance)) {
     if (file.kind === 'lines') {
       parts.push({ instance, file });
       continue;
     }
-    const seal = parseSeal(await readFile(file.seal, 'utf8'));
+    const seal = parseSeal(await readLogFile(file.seal));
     if (seal.retired === '') parts.push({ instance, file, seal });
   }
   return parts;
 }
 
-/** The same part after its file of lines was sealed; undefined while it was not. */
+/** The part after its file of lines was sealed; undefined if it was not. */
 export async function sealedPart({ instance, file }: LogPart): Promise<LogPart | undefined> {
-  if (file.kind === 'segment' || (await exists(file.path))) return undefined;
-  const seal = parseSeal(await readFile(file.seal, 'utf8'));
+  if (file.kind === 'segment' || logStorage.stat(file.path) !== undefined) return undefined;
+  const seal = parseSeal(await readLogFile(file.seal));
   return { instance, seal, file: { ...file, kind: 'segment', path: segmentOf(file.path) } };
 }
 
-/** Whether an error means that a file does not exist. */
-export function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+/** How the content of a part is read: as lines, or as a segment, which is closed afterwards. */
+interface PartReader<Item> {
+  readonly lines: (path: string) => AsyncIterable<Item>;
+  readonly segment: (segment: OpenSegment) => AsyncIterable<Item>;
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (isAbsent(error)) return false;
-      throw error;
-    },
-  );
+/** Reads a part. Its lines may have been sealed meanwhile; a segment that was removed has no items. */
+export async function* readPart<Item>(
+  part: LogPart,
+  reader: PartReader<Item>,
+): AsyncGenerator<Item> {
+  const { kind, path } = part.file;
+  try {
+    if (kind === 'lines') yield* reader.lines(path);
+    else yield* readSegment(path, reader);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    const sealed = await sealedPart(part);
+    if (sealed !== undefined) yield* readPart(sealed, reader);
+  }
+}
+
+async function* readSegment<Item>(path: string, reader: PartReader<Item>): AsyncGenerator<Item> {
+  const segment = await openSegment(path);
+  try {
+    yield* reader.segment(segment);
+  } finally {
+    segment.close();
+  }
 }

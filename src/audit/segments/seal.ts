@@ -1,42 +1,42 @@
-import type { ChainHead } from '../chain/chain.ts';
+import type { ChainHead } from '../chain/hash-chain.ts';
 import {
-  fieldsOf,
+  statementFields,
   integerIn,
   isSignedBy,
   signedText,
-  statementOf,
+  signingInput,
   textIn,
-} from '../chain/statement.ts';
-import type { PublicKey, SigningKey } from '../chain/signing-key.ts';
+} from '../signing/statement.ts';
+import type { PublicKey, SigningKey } from '../signing/keys.ts';
 
 const PURPOSE = 'arrowgate audit seal 1';
 
-/** Metadata of a sealed segment: a file of the log that gets no further records. */
-export interface Segment {
+/** Metadata of a sealed segment, a file of the log that gets no further records. */
+interface Segment {
   readonly instance: string;
   /** Name of the file, `00000001.arrow`. */
   readonly file: string;
-  /** Where the chain stands before its first record. */
+  /** Head of the chain before the first record. */
   readonly before: ChainHead;
-  /** Where it stands after its last. */
+  /** Head of the chain after the last record. */
   readonly after: ChainHead;
-  /** Times of its earliest and its latest record. */
+  /** Times of the earliest and the latest record. */
   readonly from: string;
   readonly to: string;
   /** SHA-256 of the file, in hexadecimal. */
   readonly sha256: string;
 }
 
-/** Signed: the segment is so. */
-export interface Seal extends Segment {
-  /** When its file was removed because it was kept long enough; empty while it is there. */
+/** Signed metadata of a segment. */
+export interface SegmentSeal extends Segment {
+  /** When the file was removed after its retention; empty while the file exists. */
   readonly retired: string;
   /** Id of the key. */
   readonly key: string;
   readonly signature: string;
 }
 
-/** Signs a segment, as it is or as one that was kept long enough. */
+/** Signs the metadata of a segment. @param retired When its file was removed. */
 export function sealText(key: SigningKey, segment: Segment, retired = ''): string {
   return signedText(key, PURPOSE, {
     instance: segment.instance,
@@ -52,9 +52,9 @@ export function sealText(key: SigningKey, segment: Segment, retired = ''): strin
   });
 }
 
-/** Reads a seal; nothing of it is believed yet. @throws StatementFault */
-export function parseSeal(text: string): Seal {
-  const fields = fieldsOf(text);
+/** Parses a seal without verifying it. @throws StatementFault */
+export function parseSeal(text: string): SegmentSeal {
+  const fields = statementFields(text);
   return {
     instance: textIn(fields, 'instance'),
     file: textIn(fields, 'file'),
@@ -70,8 +70,8 @@ export function parseSeal(text: string): Seal {
 }
 
 /** Whether one of the keys signed it. */
-export function isSealSigned(seal: Seal, keys: readonly PublicKey[]): boolean {
+export function isSealSigned(seal: SegmentSeal, keys: readonly PublicKey[]): boolean {
   const { instance, file, before, after, from, to, sha256, retired } = seal;
   const values = [before.count, before.hash, after.count, after.hash, from, to, sha256, retired];
-  return isSignedBy(keys, seal, statementOf(PURPOSE, [instance, file, ...values]));
+  return isSignedBy(keys, seal, signingInput(PURPOSE, [instance, file, ...values]));
 }

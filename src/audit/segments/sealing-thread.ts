@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { giveWay } from '../../store/process-mark.ts';
-import type { ChainHead } from '../chain/chain.ts';
+import type { ChainHead } from '../chain/hash-chain.ts';
 import { UnfitSegment, writeSegment, type WrittenSegment } from './segment-file.ts';
 
 /** Input of the thread. */
@@ -10,7 +10,7 @@ export interface SealingTask {
   readonly before: ChainHead;
 }
 
-/** Output of the thread: a segment, or the reason why there is none. */
+/** Output of the thread: a segment, or the reason why it cannot be written. */
 export type SealingResult =
   | { readonly kind: 'written'; readonly segment: WrittenSegment }
   | { readonly kind: 'unfit'; readonly why: string };

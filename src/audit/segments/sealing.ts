@@ -1,45 +1,49 @@
-import { readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { syncFolder } from '../../storage/folder.ts';
-import { replaceText } from '../../storage/replaced-file.ts';
-import { beginning, type ChainHead } from '../chain/chain.ts';
-import { filesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
-import { parseSeal, sealText, type Seal } from './seal.ts';
+import { firstHead, type ChainHead } from '../chain/hash-chain.ts';
+import {
+  instancesOf,
+  logFilesOf,
+  logStorage,
+  readLogFile,
+  segmentOf,
+  type LogFile,
+} from '../chain/log-files.ts';
+import { parseSeal, sealText, type SegmentSeal } from './seal.ts';
 import { UnfitSegment, type writeSegment } from './segment-file.ts';
-import type { SigningKey } from '../chain/signing-key.ts';
+import type { SigningKey } from '../signing/keys.ts';
 
 export interface SealingOptions {
   /** `<data>/private/audit`. */
   readonly folder: string;
-  /** The instance of this process, whose last file is still written. */
+  /** Instance of this process, which still writes its last file. */
   readonly own: string;
   readonly key: SigningKey;
-  /** Age after which another instance's file counts as finished, in milliseconds without a write. */
+  /** Time without a write after which another instance's last file counts as finished, in ms. */
   readonly staleMillis: number;
-  /** Segments whose records are all older are removed, in milliseconds. */
+  /** Retention: segments whose records are all older are removed, in ms. */
   readonly retainMillis: number;
-  /** Makes a segment's file: here, or on a thread. */
+  /** Writes a segment's file, here or on a thread. */
   readonly write: typeof writeSegment;
 }
 
 /** The result of a sealing run. */
-export interface Sealed {
+export interface SealingRun {
   /** Files of lines that became segments. */
   readonly sealed: number;
-  /** Segments that were removed since they were kept long enough. */
+  /** Segments that were removed after their retention. */
   readonly retired: number;
-  /** Files that cannot be sealed because their chain is broken: see `audit verify`. */
+  /** Files with a broken chain, which cannot be sealed: see `audit verify`. */
   readonly unfit: readonly string[];
-  /** Errors that prevented the check of whole instances; other instances are not affected. */
+  /** Errors that prevented the sealing of an instance; other instances are not affected. */
   readonly failures: readonly unknown[];
 }
 
 /**
- * Makes Arrow files of the files of lines that get no further record, and
- * removes what was kept long enough. At any moment either the lines or the
- * sealed segment are there, so that a crash loses nothing and the next run continues.
+ * Seals finished files of lines as Arrow files, and removes segments after their
+ * retention. At any moment the lines or the sealed segment exist, so a crash loses
+ * nothing and the next run continues.
  */
-export async function sealFinished(options: SealingOptions): Promise<Sealed> {
+export async function sealFinished(options: SealingOptions): Promise<SealingRun> {
   const done: Done = { sealed: 0, retired: 0, unfit: [], failures: [] };
   for (const instance of await instancesOf(options.folder)) {
     await sealInstance(options, instance, done).catch((error: unknown) => {
@@ -49,7 +53,7 @@ export async function sealFinished(options: SealingOptions): Promise<Sealed> {
   return done;
 }
 
-interface Done extends Sealed {
+interface Done extends SealingRun {
   sealed: number;
   retired: number;
   readonly unfit: string[];
@@ -57,8 +61,8 @@ interface Done extends Sealed {
 }
 
 async function sealInstance(options: SealingOptions, instance: string, done: Done): Promise<void> {
-  let head = beginning(instance);
-  const files = await filesOf(options.folder, instance);
+  let head = firstHead(instance);
+  const files = await logFilesOf(options.folder, instance);
   for (const file of files) {
     const seal = await sealOf(options, { instance, file, head, isLast: file === files.at(-1) });
     if (seal === undefined) return;
@@ -75,15 +79,18 @@ async function sealInstance(options: SealingOptions, instance: string, done: Don
 interface Place {
   readonly instance: string;
   readonly file: LogFile;
-  /** Where the chain stands before it. */
+  /** Head of the chain before the file. */
   readonly head: ChainHead;
   readonly isLast: boolean;
 }
 
-/** The seal of a part of the log, which is made if it can be; undefined while lines may still come. */
-async function sealOf(options: SealingOptions, place: Place): Promise<Seal | 'unfit' | undefined> {
+/** Seal of a part, which is sealed now if it is finished; undefined while it may get records. */
+async function sealOf(
+  options: SealingOptions,
+  place: Place,
+): Promise<SegmentSeal | 'unfit' | undefined> {
   const { file } = place;
-  if (file.kind === 'segment') return parseSeal(await readFile(file.seal, 'utf8'));
+  if (file.kind === 'segment') return parseSeal(await readLogFile(file.seal));
   if (!(await isFinished(options, place))) return undefined;
   try {
     return await seal(options, place);
@@ -99,30 +106,34 @@ async function isFinished(
 ): Promise<boolean> {
   if (!isLast) return true;
   if (instance === own) return false;
-  const { mtimeMs } = await stat(file.path);
-  return Date.now() - mtimeMs > staleMillis;
+  const written = logStorage.stat(file.path)?.writtenMillis ?? Date.now();
+  return Date.now() - written > staleMillis;
 }
 
-async function seal({ key, write }: SealingOptions, place: Place): Promise<Seal> {
+async function seal({ key, write }: SealingOptions, place: Place): Promise<SegmentSeal> {
   const { instance, file, head } = place;
   const path = segmentOf(file.path);
   const written = await write(file.path, path, head);
   const text = sealText(key, { instance, file: basename(path), before: head, ...written });
-  await replaceText(file.seal, text);
-  await rm(file.path, { force: true });
-  await syncFolder(dirname(path));
+  await replaceSeal(file, text, file.path);
   return parseSeal(text);
 }
 
 async function retire(
   { key, retainMillis }: SealingOptions,
   file: LogFile,
-  seal: Seal,
+  seal: SegmentSeal,
 ): Promise<boolean> {
   const now = Date.now();
   if (seal.retired !== '' || now - Date.parse(seal.to) <= retainMillis) return false;
-  await replaceText(file.seal, sealText(key, seal, new Date(now).toISOString()));
-  await rm(segmentOf(file.path), { force: true });
-  await syncFolder(dirname(file.path));
+  const text = sealText(key, seal, new Date(now).toISOString());
+  await replaceSeal(file, text, segmentOf(file.path));
   return true;
+}
+
+/** Writes a seal, and then removes the file that is no longer needed. */
+async function replaceSeal(file: LogFile, text: string, unneeded: string): Promise<void> {
+  await logStorage.replace(file.seal, Buffer.from(text));
+  logStorage.discard(unneeded);
+  await logStorage.flush(dirname(file.path));
 }

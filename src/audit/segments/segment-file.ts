@@ -1,46 +1,47 @@
 import { createHash, randomUUID, type Hash } from 'node:crypto';
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
 import { validateColumns } from '../../arrow/validate.ts';
-import { readLines } from '../../storage/line-reader.ts';
-import { hashAfter, type ChainHead } from '../chain/chain.ts';
-import { placeText, recordText } from '../record/record-codec.ts';
+import { readUpTo } from '../../storage/open-object.ts';
+import type { NewObject, OpenObject } from '../../storage/storage.ts';
+import { hashAfter, type ChainHead } from '../chain/hash-chain.ts';
+import { lineBatches, logStorage, openLogFile } from '../chain/log-files.ts';
+import { recordPrefix, recordText } from '../record/encoding.ts';
 import {
   batchOfRecords,
   newPartsOf,
   recordAt,
   recordFields,
   withNewParts,
-} from '../record/record-columns.ts';
-import { decodeRecord, otherVersion } from '../record/record-decoding.ts';
+} from '../record/columns.ts';
+import { decodeRecord, otherVersion } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
-import { readSync } from 'node:fs';
 import type { RandomAccess } from '../../arrow/ipc/random-access.ts';
 
 const FIRST_BYTES = 2 ** 20;
-/** Arrow's columns begin on such a boundary. */
+/** Alignment of Arrow's buffers, in bytes. */
 const ALIGNMENT = 64;
+/** Reads of at most this many bytes are synchronous. */
+const SYNC_BYTES = 2 ** 16;
 
 /**
- * Reads a file into memory that is used again and again: what was read is good
- * until `reset`. It blocks, which is several times faster than to wait where the
- * file is in the system's memory.
+ * Reads a file into reused memory: bytes are valid until `reset`. Reads are synchronous,
+ * which is several times faster where the system caches the file.
  */
 class ScratchReads implements RandomAccess {
   readonly size: number;
-  readonly #descriptor: number;
+  readonly #object: OpenObject;
   #memory = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #used = 0;
   #wanted = 0;
 
-  constructor(descriptor: number, size: number) {
-    this.#descriptor = descriptor;
-    this.size = size;
+  constructor(object: OpenObject) {
+    this.#object = object;
+    this.size = object.size();
   }
 
-  /** The buffer may be reused. */
+  /** Reuses the memory: bytes that were read before become invalid. */
   reset(): void {
     if (this.#wanted > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(this.#wanted);
     this.#used = 0;
@@ -49,7 +50,15 @@ class ScratchReads implements RandomAccess {
 
   async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = this.#take(length);
-    return bytes.subarray(0, readSync(this.#descriptor, bytes, 0, length, offset));
+    for (let done = 0; done < length;) {
+      const piece = bytes.subarray(done, done + SYNC_BYTES);
+      const read =
+        this.#object.readNow(piece, offset + done) ??
+        (await this.#object.read(piece, offset + done));
+      if (read === 0) return bytes.subarray(0, done);
+      done += read;
+    }
+    return bytes;
   }
 
   #take(length: number): Uint8Array {
@@ -65,7 +74,7 @@ class ScratchReads implements RandomAccess {
   }
 }
 
-/** Rows of a batch. */
+/** Rows per batch. */
 const BATCH_ROWS = 16_384;
 
 /** The result of sealing a file of lines. */
@@ -77,14 +86,14 @@ export interface WrittenSegment {
   readonly sha256: string;
 }
 
-/** The chain is broken in the file, or its records cannot be restored from columns. */
+/** A file of lines with a broken chain, or whose records cannot be restored from columns. */
 export class UnfitSegment extends Error {}
 
 /**
- * Writes the records of a file of lines as an Arrow file, whole and durable: it
- * is there under its name or not at all. Every record is made from its columns
- * once more and must hash to what its line says.
- * @throws UnfitSegment and leaves no file.
+ * Writes the records of a file of lines as an Arrow file, which gets its name when it is
+ * complete and durable. Every record is encoded again from its columns and must have the
+ * hash of its line.
+ * @throws UnfitSegment; then there is no file.
  */
 export async function writeSegment(
   lines: string,
@@ -93,22 +102,23 @@ export async function writeSegment(
 ): Promise<WrittenSegment> {
   // Of its own for each: processes in containers may have one number.
   const temporary = `${path}.${randomUUID()}.tmp`;
-  const file = await open(temporary, 'wx', 0o600);
+  const file = logStorage.create(temporary, 0o600);
   try {
     const segment = new SegmentWriter(file, before);
     for await (const records of batchesOf(lines)) await segment.add(records);
     const written = await segment.end();
     await file.sync();
-    await rename(temporary, path);
+    logStorage.rename(temporary, path);
     return written;
-  } finally {
-    await file.close();
-    await rm(temporary, { force: true });
+  } catch (error) {
+    await file.abandon();
+    logStorage.discard(temporary);
+    throw error;
   }
 }
 
 class SegmentWriter {
-  readonly #file: FileHandle;
+  readonly #file: NewObject;
   readonly #schema = new Schema([...recordFields]);
   readonly #writer = new FileWriter(this.#schema);
   readonly #digest: Hash = createHash('sha256');
@@ -116,7 +126,7 @@ class SegmentWriter {
   #from: string | undefined;
   #to = '';
 
-  constructor(file: FileHandle, before: ChainHead) {
+  constructor(file: NewObject, before: ChainHead) {
     this.#file = file;
     this.#head = before;
   }
@@ -124,7 +134,7 @@ class SegmentWriter {
   async add(records: readonly LoggedRecord[]): Promise<void> {
     if (this.#from === undefined) await this.#put(this.#writer.begin());
     const batch = batchOfRecords(this.#schema, records);
-    const { head, broken } = follow(this.#head, batch);
+    const { head, broken } = followBatch(this.#head, batch);
     if (broken !== undefined) {
       throw new UnfitSegment(`record ${head.count + 1n} does not follow from the one before`);
     }
@@ -145,24 +155,25 @@ class SegmentWriter {
 
   async #put(bytes: Uint8Array): Promise<void> {
     this.#digest.update(bytes);
-    await this.#file.appendFile(bytes);
+    await this.#file.write([bytes]);
   }
 }
 
 async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]> {
   let records: LoggedRecord[] = [];
-  for await (const { bytes, ended } of readLines(path)) {
-    if (!ended) continue;
-    records.push(decodeRecord(bytes.toString()));
-    if (records.length < BATCH_ROWS) continue;
-    yield records;
-    records = [];
+  for await (const lines of lineBatches(path)) {
+    for (const line of lines) {
+      records.push(decodeRecord(line));
+      if (records.length < BATCH_ROWS) continue;
+      yield records;
+      records = [];
+    }
   }
   if (records.length > 0) yield records;
 }
 
-/** Where the chain stands after the rows of a batch that follow one from the other, and the first that does not. */
-export function follow(
+/** Head of the chain after the intact rows of a batch, and the first row that breaks it. */
+export function followBatch(
   from: ChainHead,
   batch: RecordBatch,
 ): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
@@ -177,9 +188,9 @@ export function follow(
   return { head };
 }
 
-/** The hash of a record that stands behind a place of the chain. */
+/** Hash of a record that follows a head of the chain. */
 export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
-  const fields = placeText(record.instance, record.sequence) + recordText(record);
+  const fields = recordPrefix(record.instance, record.sequence) + recordText(record);
   return hashAfter(hash, Buffer.from(fields));
 }
 
@@ -188,32 +199,31 @@ export interface OpenSegment {
   readonly file: ArrowFile;
   /** Reads batches synchronously, for sequential readers. */
   readonly scratch: ScratchReads;
-  close(): Promise<void>;
+  close(): void;
 }
 
-/** Opens a segment's file. @throws ArrowError when it is damaged, RecordFault for one of another version of the program */
+/** Opens a segment's file. @throws ArrowError if it is damaged, RecordFault if another version wrote it */
 export async function openSegment(path: string): Promise<OpenSegment> {
-  const handle = await open(path, 'r');
+  const object = openLogFile(path);
   try {
-    const { size } = await handle.stat();
     const read = async (offset: number, length: number): Promise<Uint8Array> => {
       // Memory of its own, which begins on a boundary of 8 bytes.
       const bytes = Buffer.allocUnsafeSlow(length);
-      const { bytesRead } = await handle.read(bytes, 0, length, offset);
-      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytesRead);
+      const filled = await readUpTo(object, bytes, offset);
+      return new Uint8Array(bytes.buffer, bytes.byteOffset, filled);
     };
     return {
-      file: checked(withColumns(await openFile({ size, read }), path)),
-      scratch: new ScratchReads(handle.fd, size),
-      close: () => handle.close(),
+      file: checked(withColumns(await openFile({ size: object.size(), read }), path)),
+      scratch: new ScratchReads(object),
+      close: () => object.close(),
     };
   } catch (error) {
-    await handle.close();
+    object.close();
     throw error;
   }
 }
 
-/** Records are read by the places of their columns, which other versions of the program may have elsewhere. */
+/** Checks the columns, because records are read by their positions, which may differ between versions. */
 function withColumns(file: ArrowFile, path: string): ArrowFile {
   const { fields } = file.schema;
   const isSame = recordFields.every(({ name }, at) => fields[at]?.name === name);
@@ -221,11 +231,7 @@ function withColumns(file: ArrowFile, path: string): ArrowFile {
   throw otherVersion(`the segment ${path} has other columns`);
 }
 
-/**
- * The same file, of which every batch is checked before anybody looks at it: who
- * can write to the disk must not be able to keep the log from being read by more
- * than taking it away.
- */
+/** The file with validation of every batch, so that a manipulated file is an error and never a crash. */
 function checked(file: ArrowFile): ArrowFile {
   return {
     schema: file.schema,
@@ -250,15 +256,36 @@ function checked(file: ArrowFile): ArrowFile {
   };
 }
 
-/** The records of a segment's file, in order. @throws ArrowError, RecordFault when it is damaged */
+/** Opens a segment, uses it and closes it. @throws as `openSegment` */
+export async function withSegment<Result>(
+  path: string,
+  use: (segment: OpenSegment) => Promise<Result>,
+): Promise<Result> {
+  const segment = await openSegment(path);
+  try {
+    return await use(segment);
+  } finally {
+    segment.close();
+  }
+}
+
+/** Batches of a segment in order, with some of its columns or all. @throws ArrowError if it is damaged */
+export async function* batchesOfSegment(
+  { file }: OpenSegment,
+  columns?: readonly string[],
+): AsyncGenerator<RecordBatch> {
+  for (let index = 0; index < file.batchRows.length; index++)
+    yield await file.readBatch(index, columns);
+}
+
+/** Records of a segment in order. @throws ArrowError, RecordFault if it is damaged */
 export async function* recordsOfSegment(path: string): AsyncGenerator<LoggedRecord> {
   const segment = await openSegment(path);
   try {
-    for (let index = 0; index < segment.file.batchRows.length; index++) {
-      const batch = await segment.file.readBatch(index);
+    for await (const batch of batchesOfSegment(segment)) {
       for (let row = 0; row < batch.numRows; row++) yield recordAt(batch, row);
     }
   } finally {
-    await segment.close();
+    segment.close();
   }
 }

@@ -1,6 +1,6 @@
 import { administrativeOperations } from '../../audit/record/administrative.ts';
 import { decisions, type Decision } from '../../audit/record/record.ts';
-import type { RequestFilter } from '../../audit/search/request-filter.ts';
+import type { RequestFilter } from '../../audit/search/filter.ts';
 import { parsePattern, patternMatches, parseObject } from '../../policy/lines/pattern.ts';
 import type { AccessGroup } from '../../protocol/operations/operation.ts';
 import {

@@ -1,8 +1,8 @@
 import { StreamWriter } from '../../arrow/ipc/stream-writer.ts';
-import { tailOf } from '../../audit/chain/chain.ts';
-import { placeText, recordText } from '../../audit/record/record-codec.ts';
-import { batchOfRequests, requestSchema } from '../../audit/search/request-columns.ts';
-import type { FoundRequest } from '../../audit/search/request-search.ts';
+import { hashTail } from '../../audit/chain/hash-chain.ts';
+import { recordPrefix, recordText } from '../../audit/record/encoding.ts';
+import { batchOfRequests, requestSchema } from '../../audit/search/search.ts';
+import type { FoundRequest } from '../../audit/search/search.ts';
 import { UsageError } from '../output/service-error.ts';
 
 /** How requests are printed, as pieces of bytes in order. */
@@ -42,7 +42,7 @@ const formats: Readonly<Record<string, () => RequestFormat>> = {
 /** The line of the record as it stands in the log, and when its request came. */
 function jsonLine({ record, began }: FoundRequest): string {
   const { instance, sequence, hash } = record;
-  const line = placeText(instance, sequence) + recordText(record) + tailOf(hash);
+  const line = recordPrefix(instance, sequence) + recordText(record) + hashTail(hash);
   return `${line.slice(0, -1)},"began":${JSON.stringify(began)}}\n`;
 }
 

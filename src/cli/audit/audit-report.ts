@@ -2,8 +2,8 @@ import {
   reportKeys,
   reportRequests,
   type ReportKey,
-  type Tally,
-} from '../../audit/search/request-report.ts';
+  type RequestCounts,
+} from '../../audit/search/report.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { windowOf, type WindowFlags } from './audit-filter.ts';
 import type { Config } from '../config/config-table.ts';
@@ -36,7 +36,7 @@ function keyOf(typed: string): ReportKey {
   );
 }
 
-function jsonOf(by: ReportKey, tallies: readonly Tally[]): string {
+function jsonOf(by: ReportKey, tallies: readonly RequestCounts[]): string {
   return JSON.stringify(
     tallies.map(({ key, requests, open, decisions, bytesIn, bytesOut, first, last }) => ({
       [by]: key,
@@ -51,14 +51,14 @@ function jsonOf(by: ReportKey, tallies: readonly Tally[]): string {
   );
 }
 
-function textOf(by: ReportKey, tallies: readonly Tally[]): string {
+function textOf(by: ReportKey, tallies: readonly RequestCounts[]): string {
   if (tallies.length === 0) return 'no requests';
   const heading = [by.toUpperCase(), 'REQUESTS', 'ALLOWED', 'DENIED', 'OTHERS', 'NO OUTCOME'];
   const rows = tallies.map((tally) => cells(tally));
   return columns([[...heading, 'BYTES IN', 'BYTES OUT', 'FIRST', 'LAST'], ...rows]);
 }
 
-function cells(tally: Tally): readonly string[] {
+function cells(tally: RequestCounts): readonly string[] {
   const { key, requests, open, decisions, bytesIn, bytesOut, first, last } = tally;
   const [allowed, denied] = [decisions.get('allow') ?? 0, decisions.get('deny') ?? 0];
   const counts = [requests + open, allowed, denied, requests - allowed - denied, open];

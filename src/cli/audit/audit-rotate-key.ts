@@ -1,10 +1,6 @@
 import { resolve } from 'node:path';
-import { addKeyLink, readKeyLinks } from '../../audit/key-links.ts';
-import {
-  readSigningKey,
-  replaceSigningKey,
-  type SigningKey,
-} from '../../audit/chain/signing-key.ts';
+import { addKeyLink, readKeyLinks } from '../../audit/signing/links.ts';
+import { readSigningKey, replaceSigningKey, type SigningKey } from '../../audit/signing/keys.ts';
 import type { Config } from '../config/config-table.ts';
 import { dataFolderOf, openedForReading } from '../service/data-folder.ts';
 import { recorded } from '../service/recorded-act.ts';

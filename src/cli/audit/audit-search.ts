@@ -1,10 +1,5 @@
-import {
-  isAbout,
-  isInWindow,
-  matches,
-  type RequestFilter,
-} from '../../audit/search/request-filter.ts';
-import { searchRequests, type FoundRequest } from '../../audit/search/request-search.ts';
+import { isAbout, isInWindow, matches, type RequestFilter } from '../../audit/search/filter.ts';
+import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
 import { formatOf } from './audit-format.ts';
 import type { Config } from '../config/config-table.ts';
@@ -13,7 +8,7 @@ import type { Run } from '../output/output.ts';
 import { stopSignal } from '../output/stop-signal.ts';
 import { UsageError } from '../output/service-error.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beganOf } from '../../audit/search/lines-search.ts';
+import { beganOf } from '../../audit/search/lines.ts';
 import { LogTail } from '../../audit/search/log-tail.ts';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import { timeOf } from '../../audit/record/time.ts';

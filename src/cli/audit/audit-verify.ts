@@ -1,22 +1,23 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { AuditFinding } from '../../audit/chain/audit-finding.ts';
-import { anchorFile } from '../../audit/chain/checkpoint-place.ts';
-import { isOver } from '../../audit/instance-owner.ts';
-import { readStarts, type InstanceStart } from '../../audit/instance-start.ts';
-import { readKeyLinks, withLinked } from '../../audit/key-links.ts';
-import { readPublicKey, type PublicKey } from '../../audit/chain/signing-key.ts';
-import { verifyLog, type AuditVerified } from '../../audit/verification.ts';
-import { readVouchers, type QueriedPlace } from '../../audit/chain/vouchers.ts';
+import type { AuditFinding } from '../../audit/checkpoints/finding.ts';
+import { anchorFile } from '../../audit/checkpoints/places.ts';
+import { isOver } from '../../audit/instances/owner.ts';
+import { readStarts, type InstanceStart } from '../../audit/instances/start.ts';
+import { readKeyLinks, withLinked } from '../../audit/signing/links.ts';
+import { readPublicKey, type PublicKey } from '../../audit/signing/keys.ts';
+import { verifyLog, type VerificationResult } from '../../audit/verification/verification.ts';
+import { readTrustedCheckpoints, type QueriedPlace } from '../../audit/checkpoints/trusted.ts';
 import { checkpointLocation, readCheckpointPlaces } from '../service/audit-checkpoints.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading, type ReadDataFolder } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
-import { linePieces } from '../../audit/chain/line-pieces.ts';
-import { isAbsent, partsOf, type LogPart } from '../../audit/segments/log-part.ts';
+import { ForeignFile, linePieces } from '../../audit/chain/log-files.ts';
+import { logPartsOf, type LogPart } from '../../audit/segments/log-part.ts';
 import { openSegment } from '../../audit/segments/segment-file.ts';
-import { isWord, wordsWhere } from '../../audit/record/word-codes.ts';
+import { wordEquals, wordsWhere } from '../../audit/record/word-codes.ts';
+import { isMissing } from '../../storage/storage-error.ts';
 
 const ATTEMPT = Buffer.from(',"phase":"attempt","time":"');
 const OUTCOME = Buffer.from(',"phase":"outcome","time":"');
@@ -24,7 +25,7 @@ const OUTCOME = Buffer.from(',"phase":"outcome","time":"');
 /** How many attempts of a log have no outcome: counts are compared, records are not read. */
 export async function countUnanswered(folder: string): Promise<number> {
   let open = 0;
-  for (const part of await partsOf(folder)) open += await balanceOf(part);
+  for (const part of await logPartsOf(folder)) open += await balanceOf(part);
   // Outcomes are kept longer than their attempts where these are at the end of a segment.
   return Math.max(0, open);
 }
@@ -33,8 +34,8 @@ async function balanceOf({ file, seal }: LogPart): Promise<number> {
   try {
     return seal === undefined ? await balanceOfLines(file.path) : await balanceOfSegment(file.path);
   } catch (error) {
-    // It was sealed, or removed since it was kept long enough.
-    if (isAbsent(error)) return 0;
+    // It was sealed or removed meanwhile, or is a finding of the verification.
+    if (isMissing(error) || error instanceof ForeignFile) return 0;
     throw error;
   }
 }
@@ -57,7 +58,7 @@ function occurrences(bytes: Buffer, text: Buffer): number {
 async function balanceOfSegment(path: string): Promise<number> {
   const segment = await openSegment(path);
   const { file, scratch } = segment;
-  const isAttempt = wordsWhere(isWord('attempt'));
+  const isAttempt = wordsWhere(wordEquals('attempt'));
   try {
     let open = 0;
     for (let index = 0; index < file.batchRows.length; index++) {
@@ -68,7 +69,7 @@ async function balanceOfSegment(path: string): Promise<number> {
     }
     return open;
   } finally {
-    await segment.close();
+    segment.close();
   }
 }
 
@@ -86,7 +87,7 @@ export async function verifyAudit(config: Config, flags: VerifyFlags, run: Run):
   run.output.line(flags.json === true ? jsonOf(verified) : textOf(verified));
 }
 
-interface Verification extends AuditVerified {
+interface Verification extends VerificationResult {
   /** From the start of the first instance to the newest signed head; null where there is neither. */
   readonly from: string | null;
   readonly to: string | null;
@@ -106,7 +107,7 @@ async function verify(config: Config, flags: VerifyFlags, { output }: Run): Prom
     const places = [...(await readCheckpointPlaces(config, folder, opened)), ...anchors];
     const given = await keysOf(config, folder, flags);
     const trusted = withLinked(given, await readKeyLinks(folder.keyLinks));
-    const vouchers = await readVouchers(places, trusted);
+    const vouchers = await readTrustedCheckpoints(places, trusted);
     const starts = await readStarts(folder.auditStarts, trusted);
     const log = { folder: folder.audit, processes: folder.auditProcesses };
     const { progress } = progressOf(output);
@@ -160,7 +161,7 @@ function notAskedFinding(instance: string, text: string): AuditFinding {
 /** Names of instances begin with the time of their start. */
 const BEGAN = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-/;
 
-function periodOf({ heads }: AuditVerified): Pick<Verification, 'from' | 'to'> {
+function periodOf({ heads }: VerificationResult): Pick<Verification, 'from' | 'to'> {
   const began = heads.flatMap(({ instance }) => BEGAN.exec(instance) ?? []);
   const [, year, month, day, hour, minute, second] = began;
   const times = heads.flatMap(({ time }) => time ?? []).sort();

@@ -8,7 +8,7 @@ import { makeFolder, syncFolder } from '../../storage/folder.ts';
 import { openStore } from '../../store/open/open-store.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
-import { dataFolderOf, makeDataFolder } from '../service/data-folder.ts';
+import { disk, dataFolderOf, makeDataFolder } from '../service/data-folder.ts';
 import { openCatalog } from '../service/open-catalog.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
@@ -90,7 +90,7 @@ async function openedAgain(
   try {
     const store = await openStore({ redis: null, catalog: '', folder: folder.store });
     try {
-      await rebuild({ data: target, store, dryRun: false, force: false, progress });
+      await rebuild({ storage: disk, data: target, store, dryRun: false, force: false, progress });
     } finally {
       await store.close();
     }

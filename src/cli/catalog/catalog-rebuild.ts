@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { rebuild, RebuildRefusal, type Rebuilt } from '../../engine/upkeep/recovery/rebuild.ts';
 import { openStore, openStoreForReading } from '../../store/open/open-store.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
-import { dataFolderOf } from '../service/data-folder.ts';
+import { disk, dataFolderOf } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { recorded, type CommandAct } from '../service/recorded-act.ts';
@@ -52,7 +52,8 @@ async function rebuilt(
     const store = await (dryRun ? openStoreForReading(place, 'lost') : openStore(place));
     opened.add(() => store.close());
     const { progress = () => undefined } = progressOf(run.output);
-    const work = () => rebuild({ data: folder.root, store, dryRun, force, progress });
+    const work = () =>
+      rebuild({ storage: disk, data: folder.root, store, dryRun, force, progress });
     if (dryRun) return await work();
     const act: CommandAct = { operation: 'CatalogRebuild', details: { force: String(force) } };
     return await recorded(config, act, async () => {

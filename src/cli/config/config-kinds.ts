@@ -1,5 +1,5 @@
 import { Networks } from '../../gateway/http/networks.ts';
-import { parseRedisAddress } from '../../store/redis/redis-address.ts';
+import { parseRedisAddress } from '../../store/redis/address.ts';
 import { parseDuration, parseSize } from '../../protocol/units.ts';
 
 interface Wrong {

@@ -1,10 +1,10 @@
 import { encodeSegment } from '../../protocol/identifier.ts';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 import { scopeFault } from '../../policy/lines/scopes.ts';
 import { parseDuration } from '../../protocol/units.ts';
 import { UsageError } from '../output/service-error.ts';
 import type { Command } from 'commander';
-import type { Period } from '../../audit/search/request-reader.ts';
+import type { Period } from '../../audit/decided/reader.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { parseMoment } from '../../policy/conditions/time-window.ts';
 
@@ -66,7 +66,7 @@ function decoded(text: string): string {
 }
 
 /** A scope as it is typed, `ACTION:PATTERN`. @throws UsageError */
-export function scopeOf(typed: string): Scope {
+export function scopeOf(typed: string): KeyScope {
   const at = typed.indexOf(':');
   if (at < 0) throw new UsageError(`the scope ${typed} is not written ACTION:PATTERN`);
   const scope = { action: typed.slice(0, at), pattern: typed.slice(at + 1) };

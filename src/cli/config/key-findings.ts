@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { readSigningKey, SigningKeyError } from '../../audit/chain/signing-key.ts';
+import { readSigningKey, SigningKeyError } from '../../audit/signing/keys.ts';
 import type { Config } from './config-table.ts';
 import { openCertificate } from './listeners.ts';
 import { UsageError } from '../output/service-error.ts';

@@ -11,7 +11,7 @@ import type { KnownObjects } from '../../policy/reach-lint.ts';
 import { SEAL_FILE, sealFindings, sealOf } from '../../policy/seal.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
-import { dataFolderOf } from '../service/data-folder.ts';
+import { disk, dataFolderOf } from '../service/data-folder.ts';
 import { callersOf, knownKeys, type KnownKeys } from '../service/known-keys.ts';
 import type { Run } from '../output/output.ts';
 
@@ -85,7 +85,7 @@ async function knownObjects(
   const { root } = dataFolderOf(config);
   if (!isThere) return { objects: undefined, unseen: `${skipped}: there is no data folder` };
   try {
-    const objects = await readOutline(root);
+    const objects = await readOutline(disk, root);
     const why = `${join(root, 'catalog')} does not exist yet`;
     return { objects, unseen: objects === undefined ? `${skipped}: ${why}` : undefined };
   } catch (error) {

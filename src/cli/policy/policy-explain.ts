@@ -7,7 +7,7 @@ import { loadPolicyLines, type FolderPolicy } from '../../policy/load.ts';
 import { roleSources, type RoleSource } from '../../policy/role-sources.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
-import type { Principal, Scope } from '../../protocol/principal.ts';
+import type { Principal, KeyScope } from '../../protocol/principal.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
 import { principalName } from '../config/key-details.ts';
@@ -16,8 +16,8 @@ import { actionOf, objectOf } from './policy-who.ts';
 import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
 import type { Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
-import type { DecidedRequest } from '../../audit/search/decided-request.ts';
-import { readRequests } from '../../audit/search/request-reader.ts';
+import type { DecidedRequest } from '../../audit/decided/request.ts';
+import { readRequests } from '../../audit/decided/reader.ts';
 import { explainRecorded, type RecordedExplanation } from '../../gateway/replay/explanation.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
 import { openedForReading } from '../service/data-folder.ts';
@@ -47,7 +47,7 @@ interface CredentialAnswer extends Explanation {
   readonly credential: string;
   readonly subject: string;
   readonly roles: readonly RoleSource[];
-  readonly scopes: readonly Scope[] | null;
+  readonly scopes: readonly KeyScope[] | null;
 }
 
 const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];

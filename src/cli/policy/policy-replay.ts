@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { readRequests } from '../../audit/search/request-reader.ts';
+import { readRequests } from '../../audit/decided/reader.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
 import { Replay } from '../../gateway/replay/replay.ts';
 import type { ChangedRequests, ReplayReport } from '../../gateway/replay/replay-report.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { readRequests } from '../../audit/search/request-reader.ts';
+import { readRequests } from '../../audit/decided/reader.ts';
 import { readKeys } from '../../gateway/identity/key-file.ts';
 import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';

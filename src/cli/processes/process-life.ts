@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Worker } from 'node:cluster';
-import type { Quota, QuotaAsk, QuotaReading } from '../../store/quota.ts';
+import type { Quota, QuotaCharge, QuotaReading } from '../../store/quota.ts';
 import { withGivenUmask } from '../config/file-modes.ts';
 import type { ChildProcess } from 'node:child_process';
 
@@ -199,7 +199,7 @@ function countFor(worker: Worker, quota: Quota): void {
 
 /** A request of a process to its supervisor. */
 export type QuotaRequest =
-  | { readonly quota: 'take'; readonly id: number; readonly asks: readonly QuotaAsk[] }
+  | { readonly quota: 'take'; readonly id: number; readonly asks: readonly QuotaCharge[] }
   | { readonly quota: 'give'; readonly id: number };
 
 /** The supervisor's answer. */

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
-import { StoreError } from '../../store/errors.ts';
-import { openQuota } from '../../store/open/open-quota.ts';
-import type { Quota, QuotaAnswer, QuotaAsk } from '../../store/quota.ts';
+import { StoreError } from '../../store/store-error.ts';
+import { openQuota } from '../../store/open/open-store.ts';
+import type { Quota, QuotaAnswer, QuotaCharge } from '../../store/quota.ts';
 import type { Config } from '../config/config-table.ts';
 import { isQuotaReply, type QuotaReply, type QuotaRequest } from './process-life.ts';
 
@@ -27,7 +27,7 @@ class ProcessQuota implements Quota {
     process.once('disconnect', this.#cut);
   }
 
-  async take(asks: readonly QuotaAsk[]): Promise<QuotaAnswer> {
+  async take(asks: readonly QuotaCharge[]): Promise<QuotaAnswer> {
     const id = this.#requests++;
     const { granted, readings } = await new Promise<QuotaReply>((resolve, reject) => {
       if (!process.connected) return reject(storeUnavailable());
@@ -59,7 +59,7 @@ class ProcessQuota implements Quota {
   };
 }
 
-function releaseOf(id: number, asks: readonly QuotaAsk[]): () => void {
+function releaseOf(id: number, asks: readonly QuotaCharge[]): () => void {
   let held = asks.some(({ concurrency }) => concurrency !== null);
   return () => {
     if (held) sendToSupervisor({ quota: 'give', id });

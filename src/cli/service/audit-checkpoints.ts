@@ -4,16 +4,16 @@ import {
   notesPlace,
   readableNotes,
   type CheckpointPlace,
-  type ReadCheckpoints,
-} from '../../audit/chain/checkpoint-place.ts';
-import type { CheckpointLocation } from '../../audit/instance-start.ts';
-import { addKeyLink, readKeyLinks, withLinked } from '../../audit/key-links.ts';
+  type CheckpointSource,
+} from '../../audit/checkpoints/places.ts';
+import type { CheckpointLocation } from '../../audit/instances/start.ts';
+import { addKeyLink, readKeyLinks, withLinked } from '../../audit/signing/links.ts';
 import {
   readOrMakeSigningKey,
   readSigningKey,
   type PublicKey,
   type SigningKey,
-} from '../../audit/chain/signing-key.ts';
+} from '../../audit/signing/keys.ts';
 import { openNotes, openNotesForReading, type StoreOptions } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
 import type { DataFolder, ReadDataFolder } from './data-folder.ts';
@@ -36,7 +36,7 @@ export async function readCheckpointPlaces(
   config: Config,
   folder: ReadDataFolder,
   opened: Opened,
-): Promise<readonly ReadCheckpoints[]> {
+): Promise<readonly CheckpointSource[]> {
   const notes = await openNotesForReading(notesOf(config, folder));
   opened.add(() => notes.close());
   const anchor = config['audit.anchor_file'];

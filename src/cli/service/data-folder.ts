@@ -1,3 +1,4 @@
+import { LocalStorage } from '../../storage/local-storage.ts';
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openFormat, requireFormat } from '../../engine/catalog/journal/identity.ts';
@@ -61,7 +62,7 @@ async function faultOf(root: string): Promise<string | undefined> {
   if (found === undefined) return 'it does not exist';
   if (!found.isDirectory()) return 'it is a file';
   try {
-    if (!(await requireFormat(root))) return 'it has no file FORMAT';
+    if (!(await requireFormat(disk, root))) return 'it has no file FORMAT';
   } catch (error) {
     if (error instanceof CatalogError) return error.message;
     throw error;
@@ -88,6 +89,9 @@ function placesOf(config: Config): DataPlaces {
   };
 }
 
+/** The disk on which data folders lie. */
+export const disk = new LocalStorage();
+
 /** How the configuration writes the data folder in other paths. */
 const DATA = /^<data>(?=\/|$)/;
 
@@ -105,7 +109,7 @@ export async function makeDataFolder(folder: DataFolder): Promise<void> {
   if ((await mkdir(folder.root, { recursive: true })) !== undefined) {
     await chmod(folder.root, folder.mode);
   }
-  await openFormat(folder.root);
+  await openFormat(disk, folder.root);
   await mkdir(inner, { recursive: true, mode: 0o700 });
   await chmod(inner, 0o700);
 }

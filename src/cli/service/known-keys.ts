@@ -5,7 +5,7 @@ import { readKeys } from '../../gateway/identity/key-file.ts';
 import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
 import type { Callers } from '../../policy/strangers.ts';
 import { settings, type Config } from '../config/config-table.ts';
-import { dataFolderOf } from './data-folder.ts';
+import { disk, dataFolderOf } from './data-folder.ts';
 import { UsageError } from '../output/service-error.ts';
 
 /** The keys of a data folder, for commands that compare them with a policy. */
@@ -35,7 +35,7 @@ export async function knownKeys(config: Config): Promise<KnownKeys> {
 
 /** Whether this program created a folder; faults of its format are reported later. */
 export async function isDataFolder(root: string): Promise<boolean> {
-  if (await requireFormat(root)) return true;
+  if (await requireFormat(disk, root)) return true;
   const inner = await stat(join(root, 'private')).catch(() => undefined);
   return inner?.isDirectory() === true;
 }

@@ -2,7 +2,7 @@ import {
   BackgroundSealing,
   type BackgroundSealingOptions,
 } from '../../audit/segments/background-sealing.ts';
-import { openCollector, withCollector } from '../../audit/collector.ts';
+import { openExporter, withExporter } from '../../audit/exporter.ts';
 import { signSurvivors, type RecoveryOptions } from '../../audit/recovery-heads.ts';
 import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import type { Engine } from '../../engine/engine.ts';
@@ -13,7 +13,7 @@ import type { DataFolder } from './data-folder.ts';
 import type { Backends } from './open-backends.ts';
 import { programVersion } from '../output/version.ts';
 import type { Start } from './opened.ts';
-import { resolveAttempts, type Fate } from '../../audit/resolution.ts';
+import { resolveAttempts, type AttemptResult } from '../../audit/resolution.ts';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import type { Upkeep } from '../../engine/upkeep.ts';
 import { microsOf } from '../../audit/record/time.ts';
@@ -99,13 +99,13 @@ async function signBefore({ log }: Start, options: RecoveryOptions): Promise<voi
 async function copied({ config, log, opened }: Start, audit: AuditLog): Promise<AuditLog> {
   const endpoint = config['telemetry.otlp_endpoint'];
   if (endpoint === null) return audit;
-  const collector = await openCollector({
+  const collector = await openExporter({
     endpoint,
     version: programVersion(),
     failed: (error) => log.warn({ err: error }, 'audit records could not be sent to the collector'),
   });
   opened.add(() => collector.close());
-  return withCollector(audit, collector);
+  return withExporter(audit, collector);
 }
 
 /** Records the outcome of requests whose process ended before it could. */
@@ -178,7 +178,7 @@ async function resolveUnanswered(
  * A read changes nothing. A change was made if its answer is kept, and was not if
  * nothing of the catalog changed since; otherwise the outcome is unknown.
  */
-async function fateOf(attempt: LoggedRecord, upkeep: Upkeep): Promise<Fate> {
+async function fateOf(attempt: LoggedRecord, upkeep: Upkeep): Promise<AttemptResult> {
   const { operation, decision, subject, object, request_id: requestId } = attempt;
   if (operation === null || decision !== 'allow') return 'not committed';
   if (isOperationName(operation) && !operations[operation].mutates) return 'not committed';

@@ -7,7 +7,7 @@ import { logTable } from '../../audit/search/log-table.ts';
 import { openNotes, openStore } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
 import { managedMode } from '../config/file-modes.ts';
-import type { OnAvailability } from '../../store/redis/redis-client.ts';
+import type { OnAvailability } from '../../store/redis/client.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
 

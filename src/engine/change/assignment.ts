@@ -17,13 +17,13 @@ import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts
 import type { Statement } from '../base/statement.ts';
 import { bindAssigned, valuesInThread, type Formula } from '../request/formula.ts';
 
-/** A column and the SQL expression that its new values come from. */
+/** A column and the SQL expression of its new values. */
 export type Update = readonly [column: string, expression: string];
 
 /** A column that gets new values. */
 export interface Assignment {
   readonly field: Field;
-  /** Computes the values from the row as it was. */
+  /** Computes the values from the old row. */
   readonly formula: Formula;
 }
 
@@ -68,7 +68,7 @@ export async function assignedData(
   return asStored(data, field);
 }
 
-/** Expressions give the values of a dictionary, and 32-bit floats in the place of 16-bit ones. */
+/** Expressions yield plain values for a dictionary, and 32-bit floats for 16-bit ones. */
 function asStored(data: Data, { name, type }: Field): Data {
   if (sameType(data.type, type)) return data;
   if (DataType.isDictionary(type)) return encodeDictionary(data, type);

@@ -10,17 +10,17 @@ import type { Derive } from './derived-commit.ts';
 import { isFull, isSmall } from './small-runs.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
 import type { Wrote } from './removal.ts';
+import { childData } from '../../arrow/data.ts';
 
-/** What a compaction did. */
+/** Result of a compaction. */
 export interface Compacted {
-  /** Fragments that went, and those that came in their place. */
+  /** Number of replaced fragments, and of their replacements. */
   readonly merged: number;
   readonly made: number;
 }
 
 /**
- * Writes small fragments that lie side by side into one, without their deleted
- * rows. Neither the rows, their order nor their ids change.
+ * Merges adjacent small fragments without their deleted rows. Rows, order and ids do not change.
  */
 export function compactRows(reader: FragmentReader): Derive<Compacted> {
   const done = new Map<string, readonly Fragment[]>();
@@ -48,7 +48,7 @@ export function needsCompaction(fragments: readonly Fragment[]): boolean {
   return runsOf(fragments).some(isWorthIt);
 }
 
-/** Small fragments side by side, as many as make one of full size; each of the others by itself. */
+/** Groups of adjacent small fragments, each up to full size; other fragments alone. */
 function runsOf(fragments: readonly Fragment[]): readonly (readonly Fragment[])[] {
   const runs: Fragment[][] = [];
   let open: Fragment[] | undefined;
@@ -64,23 +64,22 @@ function runsOf(fragments: readonly Fragment[]): readonly (readonly Fragment[])[
   return runs;
 }
 
-/** One small fragment is rewritten only to be rid of deleted rows, or of columns in files of their own. */
+/** A single small fragment is rewritten only to drop deleted rows or separate column files. */
 function isWorthIt(run: readonly Fragment[]): boolean {
   const [first] = run;
   if (first === undefined || !isSmall(first)) return false;
   return run.length > 1 || first.deletions !== null || first.files.length > 1;
 }
 
-/** What a merged fragment is made of: the same columns of the same files, the same rows deleted. */
+/** Identity of a merged fragment's input: columns, files and deleted rows. */
 function keyOf(run: readonly Fragment[], { fieldIds }: Snapshot): string {
   const parts = run.map((fragment) => `${fragmentKey(fragment)} ${fragment.deletions}`);
   return [fieldIds.join(), ...parts].join('\n');
 }
 
 /**
- * Writes the rows of fragments that lie side by side into as few as hold them. The
- * rows keep their order and their ids.
- * @param checkRunning Asked before each batch; what it throws ends the work and leaves no file.
+ * Writes the rows of adjacent fragments into as few as possible. Rows keep order and ids.
+ * @param checkRunning Called before each batch; its errors stop the work and remove its files.
  */
 export async function mergeRun(
   reader: FragmentReader,
@@ -92,7 +91,7 @@ export async function mergeRun(
   const kept = !followEachOther(run);
   const schema = kept ? keptSchema(base.schema) : base.schema;
   const rows = checked(rowsOf(reader, base, run, kept), checkRunning);
-  const files = await ingest(base.folder, schema, rows);
+  const files = await ingest(base, schema, rows);
   wrote(files.map(({ file }) => file));
   if (kept) return files.map((file) => keptFragment(file, base.fieldIds));
   let nextRowId = run[0]?.firstRowId ?? 0n;
@@ -103,7 +102,7 @@ export async function mergeRun(
   });
 }
 
-/** Whether the rows' ids follow each other over all fragments, so that they need not be stored. */
+/** Whether row ids are consecutive over all fragments, so that they need not be stored. */
 function followEachOther(run: readonly Fragment[]): boolean {
   return run.every(({ storedRowIds, deletions, firstRowId }, index) => {
     const before = run[index - 1];
@@ -123,8 +122,8 @@ async function* rowsOf(
   const files: readonly ScanFile[] = run.map((fragment) => ({ fragment, offset: 0 }));
   const pace = new Pace();
   for await (const { batch } of new Scanner(reader, base).scan(files, need)) {
-    const columns = batch.data.children;
-    yield kept ? keptBatch(base.schema, columns.slice(0, -1), columns.at(-1)!) : batch;
+    const columns = batch.data.children.slice(0, -1);
+    yield kept ? keptBatch(base.schema, columns, childData(batch.data, columns.length)) : batch;
     await pace.turn();
   }
 }

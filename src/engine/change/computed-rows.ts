@@ -7,8 +7,8 @@ import { expressionOf, ComputedColumns } from './computed-values.ts';
 import { checkConforms, type Incoming } from '../format/incoming.ts';
 
 /**
- * The rows that a client sends for a table. Computed columns that it does not send
- * get their values; those that it does keep what it says.
+ * Rows that a client sends for a table. Missing computed columns are filled; columns that are sent
+ * keep their values.
  * @throws CatalogError TableSchemaValidationError for rows that do not fit the table.
  */
 export function incomingRows(
@@ -24,7 +24,10 @@ export function incomingRows(
   return filledRows(incoming.batches, open, table, computed);
 }
 
-/** What rows must be like that are sent without some columns: one that is computed may be left out, also where it may not be null. */
+/**
+ * Schema of rows sent without some columns: computed columns may be missing even if they are not
+ * nullable.
+ */
 export function withoutComputed(table: Schema, sent: ReadonlySet<string>): Schema {
   const isLeftOut = (field: Field) => expressionOf(field) !== undefined && !sent.has(field.name);
   if (!table.fields.some(isLeftOut)) return table;

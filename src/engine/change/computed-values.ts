@@ -5,26 +5,27 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssigned, bindFormula } from '../request/formula.ts';
 import type { Statement } from '../base/statement.ts';
 import { assignedData, type Assignment } from './assignment.ts';
+import { retypedFields } from './kept-rows.ts';
 
-/** The entry of a field's metadata that holds the SQL from which the column is computed. */
+/** Metadata key of a computed column's SQL. */
 const EXPRESSION = 'arrowgate.computed';
 
-/** The SQL from which a column is computed; undefined for a column that holds what was sent. */
+/** SQL of a computed column; undefined for a stored one. */
 export function expressionOf(field: Field): string | undefined {
   return field.metadata.get(EXPRESSION);
 }
 
-/** A column with the SQL from which it is computed. */
+/** Marks a column as computed from SQL. */
 export function computedFrom(field: Field, expression: string): Field {
   return field.clone({ metadata: new Map([...field.metadata, [EXPRESSION, expression]]) });
 }
 
-/** The columns that a computed one may read: those that hold what was sent. */
+/** Columns that a computed column may read: the stored ones. */
 export function storedFields(schema: Schema): readonly Field[] {
   return schema.fields.filter((field) => expressionOf(field) === undefined);
 }
 
-/** What a column is computed from, bound to the columns of its table. */
+/** Binds the SQL of a computed column to the columns of its table. */
 export function computedAssignment(
   field: Field,
   schema: Schema,
@@ -33,7 +34,7 @@ export function computedAssignment(
   const text = expressionOf(field);
   if (text === undefined) return undefined;
   const source = `computed column ${JSON.stringify(field.name)}`;
-  // It is bound by itself too: a column that is missing is then found at its place in the SQL.
+  // Binding it alone reports a missing column at its position in the SQL.
   bindFormula(source, text, storedFields(schema), statement);
   const formula = bindAssigned(source, text, storedFields(schema), field.type, statement);
   return { field, formula };
@@ -50,12 +51,15 @@ export async function computedData(assignment: Assignment, rows: RecordBatch): P
   );
 }
 
-/** The computed columns of rows that are written: those that nobody gives values of their own. */
+/** Computed columns of written rows, except those that have values already. */
 export class ComputedColumns {
   readonly #schema: Schema;
   readonly #computed: readonly (readonly [position: number, assignment: Assignment])[];
 
-  /** @param isGiven Whether the rows have the value of a column already. */
+  /**
+   * @param isGiven Whether the rows already have a column's values.
+   * @param isGiven Whether the rows have the value of a column already.
+   */
   constructor(schema: Schema, isGiven: (assignment: Assignment) => boolean, statement?: Statement) {
     this.#schema = schema;
     this.#computed = schema.fields.flatMap((field, position) => {
@@ -67,14 +71,13 @@ export class ComputedColumns {
   }
 
   /**
-   * The columns of a table's rows, with what is computed in its place.
+   * Fills the computed columns of rows.
    * @throws CatalogError for a value that cannot be computed.
    */
   async filled(columns: readonly Data[], rows: number): Promise<Data[]> {
     const next = [...columns];
     if (this.#computed.length === 0) return next;
-    const fields = columns.map(({ type }, at) => this.#schema.fields[at]!.clone({ type }));
-    const batch = batchOfData(schemaOf(fields), next, rows);
+    const batch = batchOfData(schemaOf(retypedFields(this.#schema, columns)), next, rows);
     for (const [position, assignment] of this.#computed) {
       next[position] = await computedData(assignment, batch);
     }
@@ -83,7 +86,7 @@ export class ComputedColumns {
 }
 
 /**
- * Refuses a change of columns after which a computed one could not be computed any more.
+ * Refuses a schema change that breaks a computed column.
  * @throws CatalogError TableSchemaValidationError.
  */
 export function checkComputed(before: Schema, after: Schema): void {
@@ -93,7 +96,7 @@ export function checkComputed(before: Schema, after: Schema): void {
     if (broken.has(name)) continue;
     throw new CatalogError(
       'TableSchemaValidationError',
-      `the column ${JSON.stringify(name)} could not be computed any more: ${fault}`,
+      `the column ${JSON.stringify(name)} could no longer be computed: ${fault}`,
     );
   }
 }

@@ -15,16 +15,16 @@ import { ownStatement } from '../base/statement.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { physicalRows, RowFinder } from './row-finder.ts';
 
-/** The rows of a table's next version, and what is told about them. */
-export interface Derived<Result> {
+/** The contents of a table's next version, and the result to report. */
+interface Derived<Result> {
   readonly fragments: readonly Fragment[];
   readonly nextRowId: bigint;
   readonly result: Result;
 }
 
 /**
- * Computes a table's next version from one that was read; again when another writer was first.
- * Nothing is committed before the flushes are settled.
+ * Computes a table's next version from an earlier one; runs again if another writer commits first.
+ * The commit waits for the flushes.
  */
 export type Derive<Result> = (
   base: Snapshot,
@@ -32,27 +32,27 @@ export type Derive<Result> = (
   flushes: Flushes,
 ) => Promise<Derived<Result>>;
 
-/** A change of a table that depends on the rows it has. */
+/** A change that depends on the rows of a table. */
 export interface DerivedCommit<Result> {
   readonly tables: Tables;
   readonly table: Stored<TableRecord>;
-  /** The line that is changed; the main one unless it is given. */
+  /** The changed line; main if absent. */
   readonly chain?: Chain;
-  /** Reads the table's record again. */
+  /** Reads the current record of the table. */
   readonly current: () => Promise<Stored<TableRecord>>;
   readonly derive: Derive<Result>;
-  /** Resolves when the change may be committed; at once when absent. */
+  /** Resolves when the change may be committed; absent if it may at once. */
   readonly recorded?: (() => Promise<void>) | undefined;
-  /** Throws when the change must not be committed any more; asked before each attempt. */
+  /** Throws if the change must no longer be committed; called before each attempt. */
   readonly check?: () => void;
-  /** What else the commit writes, from the table's record as it is then. */
+  /** Further writes of the commit, from the table's current record. */
   readonly writes?: ((current: Stored<TableRecord>) => readonly Write[]) | undefined;
   readonly seal?: Seal<DerivedOutcome<Result>> | undefined;
-  /** Judges a version before it is committed, by what the change came to. */
+  /** Judges a version before its commit, given the result of the change. */
   readonly judge?: ((result: Result, proposed: ProposedVersion) => Promise<void>) | undefined;
 }
 
-/** What a change made, and how many times it was computed. */
+/** Result of a change, and the number of its computations. */
 export interface DerivedOutcome<Result> {
   readonly committed: Committed;
   readonly result: Result;
@@ -100,7 +100,7 @@ export async function commitDerived<Result>(
   }
 }
 
-/** The change as it was computed last, and all files that were written for it. */
+/** The last computation of the change, and all files written for it. */
 class Attempt<Result> {
   readonly #derive: Derive<Result>;
   readonly #files = new Set<string>();
@@ -113,7 +113,7 @@ class Attempt<Result> {
     this.#derive = derive;
   }
 
-  /** The next version; it is computed once for each version that it is built on. */
+  /** Computes the next version, once per base version. */
   async derive(base: Snapshot): Promise<Derived<Result>> {
     if (this.#derived?.version === base.version) return this.#derived.value;
     this.#count++;
@@ -135,7 +135,7 @@ class Attempt<Result> {
     return { result: this.#derived.value.result, attempts: this.#count };
   }
 
-  /** Whether an error came up while the change was computed. */
+  /** Whether an error occurred in the computation. */
   failedWith(error: unknown): boolean {
     return this.#fault !== undefined && this.#fault === error;
   }

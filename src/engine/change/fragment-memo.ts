@@ -42,7 +42,7 @@ export class FragmentMemo<Entry extends { readonly place: Place }> {
     this.#entries.get(key)?.push({ ...entry, place: inside });
   }
 
-  /** What was found in a fragment of the pass, in the order of its rows, and where it lies by now. */
+  /** Results in a fragment of the pass, in row order, with current positions. */
   of(fragment: Fragment): readonly Entry[] {
     const { key, offset } = this.#file(fragment);
     const entries = this.#entries.get(key) ?? [];
@@ -52,7 +52,7 @@ export class FragmentMemo<Entry extends { readonly place: Place }> {
     });
   }
 
-  /** What names a fragment of the pass together with the rows it has. */
+  /** Identifies a fragment of the pass with its live rows. */
   key(fragment: Fragment): string {
     return this.#file(fragment).key;
   }

@@ -4,6 +4,7 @@ import { schemaOf } from '../../arrow/nested-type.ts';
 import { STORED_ROW_ID } from '../query/scan/fragment-reader.ts';
 import type { WrittenFile } from '../format/fragment-writer.ts';
 import type { Fragment } from '../format/snapshot.ts';
+import { pairs } from '../base/items.ts';
 
 const ROW_IDS = new Field(STORED_ROW_ID, new Uint64(), false);
 
@@ -14,8 +15,13 @@ export function keptSchema(schema: Schema): Schema {
 
 /** Rows of a table with the ids that they keep. */
 export function keptBatch(schema: Schema, columns: readonly Data[], ids: Data): RecordBatch {
-  const fields = columns.map(({ type }, at) => schema.fields[at]!.clone({ type }));
-  return batchOfData(schemaOf([...fields, ROW_IDS]), [...columns, ids], ids.length);
+  const fields = [...retypedFields(schema, columns), ROW_IDS];
+  return batchOfData(schemaOf(fields), [...columns, ids], ids.length);
+}
+
+/** The first fields of a schema with the types of some columns: a column may have a dictionary of its own. */
+export function retypedFields(schema: Schema, columns: readonly Data[]): Field[] {
+  return pairs(columns, schema.fields).map(([{ type }, field]) => field.clone({ type }));
 }
 
 /** The fragment of a file whose rows keep their ids. */

@@ -1,7 +1,7 @@
 import type { KeyWriter } from './key-writer.ts';
 
-/** Told of memory before it is taken, in bytes; refuses by throwing. */
-export type Charge = (bytes: number) => void;
+/** Called before memory is allocated, in bytes; refuses by throwing. */
+type Charge = (bytes: number) => void;
 
 const free: Charge = () => undefined;
 
@@ -59,7 +59,7 @@ export class GrowingWords {
   }
 }
 
-/** What a key or a row without one has in the place of a number. */
+/** The number of a missing key or row. */
 export const NONE = 0xffff_ffff;
 
 /**
@@ -84,7 +84,7 @@ export class KeyIndex {
     this.#words = new GrowingWords(charge);
   }
 
-  /** How many different keys there are. */
+  /** Number of distinct keys. */
   get size(): number {
     return this.#hashes.length;
   }

@@ -6,7 +6,7 @@ import { rangeOf } from '../index/keys/fragment-ranges.ts';
 import { filesWhere } from '../query/scan/pruning.ts';
 import type { ScanFile } from '../query/scan/scan.ts';
 import type { Snapshot } from '../format/snapshot.ts';
-import { isNull, wordsOf } from '../../arrow/data.ts';
+import { isNull, wordsOf, columnData } from '../../arrow/data.ts';
 
 /** Whether a row of a batch may have one of some keys. */
 export type MayHave = (row: number) => boolean;
@@ -19,20 +19,20 @@ const always: MayHave = () => true;
  * looked up. Of keys of any other kind nothing is told.
  */
 export class KeyBounds {
-  readonly #told: boolean;
+  readonly #comparable: boolean;
   #least: bigint | undefined;
   #greatest: bigint | undefined;
 
   /** @param types The types of the columns that make up a key. */
   constructor(types: readonly DataType[]) {
     const [type] = types;
-    this.#told =
+    this.#comparable =
       types.length === 1 && DataType.isInt(type) && type.isSigned && type.bitWidth === 64;
   }
 
   /** Takes in the keys of a batch. */
   add([data]: readonly Data[]): void {
-    if (!this.#told || data === undefined) return;
+    if (!this.#comparable || data === undefined) return;
     const values: BigInt64Array = data.values;
     for (let row = 0; row < data.length; row++) {
       const value = values[row]!;
@@ -48,7 +48,7 @@ export class KeyBounds {
 
   /** Tells of the rows of a batch; of a row that is null it may tell anything. */
   within([data]: readonly Data[]): MayHave {
-    if (!this.#told || data === undefined) return always;
+    if (!this.#comparable || data === undefined) return always;
     if (this.#least === undefined) return () => false;
     // Compared by halves: as bigints it would take many times as long.
     const [leastHigh, leastLow] = halves(this.#least);
@@ -80,7 +80,7 @@ export class KeyRanges {
 
   /** Takes in the keys of further rows. */
   add(batch: RecordBatch): void {
-    const found = this.#key.map((path) => extremesOf(columnAt(batch, path).data[0]!));
+    const found = this.#key.map((path) => extremesOf(columnData(columnAt(batch, path))));
     const before = this.#known ?? found;
     this.#known =
       before === found ? found : before.map((extremes, at) => merged(extremes, found[at]));

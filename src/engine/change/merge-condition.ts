@@ -1,14 +1,15 @@
 import { Field, Struct, type Data, type RecordBatch, type Schema } from 'apache-arrow';
-import { batchOfData, dataOf } from '../../arrow/data.ts';
+import { batchOfData, dataOf, childData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { fieldIndex } from '../../arrow/select.ts';
 import { fieldsUsed } from '../../sql/evaluate/columns.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
 import type { Statement } from '../base/statement.ts';
 import { bindPredicate, rowsInThread, type Formula } from '../request/formula.ts';
+import { itemAt } from '../base/items.ts';
 
 /** The rows whose columns a condition calls by the name of their side, as `source.a`. */
-export type Side = 'source' | 'target';
+type Side = 'source' | 'target';
 
 /** The columns of each side that a condition may name. */
 type Sides = Readonly<Partial<Record<Side, readonly Field[]>>>;
@@ -55,22 +56,22 @@ export function bindRowCondition(
   return bindSides({ label, text, statement }, plain, hidden ? {} : { target: target.fields });
 }
 
-/** The columns of a side that a condition reads. */
+/** Columns of a side that a condition reads. */
 export function namesOf(condition: Condition, side: Side): readonly string[] {
   const plain = side === 'target' ? condition.plain : [];
   return [...plain, ...(condition.sides.get(side) ?? [])];
 }
 
-/** A condition as the request has it. */
-interface Written {
+/** A condition of a request. */
+interface RequestedCondition {
   readonly label: string;
   readonly text: string;
   readonly statement: Statement;
 }
 
-/** It is bound once more over the columns that it reads, so that only they need be there. */
+/** Binds it again to only the columns that it reads. */
 function bindSides(
-  { label, text, statement }: Written,
+  { label, text, statement }: RequestedCondition,
   plain: readonly Field[],
   all: Sides,
 ): Condition {
@@ -113,7 +114,7 @@ function sideField(side: Side, fields: readonly Field[]): Field {
   return new Field(side, new Struct([...fields]), false);
 }
 
-/** The rows of which a condition is true, ascending. The batches have a row for each pair. */
+/** Rows for which a condition is true, ascending. The batches have a row per pair. */
 export async function rowsMeeting(
   { formula, plain, sides }: Condition,
   target: RecordBatch,
@@ -138,25 +139,25 @@ export async function rowsMeeting(
 
 function columnOf(batch: RecordBatch, name: string): [Field, Data] {
   const index = fieldIndex(batch.schema, name);
-  return [batch.schema.fields[index]!, batch.data.children[index]!];
+  return [itemAt(batch.schema.fields, index), childData(batch.data, index)];
 }
 
-/** What a merge does with the rows that are sent and with those that are there. */
+/** Options of a merge. */
 export interface MergeRequest {
-  /** The columns, or fields inside them, that rows are matched on. */
+  /** Columns or nested fields that rows are matched on. */
   readonly on: readonly string[];
-  /** Whether a row that is there takes the values of the row sent that matches it. */
+  /** Whether target rows are updated from matching source rows. */
   readonly update: boolean;
-  /** What must be true of both, as `source.a < target.b`. */
+  /** Condition on both rows, such as `source.a < target.b`. */
   readonly updateIf: string | null;
-  /** Whether a row sent that matches none is inserted. */
+  /** Whether source rows without a match are inserted. */
   readonly insert: boolean;
-  /** Whether a row that is there and that none sent matches is deleted. */
+  /** Whether target rows without a match are deleted. */
   readonly remove: boolean;
-  /** What must be true of such a row. */
+  /** Condition on these rows. */
   readonly removeIf: string | null;
-  /** Whether an index may find the rows that match; every row is read otherwise. */
+  /** Whether an index may find matches; otherwise every row is read. */
   readonly useIndex: boolean;
-  /** Throws when the time that the merge may take is over. */
+  /** Throws after the timeout of the merge. */
   readonly checkTime: () => void;
 }

@@ -3,12 +3,13 @@ import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnAt, columnPath, type ColumnPath } from '../request/column-path.ts';
 import { isKeyType } from './key-writer.ts';
+import { columnData } from '../../arrow/data.ts';
 
 /**
- * The columns that rows of a merge are matched on, in the table and in the rows sent.
- * @param sent The schema of the rows sent, whose columns are of the table's types.
- * @throws CatalogError TableColumnNotFound, TableSchemaValidationError for a column
- * that was not sent, InvalidInput for one that is named twice or of a type without keys.
+ * Resolves the key columns of a merge in the table and in the source rows.
+ * @param sent The schema of the source rows, with the table's types.
+ * @throws CatalogError TableColumnNotFound, TableSchemaValidationError for a column that was not
+ * sent, InvalidInput for one that is named twice or of a type without equality.
  */
 export function mergeKey(
   on: readonly string[],
@@ -41,15 +42,15 @@ function checkKey(text: string, { type }: Field): void {
   );
 }
 
-/** The columns of a batch that make up its keys. */
+/** The key columns of a batch. */
 export function keyColumns(key: readonly ColumnPath[], batch: RecordBatch): readonly Data[] {
-  return key.map((path) => columnAt(batch, path).data[0]!);
+  return key.map((path) => columnData(columnAt(batch, path)));
 }
 
-/** The longest text of a value in a refusal, in characters. */
+/** Greatest length of a value in an error, in characters. */
 const LONGEST = 60;
 
-/** The key of a row for a refusal, as `id = 1 and name = "a"`. */
+/** Describes the key of a row for an error, as `id = 1 and name = "a"`. */
 export function describeKey(key: readonly ColumnPath[], batch: RecordBatch, row: number): string {
   return key
     .map((path) => {

@@ -9,19 +9,19 @@ import { KeyWriter } from './key-writer.ts';
 import { describeKey, keyColumns } from './merge-key.ts';
 import { WORK_OF_ROW, type MergeSource } from './merge-source.ts';
 
-/** What a merge does with the rows of one batch of the table. */
+/** Effects of a merge on one batch of the table. */
 export interface MatchedBatch {
   readonly place: Place;
-  /** The keys of the rows sent that match a row, once for each such row. */
+  /** Keys of source rows that match a target row, once per target row. */
   readonly keys: Uint32Array;
-  /** Rows that are updated, ascending, and the row sent that each takes its values from. */
+  /** Updated rows, ascending, and the source row of each. */
   readonly updated: Uint32Array;
   readonly sources: Uint32Array;
-  /** Rows that are deleted, ascending. */
+  /** Deleted rows, ascending. */
   readonly removed: Uint32Array;
 }
 
-/** A merge that is bound to a table. */
+/** A merge bound to a table. */
 export interface MergePlan {
   readonly table: Schema;
   readonly key: readonly ColumnPath[];
@@ -32,10 +32,10 @@ export interface MergePlan {
   readonly removeIf: Condition | null;
 }
 
-/** How many pairs are judged at a time. */
+/** Number of pairs that are evaluated at once. */
 const PAIRS = 65_536;
 
-/** The columns of the table that matching reads. */
+/** Columns of the table that matching reads. */
 export function matchNames({ key, updateIf, removeIf }: MergePlan): readonly string[] {
   const conditions = [updateIf, removeIf].filter((condition) => condition !== null);
   return [
@@ -46,7 +46,7 @@ export function matchNames({ key, updateIf, removeIf }: MergePlan): readonly str
 
 /**
  * Matches the rows of one batch.
- * @throws CatalogError InvalidInput when several rows sent would update the same row.
+ * @throws CatalogError InvalidInput if several source rows would update the same row.
  */
 export async function matchBatch(
   plan: MergePlan,
@@ -61,7 +61,7 @@ export async function matchBatch(
   const keys = new GrowingWords(charge);
   const missing = new GrowingWords(charge);
   const pairs = new Pairs(plan, source, batch);
-  /** Looks up the keys of rows until there are pairs to judge; answers with the row to go on with. */
+  /** Looks up keys until there are enough pairs. Returns the next row. */
   const stretch = (from: number): number => {
     for (let row = from; row < batch.numRows; row++) {
       budget.work(WORK_OF_ROW);
@@ -95,7 +95,7 @@ async function removedRows(
   return met.map((at) => missing[at]!);
 }
 
-/** Rows of a batch and the rows sent that match them, as far as the condition is true of both. */
+/** Pairs of target and source rows that match and pass the condition. */
 class Pairs {
   readonly #plan: MergePlan;
   readonly #source: MergeSource;
@@ -116,7 +116,7 @@ class Pairs {
     this.#openSources = new GrowingWords(charge);
   }
 
-  /** Adds what matches a row. */
+  /** Adds the matches of a row. */
   add(row: number, key: number): void {
     if (this.#plan.updateIf === null) {
       if (this.#source.isShared(key)) this.#refuse(row);
@@ -130,7 +130,7 @@ class Pairs {
     }
   }
 
-  /** Whether so many pairs are open that they are to be judged. */
+  /** Whether there are enough pairs to evaluate. */
   get full(): boolean {
     return this.#openRows.length >= PAIRS;
   }
@@ -140,7 +140,7 @@ class Pairs {
     return { rows: this.#rows.view().slice(), sources: this.#sources.view().slice() };
   }
 
-  /** Keeps the open pairs of which the condition is true. */
+  /** Evaluates pending pairs and keeps those that pass. */
   async judge(): Promise<void> {
     const condition: Condition | null = this.#plan.updateIf;
     if (condition === null || this.#openRows.length === 0) return;

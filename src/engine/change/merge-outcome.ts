@@ -4,19 +4,19 @@ import type { MatchedBatch, MergePlan } from './merge-match.ts';
 import type { MergeSource } from './merge-source.ts';
 import { physicalRows, type FoundRows } from './row-finder.ts';
 
-/** A row of the table that takes the values of a row sent. */
-export interface UpdatedRow {
-  /** The position of its batch among the matched ones. */
+/** A target row updated from a source row. */
+interface UpdatedRow {
+  /** Position of its batch among the matched ones. */
   readonly batch: number;
   readonly row: number;
-  /** The row sent. */
+  /** The source row. */
   readonly source: number;
 }
 
-/** Bytes of three words: of a row sent where its updated rows begin and the inserted ones, of an updated row its places. */
+/** Bytes per row of the lists below: three words. */
 const WORDS = 12;
 
-/** What a merge does, put together from all batches of the table. */
+/** Effects of a merge over all batches of the table. */
 export class MergeOutcome {
   readonly batches: readonly MatchedBatch[];
   readonly updated: number;
@@ -24,9 +24,9 @@ export class MergeOutcome {
   readonly inserted: number;
   readonly #source: MergeSource;
   readonly #insert: boolean;
-  /** Whether a key matches a row of the table. */
+  /** Whether a key matches a target row. */
   readonly #matched: Uint8Array;
-  /** For each row sent where its updated rows begin in the lists below. */
+  /** Start of each source row's updated rows in the lists below. */
   readonly #starts: Uint32Array;
   readonly #places: Uint32Array;
   readonly #rows: Uint32Array;
@@ -51,7 +51,7 @@ export class MergeOutcome {
     this.#fill();
   }
 
-  /** The rows sent that are inserted, of `count` from `start` on. */
+  /** Inserted source rows among `count` rows from `start` on. */
   insertedIn(start: number, count: number): Uint32Array {
     if (!this.#insert) return new Uint32Array(0);
     const rows = new Uint32Array(count);
@@ -63,12 +63,12 @@ export class MergeOutcome {
     return rows.subarray(0, found);
   }
 
-  /** How many rows of the table take the values of rows sent that come before one. */
+  /** Number of target rows updated from source rows before a given one. */
   updatedBefore(row: number): number {
     return this.#starts[row]!;
   }
 
-  /** An updated row, by the order of the rows sent. */
+  /** An updated row by the order of source rows. */
   updatedAt(index: number): UpdatedRow {
     return {
       batch: this.#places[index]!,
@@ -77,7 +77,7 @@ export class MergeOutcome {
     };
   }
 
-  /** The rows that leave a fragment's files: the deleted ones and the old forms of updated ones. */
+  /** Rows that leave each fragment: deleted rows and old forms of updated ones. */
   goneOf(): ReadonlyMap<Fragment, Uint32Array> {
     const found = new Map<Fragment, FoundRows[]>();
     for (const { place, updated, removed } of this.batches) {
@@ -91,7 +91,7 @@ export class MergeOutcome {
     return new Map([...found].map(([fragment, rows]) => [fragment, physicalRows(rows)]));
   }
 
-  /** Sorts the updated rows by the row sent, in linear time. */
+  /** Sorts updated rows by source row in linear time. */
   #fill(): void {
     const next = this.#starts.slice();
     for (const [place, { updated, sources }] of this.batches.entries()) {

@@ -26,18 +26,15 @@ import { MergeOutcome } from './merge-outcome.ts';
 import { MergeSource } from './merge-source.ts';
 import { MergeWriter } from './merge-writer.ts';
 import { Removal } from './removal.ts';
-import type { Search } from '../index/vectors/predicate-search.ts';
+import type { IndexSearch } from '../index/vectors/predicate-search.ts';
 import { withLookups } from '../query/scan/pruning.ts';
 import { oneOf } from '../../sql/one-of.ts';
 import type { KeyValues } from './key-values.ts';
 
-/** An index is asked where the rows to be matched are at most one to so many of the table. */
+/** Indices are used if at most one of this number of rows is matched. */
 const FEW = 8;
 
-/**
- * Files of a table with how indices find the rows that may have one of some keys. Of files
- * that no index covers, and where there are many keys, all rows are read.
- */
+/** Adds lookups of the keys to files. All rows are read without an index and for many keys. */
 function withKeyLookups(
   base: Snapshot,
   files: readonly ScanFile[],
@@ -49,22 +46,22 @@ function withKeyLookups(
   return search === undefined ? files : withLookups(files, search);
 }
 
-/** The columns of a key that have an index: each must have one of the values. */
+/** Lookups of the indexed key columns: each must have one of the values. */
 function searchOf(
   { schema, fieldIds }: Snapshot,
   indices: readonly IndexDefinition[],
   keys: KeyValues,
-): Search | undefined {
+): IndexSearch | undefined {
   const operands = (keys.columns() ?? []).flatMap(({ path, values }) => {
     const at = schema.fields.findIndex(({ name }) => name === path.column);
+    const column = schema.fields[at];
     const own = indices.filter(({ field }) => field === fieldIds[at]);
     const index = own.find(({ type }) => type === 'BTREE') ?? own.find(isBitmap);
-    if (index === undefined) return [];
-    const column = schema.fields[at]!;
+    if (column === undefined || index === undefined) return [];
     const test = oneOf(column, values);
     return [{ kind: 'leaf', index, column, test, narrow: true } as const];
   });
-  // Those of single rows come first: few rows are left for the others.
+  // Selective lookups come first: few rows remain for the others.
   const sorted = operands.toSorted(
     (one, other) => Number(isBitmap(one.index)) - Number(isBitmap(other.index)),
   );
@@ -75,27 +72,27 @@ function isBitmap({ type }: IndexDefinition): boolean {
   return type === 'BITMAP';
 }
 
-/** How many rows a merge changed. */
+/** Numbers of rows changed by a merge. */
 export interface MergeCounts {
   readonly updated: number;
   readonly inserted: number;
   readonly removed: number;
 }
 
-/** What a merge works with. */
-export interface MergeOptions {
+/** Parts of a merge. */
+interface MergeOptions {
   readonly reader: FragmentReader;
-  /** The table when the merge begins. */
+  /** The table at the start of the merge. */
   readonly base: Snapshot;
   readonly request: MergeRequest;
   readonly incoming: Incoming;
-  /** How many bytes of the rows sent are held in memory before they go to a file. */
+  /** Source bytes held in memory before they are written to a file. */
   readonly inMemory?: number;
-  /** What the conditions and computed columns share. */
+  /** Shared state of conditions and computed columns. */
   readonly statement?: Statement;
 }
 
-/** A merge whose rows are read. It holds them until it is closed. */
+/** A merge whose source rows were read. It holds them until it is closed. */
 export class RowMerge {
   readonly #reader: FragmentReader;
   readonly #request: MergeRequest;
@@ -136,7 +133,7 @@ export class RowMerge {
     const schema = sentSchema(incoming.schema, base.schema, request);
     const plan = planMerge(request, base.schema, schema, statement);
     const source = new MergeSource({
-      folder: base.folder,
+      table: base,
       schema,
       key: plan.key,
       atHand: plan.updateIf === null ? [] : namesOf(plan.updateIf, 'source'),
@@ -195,7 +192,7 @@ export class RowMerge {
     return all.filter(({ keys, removed }) => keys.length + removed.length > 0);
   }
 
-  /** A row without a match is of no interest, unless it is to be deleted. */
+  /** Unmatched target rows matter only for deletion. */
   #mayMatch(base: Snapshot, files: readonly ScanFile[]): readonly ScanFile[] {
     const { ranges, values } = this.#source;
     const few = ranges.filesWithMatches(base, files);
@@ -204,9 +201,9 @@ export class RowMerge {
 }
 
 /**
- * The table's columns that are sent, in its order.
- * @throws CatalogError TableSchemaValidationError for a column that the table lacks or
- * has in another type, and for one that is missing and may not be null in new rows.
+ * Columns of the table that are sent, in table order.
+ * @throws CatalogError TableSchemaValidationError for a column that the table lacks or has in
+ * another type, and for a missing one that may not be null in new rows.
  */
 function sentSchema(sent: Schema, table: Schema, { insert }: MergeRequest): Schema {
   const names = new Set(sent.fields.map(({ name }) => name));

@@ -1,3 +1,4 @@
+import type { TableFolder } from '../format/snapshot.ts';
 import type { Data, RecordBatch, Schema } from 'apache-arrow';
 import { concat, project, take } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
@@ -15,39 +16,39 @@ import { KeyWriter } from './key-writer.ts';
 import { keyColumns } from './merge-key.ts';
 import { SpilledRows } from './spilled-rows.ts';
 
-/** Bytes of work that it is to look up the key of a row, about. */
+/** Approximate cost of looking up a row's key, in bytes. */
 export const WORK_OF_ROW = 64;
 
-/** How to read the rows of a merge. */
-export interface SourceOptions {
-  /** The table's folder. */
-  readonly folder: string;
+/** Options of a merge's source rows. */
+interface SourceOptions {
+  /** Folder of the table. */
+  readonly table: TableFolder;
   readonly schema: Schema;
   readonly key: readonly ColumnPath[];
-  /** The columns that are needed of any row at any time. */
+  /** Columns held in memory for all rows. */
   readonly atHand: readonly string[];
-  /** Throws when the time that the merge may take is over. */
+  /** Throws after the timeout of the merge. */
   readonly checkTime: () => void;
-  /** Charged for what is held. */
+  /** Charged for held memory. */
   readonly budget: RequestBudget;
-  /** How many bytes of the rows are held in memory before they go to a file. */
+  /** Bytes of rows held in memory before they are written to a file. */
   readonly inMemory: number | undefined;
 }
 
-/** A stretch of the rows of a merge. */
+/** A range of source rows. */
 export interface SourcePiece {
   readonly batch: RecordBatch;
-  /** The number of its first row. */
+  /** Number of its first row. */
   readonly start: number;
 }
 
 /**
- * The rows of a merge, numbered as they came. In memory are their keys and the columns
- * that a condition reads; the rows themselves only while they are few.
+ * Source rows of a merge, numbered in order. Keys and condition columns are held in memory; whole
+ * rows only while they are few.
  */
 export class MergeSource {
   readonly schema: Schema;
-  /** What the merge holds of its budget, until it is closed. */
+  /** Memory held by the merge until it is closed. */
   readonly memory: Holding;
   readonly #rows: SpilledRows;
   readonly #options: SourceOptions;
@@ -55,10 +56,10 @@ export class MergeSource {
   readonly #bounds: KeyBounds;
   /** The key of each row. */
   readonly #keys: GrowingWords;
-  /** For each key its first and its last row. */
+  /** First and last row of each key. */
   readonly #first: GrowingWords;
   readonly #last: GrowingWords;
-  /** For each row the next one with its key. */
+  /** Next row with the same key, for each row. */
   readonly #next: GrowingWords;
   #atHand: RecordBatch[] = [];
   readonly #ranges: KeyRanges;
@@ -77,32 +78,32 @@ export class MergeSource {
     this.#bounds = new KeyBounds(options.key.map(({ field }) => field.type));
     this.#ranges = new KeyRanges(options.key);
     this.#values = new KeyValues(options.key);
-    this.#rows = new SpilledRows(options.folder, options.schema, this.memory, options.inMemory);
+    this.#rows = new SpilledRows(options.table, options.schema, this.memory, options.inMemory);
   }
 
-  /** Between which values the rows' keys lie. */
+  /** Ranges of the keys. */
   get ranges(): KeyRanges {
     return this.#ranges;
   }
 
-  /** The rows' keys, to be looked up in indices. */
+  /** Keys for index lookups. */
   get values(): KeyValues {
     return this.#values;
   }
 
-  /** How many rows there are. */
+  /** Number of rows. */
   get count(): number {
     return this.#keys.length;
   }
 
-  /** How many different keys they have. */
+  /** Number of distinct keys. */
   get keyCount(): number {
     return this.#index.size;
   }
 
   /**
-   * Takes in all rows.
-   * @throws CatalogError for a stream that is damaged or has rows that the table cannot hold.
+   * Reads all rows.
+   * @throws CatalogError for a damaged stream and for rows that the table cannot hold.
    */
   async read(batches: AsyncIterable<RecordBatch>): Promise<void> {
     const pace = new Pace();
@@ -125,7 +126,10 @@ export class MergeSource {
     return this.#index.find(key);
   }
 
-  /** Tells quickly of rows with these columns as their key whether `find` may find anything; not of a row whose key is null. */
+  /**
+   * A quick test whether `find` may find rows with these key columns; undefined for rows with a
+   * null key.
+   */
   mayHave(columns: readonly Data[]): MayHave {
     return this.#bounds.within(columns);
   }
@@ -150,12 +154,14 @@ export class MergeSource {
     return this.#first.at(key) !== this.#last.at(key);
   }
 
-  /** The columns that are at hand, of some rows. */
+  /** In-memory columns of some rows. */
   take(rows: Uint32Array): RecordBatch {
-    const [first] = this.#atHand;
+    const [first, second] = this.#atHand;
     if (first === undefined) throw new Error('the merge has no rows');
-    if (this.#atHand.length > 1) this.#atHand = [concat(this.#atHand)];
-    return take(this.#atHand[0]!, rows);
+    if (second === undefined) return take(first, rows);
+    const whole = concat(this.#atHand);
+    this.#atHand = [whole];
+    return take(whole, rows);
   }
 
   /** All rows in their order. */
@@ -187,7 +193,7 @@ export class MergeSource {
     const { atHand } = this.#options;
     if (atHand.length > 0) {
       const columns = project(batch, atHand);
-      // They are put in one piece before the first of them is used.
+      // They are joined before first use.
       this.memory.charge(2 * batchBytes(columns));
       this.#atHand.push(copyOf(columns));
     }
@@ -209,7 +215,7 @@ export class MergeSource {
   }
 }
 
-/** Columns in memory of their own, so that they do not hold that of the whole batch. */
+/** Copies columns, so that the whole batch is not kept in memory. */
 function copyOf(batch: RecordBatch): RecordBatch {
   return take(
     batch,

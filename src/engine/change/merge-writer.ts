@@ -1,6 +1,6 @@
 import type { Statement } from '../base/statement.ts';
 import { makeData, Uint64, type Data, type RecordBatch } from 'apache-arrow';
-import { batchOfData } from '../../arrow/data.ts';
+import { batchOfData, childData } from '../../arrow/data.ts';
 import { nullsOf } from '../../arrow/nullability.ts';
 import { take } from '../../arrow/select.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
@@ -16,15 +16,16 @@ import { batchBytes } from '../format/small-batches.ts';
 import { countedFrom } from '../query/scan/live-rows.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import { ComputedColumns } from './computed-values.ts';
-import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
+import { keptBatch, keptFragment, keptSchema, retypedFields } from './kept-rows.ts';
 import type { MergeOutcome } from './merge-outcome.ts';
 import type { MergeSource, SourcePiece } from './merge-source.ts';
 import type { Wrote } from './removal.ts';
+import { fieldIndex } from '../../arrow/select.ts';
 
-/** How far apart the batches lie in the positions that rows are fetched by. */
+/** Distance of batches in positions for fetching. */
 const STRIDE = 2 ** 32;
 
-/** Writes what a merge updates and inserts, in the order of the rows sent. */
+/** Writes updated and inserted rows in source order. */
 export class MergeWriter {
   readonly #reader: BatchSource;
   readonly #base: Snapshot;
@@ -59,12 +60,12 @@ export class MergeWriter {
 
   /** The new fragments. Inserted rows lie beside updated ones, with ids that are stored. */
   async write(wrote: Wrote, flushes: Flushes): Promise<readonly Fragment[]> {
-    const { folder, schema, fieldIds } = this.#base;
+    const { schema, fieldIds } = this.#base;
     const { updated, inserted } = this.#outcome;
     if (updated + inserted === 0) return [];
     const kept = updated > 0;
     const batches = coalesce(kept ? this.#keptBatches() : this.#newBatches());
-    const files = await ingest(folder, kept ? keptSchema(schema) : schema, batches, flushes);
+    const files = await ingest(this.#base, kept ? keptSchema(schema) : schema, batches, flushes);
     wrote(files.map(({ file }) => file));
     return files.map((file) => {
       if (kept) return keptFragment(file, fieldIds);
@@ -81,8 +82,7 @@ export class MergeWriter {
       const rows = this.#outcome.insertedIn(start, batch.numRows);
       if (rows.length === 0) continue;
       const columns = await this.#columns(piece, rows, null);
-      const fields = columns.map(({ type }, at) => schema.fields[at]!.clone({ type }));
-      yield batchOfData(schemaOf(fields), columns, rows.length);
+      yield batchOfData(schemaOf(retypedFields(schema, columns)), columns, rows.length);
     }
   }
 
@@ -108,10 +108,11 @@ export class MergeWriter {
       sent[at - from] = source;
     }
     const old = await this.#old(positions);
-    return this.#kept(await this.#columns(piece, sent, old), old.getChild(ROW_ID.name)!.data[0]!);
+    const columns = await this.#columns(piece, sent, old);
+    return this.#kept(columns, childData(old.data, fieldIndex(old.schema, ROW_ID.name)));
   }
 
-  /** What updated rows keep: their ids, and the columns that were not sent. */
+  /** Kept values of updated rows: ids and columns that were not sent. */
   async #old(positions: Float64Array): Promise<RecordBatch> {
     const sent = new Set(this.#source.schema.fields.map(({ name }) => name));
     const names = this.#base.schema.fields.map(({ name }) => name);
@@ -135,7 +136,7 @@ export class MergeWriter {
     return keptBatch(this.#base.schema, columns, ids);
   }
 
-  /** The table's columns for some rows of a piece; what was not sent is computed, as it was, or null. */
+  /** Columns of some rows of a piece; columns that were not sent are computed, kept or null. */
   #columns(
     { batch, start }: SourcePiece,
     rows: Uint32Array,
@@ -153,7 +154,7 @@ export class MergeWriter {
   }
 }
 
-/** One row sent may update many; they are written in portions of the size that is stored. */
+/** A source row may update many rows; they are written in portions of the stored size. */
 function rowsAtOnce(batch: RecordBatch): number {
   const bytes = batchBytes(batch) / Math.max(1, batch.numRows);
   return Math.max(64, Math.floor(PIECE_BYTES / Math.max(1, bytes)));

@@ -2,36 +2,42 @@ import type { Flushes } from '../../storage/flushes.ts';
 import { writeDeletions } from '../format/deletion-file.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
+import { pairs } from '../base/items.ts';
 
-/** What tells which files were written for a version that may not come to be. */
+/** Called with files written for a version that may not be committed. */
 export type Wrote = (files: readonly string[]) => void;
 
-/** The rows that leave fragments, and what is told of the files that say so. */
+/** Where written files are reported, and their flushes. */
 interface Leaving {
-  readonly rows: ReadonlyMap<Fragment, Uint32Array>;
   readonly wrote: Wrote;
   readonly flushes: Flushes;
 }
 
-/** The deleted rows of a fragment as they were written for an earlier version. */
-interface Written {
+/** A fragment that stays, and its rows that leave. */
+interface Touched {
+  readonly fragment: Fragment;
+  readonly gone: Uint32Array;
+}
+
+/** Deleted rows of a fragment that were written for an earlier attempt. */
+interface WrittenDeletions {
   readonly rows: Uint32Array;
   readonly path: string;
 }
 
-/** Takes rows out of a table. Where a change is computed again, lists that stay the same are not written again. */
+/** Removes rows from a table. Unchanged lists are not written again when a change is recomputed. */
 export class Removal {
   readonly #reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>;
-  readonly #written = new Map<string, Written>();
+  readonly #written = new Map<string, WrittenDeletions>();
 
   constructor(reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>) {
     this.#reader = reader;
   }
 
   /**
-   * The fragments of a table without some rows. What is deleted is written to files
-   * of its own; a fragment without any row left is left out.
-   * @param rows For each fragment positions in its files, ascending; of rows that are there.
+   * Removes rows from fragments. Deleted rows are written to deletion files; empty fragments are
+   * dropped.
+   * @param rows Live rows to remove: positions in the files of each fragment, ascending.
    */
   async without(
     base: Snapshot,
@@ -40,31 +46,36 @@ export class Removal {
     flushes: Flushes,
   ): Promise<readonly Fragment[]> {
     const left = base.fragments.filter((fragment) => sizeOf(rows, fragment) < fragment.rows);
-    const touched = left.filter((fragment) => sizeOf(rows, fragment) > 0);
-    await this.#write(base, touched, { rows, wrote, flushes });
+    const touched = left.flatMap((fragment) => {
+      const gone = rows.get(fragment);
+      return gone === undefined || gone.length === 0 ? [] : [{ fragment, gone }];
+    });
+    await this.#write(base, touched, { wrote, flushes });
     return left.map((fragment) => {
       const gone = sizeOf(rows, fragment);
       if (gone === 0) return fragment;
-      const deletions = this.#written.get(keyOf(fragment))!.path;
+      const deletions = this.#written.get(keyOf(fragment))?.path;
+      if (deletions === undefined)
+        throw new Error('the deleted rows of a fragment were not written');
       return { ...fragment, rows: fragment.rows - gone, deletions };
     });
   }
 
   async #write(
     base: Snapshot,
-    touched: readonly Fragment[],
-    { rows, wrote, flushes }: Leaving,
+    touched: readonly Touched[],
+    { wrote, flushes }: Leaving,
   ): Promise<void> {
-    const fresh = touched.filter((fragment) => !this.#has(fragment, rows.get(fragment)!));
+    const fresh = touched.filter(({ fragment, gone }) => !this.#has(fragment, gone));
     const lists: Uint32Array[] = [];
-    for (const fragment of fresh) {
-      lists.push(merged(await this.#reader.deletions(base, fragment), rows.get(fragment)!));
+    for (const { fragment, gone } of fresh) {
+      lists.push(merged(await this.#reader.deletions(base, fragment), gone));
     }
-    const paths = await writeDeletions(base.folder, lists, flushes);
+    const paths = await writeDeletions(base, lists, flushes);
     wrote(paths);
-    for (const [at, fragment] of fresh.entries()) {
-      this.#reader.keepDeletions(base, paths[at]!, lists[at]!);
-      this.#written.set(keyOf(fragment), { rows: rows.get(fragment)!, path: paths[at]! });
+    for (const [path, list] of pairs(paths, lists)) this.#reader.keepDeletions(base, path, list);
+    for (const [path, { fragment, gone }] of pairs(paths, fresh)) {
+      this.#written.set(keyOf(fragment), { rows: gone, path });
     }
   }
 
@@ -74,7 +85,7 @@ export class Removal {
   }
 }
 
-/** What names a fragment together with the rows it has. */
+/** Identifies a fragment with its live rows. */
 function keyOf(fragment: Fragment): string {
   return `${fragmentKey(fragment)}|${fragment.deletions ?? ''}`;
 }
@@ -83,7 +94,7 @@ function sizeOf(rows: ReadonlyMap<Fragment, Uint32Array>, fragment: Fragment): n
   return rows.get(fragment)?.length ?? 0;
 }
 
-/** Two ascending lists without a row in common, as one. */
+/** Merges two disjoint ascending lists. */
 function merged(left: Uint32Array, right: Uint32Array): Uint32Array {
   if (left.length === 0) return right;
   const all = new Uint32Array(left.length + right.length);

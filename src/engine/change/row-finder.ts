@@ -10,21 +10,21 @@ import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import { FragmentMemo } from './fragment-memo.ts';
 
-/** Some rows of one batch of a table. */
+/** Rows of one batch of a table. */
 export interface FoundRows {
   readonly place: Place;
   readonly rows: Rows;
 }
 
-/** The rows of a fragment that were found. */
+/** Found rows of a fragment. */
 export interface FoundFragment {
   readonly fragment: Fragment;
-  /** What names the fragment together with the rows it has. */
+  /** Identifies the fragment with its live rows. */
   readonly key: string;
   readonly found: readonly FoundRows[];
 }
 
-/** Finds the rows that a change is about. What was found in one version is not looked for in the next. */
+/** Finds the rows of a change. Results are reused for the next version. */
 export class RowFinder {
   readonly #source: BatchSource;
   readonly #memo = new FragmentMemo<FoundRows>();
@@ -34,8 +34,8 @@ export class RowFinder {
   }
 
   /**
-   * The rows of which a predicate is true, for each fragment that has any; all rows without one.
-   * @throws CatalogError InvalidInput when the predicate fails on a row.
+   * Finds rows that pass a predicate, by fragment; all rows without one.
+   * @throws CatalogError InvalidInput if the predicate fails on a row.
    */
   async find(base: Snapshot, predicate: Formula | null): Promise<readonly FoundFragment[]> {
     const files = allFiles(base);
@@ -63,7 +63,7 @@ export class RowFinder {
       .filter(({ found }) => found.length > 0);
   }
 
-  /** Where each row is known to be one of them, no column is read. */
+  /** No column is read if all rows are known to pass. */
   async *#scan(
     base: Snapshot,
     files: readonly ScanFile[],
@@ -71,15 +71,15 @@ export class RowFinder {
   ): AsyncGenerator<PlacedBatch> {
     const scanner = new Scanner(this.#source, base);
     for (let start = 0, end = 0; start < files.length; start = end) {
-      const certain = files[start]!.certain === true;
-      while (end < files.length && (files[end]!.certain === true) === certain) end++;
+      const certain = files[start]?.certain === true;
+      while (end < files.length && (files[end]?.certain === true) === certain) end++;
       const read = certain ? NO_COLUMNS : need;
       yield* scanner.scan(files.slice(start, end), read, 0, NO_COLUMNS);
     }
   }
 }
 
-/** The positions of rows in their fragment's files, ascending as the batches are. */
+/** Positions of rows in their fragment's files, ascending like the batches. */
 export function physicalRows(found: readonly FoundRows[]): Uint32Array {
   const all = new Uint32Array(found.reduce((sum, { rows }) => sum + countOf(rows), 0));
   let at = 0;

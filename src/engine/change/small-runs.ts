@@ -1,6 +1,6 @@
 import { bytesOf, type Fragment } from '../format/snapshot.ts';
 
-/** A fragment of fewer rows and bytes is merged with its neighbours. */
+/** Fragments with fewer rows and bytes are merged with their neighbours. */
 const SMALL_ROWS = 100_000;
 const SMALL_BYTES = 64 * 2 ** 20;
 
@@ -8,13 +8,13 @@ export function isSmall(fragment: Fragment): boolean {
   return !isFullSize(fragment.rows, bytesOf(fragment));
 }
 
-/** Whether fragments together make one of full size. */
+/** Whether fragments together have full size. */
 export function isFull(run: readonly Fragment[]): boolean {
   const bytes = run.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
   return isFullSize(rowsOf(run), bytes);
 }
 
-/** Whether a fragment of so many rows and bytes is not small. */
+/** Whether a fragment of this size is not small. */
 function isFullSize(rows: number, bytes: number): boolean {
   return rows >= SMALL_ROWS || bytes >= SMALL_BYTES;
 }
@@ -23,17 +23,17 @@ function rowsOf(run: readonly Fragment[]): number {
   return run.reduce((sum, fragment) => sum + fragment.rows, 0);
 }
 
-/** Fewer small fragments side by side are left alone. */
+/** Shorter runs of small fragments are not merged. */
 const FEWEST = 32;
 /**
- * What a merge makes has so many times the rows of each fragment that goes into it,
- * or is of full size: so a row is rewritten a few times, however many small appends follow.
+ * A merged fragment has this multiple of the rows of each input, or full size, so each row is
+ * rewritten only a few times.
  */
 const GROWTH = 8;
 
 /**
- * Small fragments side by side that are worth merging, the smallest ones first;
- * nothing when there are not enough of about one size.
+ * The run of adjacent small fragments to merge, smallest first; empty if there are not enough of
+ * similar size.
  */
 export function runToMerge(fragments: readonly Fragment[]): readonly Fragment[] | undefined {
   const small = runsOf(fragments, isSmall);
@@ -46,20 +46,21 @@ export function runToMerge(fragments: readonly Fragment[]): readonly Fragment[] 
   return undefined;
 }
 
-/** Long enough stretches of fragments that all are of a kind. */
+/** Long enough runs of fragments of a kind. */
 function runsOf(
   fragments: readonly Fragment[],
   isOfKind: (fragment: Fragment) => boolean,
 ): readonly (readonly Fragment[])[] {
-  const runs: Fragment[][] = [[]];
+  let run: Fragment[] = [];
+  const runs = [run];
   for (const fragment of fragments) {
-    if (isOfKind(fragment)) runs.at(-1)!.push(fragment);
-    else if (runs.at(-1)!.length > 0) runs.push([]);
+    if (isOfKind(fragment)) run.push(fragment);
+    else if (run.length > 0) runs.push((run = []));
   }
   return runs.filter((run) => run.length >= FEWEST);
 }
 
-/** The first of a run, as many as make a fragment of full size. */
+/** The start of a run up to full size. */
 function toFullSize(run: readonly Fragment[]): readonly Fragment[] {
   let [rows, bytes] = [0, 0];
   const end = run.findIndex((fragment) => {

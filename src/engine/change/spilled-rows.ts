@@ -1,38 +1,45 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { removeFile } from '../../storage/tree.ts';
+import type { TableFolder } from '../format/snapshot.ts';
 import { FragmentWriter } from '../format/fragment-writer.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import type { Holding } from '../format/memory/request-memory.ts';
 import { OpenFiles } from '../format/memory/open-files.ts';
+import { itemAt } from '../base/items.ts';
 
-/** How much is held in memory before it goes to a file, in bytes. */
+/** Memory limit before batches are written to a file, in bytes. */
 const IN_MEMORY = 32 * 2 ** 20;
 
-/** Batches that are kept for a while: in memory, or in a file of the table's folder when they are many. */
+/**
+ * Temporary storage of batches: in memory, or in a file of the table's folder if they are large.
+ */
 export class SpilledRows {
-  readonly #folder: string;
+  readonly #table: TableFolder;
   readonly #schema: Schema;
   readonly #inMemory: number;
-  readonly #files = new OpenFiles();
+  readonly #files: OpenFiles;
   readonly #memory: Holding;
   #held: RecordBatch[] = [];
-  /** What is charged for the batches that are held. */
+  /** Bytes charged for batches in memory. */
   #charged = 0;
   #bytes = 0;
   #count = 0;
   #writer: FragmentWriter | undefined;
   #path: string | undefined;
 
-  /** @param memory Charged for batches while they are held in memory. */
-  constructor(folder: string, schema: Schema, memory: Holding, inMemory = IN_MEMORY) {
+  /**
+   * @param memory Charged for batches in memory.
+   * @param memory Charged for batches while they are held in memory.
+   */
+  constructor(table: TableFolder, schema: Schema, memory: Holding, inMemory = IN_MEMORY) {
     this.#memory = memory;
-    this.#folder = folder;
+    this.#table = table;
+    this.#files = new OpenFiles(table.storage);
     this.#schema = schema;
     this.#inMemory = inMemory;
   }
 
-  /** Adds a batch of exactly the schema. */
+  /** Adds a batch with exactly the schema. */
   async add(batch: RecordBatch): Promise<void> {
     this.#count++;
     const bytes = batchBytes(batch);
@@ -47,12 +54,12 @@ export class SpilledRows {
     await this.#writer.write(batch);
   }
 
-  /** To be called after the last batch. */
+  /** Ends the writing. Call it after the last batch. */
   async finish(): Promise<void> {
     if (this.#writer === undefined) return;
     const { file } = await this.#writer.finish();
     this.#writer = undefined;
-    this.#path = join(this.#folder, file);
+    this.#path = join(this.#table.folder, file);
   }
 
   /** The batches in the order in which they were added. */
@@ -60,20 +67,20 @@ export class SpilledRows {
     for (let index = 0; index < this.#count; index++) {
       const path = this.#path;
       yield path === undefined
-        ? this.#held[index]!
+        ? itemAt(this.#held, index)
         : await this.#files.use(path, ({ file }) => file.readBatch(index));
     }
   }
 
-  /** Lets go of everything, whatever has happened. */
+  /** Releases memory and files in any state. */
   async close(): Promise<void> {
     await this.#writer?.abandon();
     await this.#files.close();
-    if (this.#path !== undefined) await removeFile(this.#path);
+    if (this.#path !== undefined) await this.#table.storage.remove(this.#path);
   }
 
   async #spill(): Promise<FragmentWriter> {
-    const writer = await FragmentWriter.create(this.#folder, this.#schema, false);
+    const writer = await FragmentWriter.create(this.#table, this.#schema, false);
     this.#writer = writer;
     for (const batch of this.#held) await writer.write(batch);
     this.#held = [];

@@ -16,9 +16,10 @@ import { ComputedColumns } from './computed-values.ts';
 import type { Derive } from './derived-commit.ts';
 import { Removal, type Wrote } from './removal.ts';
 import { physicalRows, RowFinder, type FoundFragment } from './row-finder.ts';
+import { pairs } from '../base/items.ts';
 
-/** What to update: all rows without a predicate. */
-export interface UpdateRequest {
+/** An update; of all rows without a predicate. */
+interface UpdateRequest {
   readonly predicate: string | null;
   readonly updates: readonly Update[];
 }
@@ -33,7 +34,7 @@ export interface UpdateRequest {
 export function updateRows(
   reader: FragmentReader,
   request: UpdateRequest,
-  // One moment however often a conflict makes it begin again.
+  // The same time for all attempts.
   statement = ownStatement(),
 ): Derive<bigint> {
   const finder = new RowFinder(reader);
@@ -68,7 +69,7 @@ interface Rewriting {
   readonly statement: Statement;
 }
 
-/** Writes updated rows; those of a fragment that is as it was are not written again. */
+/** Writes updated rows; those of unchanged fragments are not written again. */
 class Rewriter {
   readonly #reader: FragmentReader;
   #done = new Set<string>();
@@ -88,7 +89,7 @@ class Rewriter {
     if ([...this.#done].some((key) => !keys.has(key)) || readsOffset(assignments)) this.#forget();
     const fresh = found.filter(({ key }) => !this.#done.has(key));
     const batches = coalesce(this.#batches(base, fresh, assignments, statement));
-    const files = await ingest(base.folder, keptSchema(base.schema), batches, flushes);
+    const files = await ingest(base, keptSchema(base.schema), batches, flushes);
     wrote(files.map(({ file }) => file));
     this.#files = [...this.#files, ...files];
     this.#done = keys;
@@ -117,7 +118,7 @@ class Rewriter {
   }
 }
 
-/** Columns that are neither kept nor used for the new values are not read. */
+/** Columns to read: those that are kept or used for new values. */
 function namesRead({ schema }: Snapshot, assignments: readonly Assignment[]): readonly string[] {
   const replaced = new Set(assignments.map(({ field }) => field.name));
   const kept = schema.fields.map(({ name }) => name).filter((name) => !replaced.has(name));
@@ -128,7 +129,7 @@ function readsOffset(assignments: readonly Assignment[]): boolean {
   return assignments.some(({ formula }) => formula.columns.includes(ROW_OFFSET.name));
 }
 
-/** A computed column gets another value when one that it reads does, unless it is updated itself. */
+/** A computed column changes with the columns that it reads, unless it is updated itself. */
 function staysAsItIs(assignments: readonly Assignment[]): (one: Assignment) => boolean {
   const updates = new Set(assignments.map(({ field }) => field.name));
   return ({ field, formula }) =>
@@ -142,14 +143,16 @@ async function updated(
   batch: RecordBatch,
 ): Promise<RecordBatch> {
   const columns = new Map(
-    batch.schema.fields.map(({ name }, at) => [name, batch.data.children[at]!]),
+    pairs(batch.schema.fields, batch.data.children).map(([{ name }, data]) => [name, data]),
   );
+  const columnOf = (name: string): Data => {
+    const data = fresh.get(name) ?? columns.get(name);
+    if (data === undefined) throw new Error(`the column ${name} was not read`);
+    return data;
+  };
   const fresh = new Map<string, Data>();
   for (const each of assignments) fresh.set(each.field.name, await assignedData(each, batch));
-  const children = schema.fields.map(({ name }) => (fresh.get(name) ?? columns.get(name))!);
-  return keptBatch(
-    schema,
-    await computed.filled(children, batch.numRows),
-    columns.get(ROW_ID.name)!,
-  );
+  const children = schema.fields.map(({ name }) => columnOf(name));
+  const filled = await computed.filled(children, batch.numRows);
+  return keptBatch(schema, filled, columnOf(ROW_ID.name));
 }

@@ -7,17 +7,14 @@ const MAX_BYTES = 255;
 /** Segments of letters, digits, `.`, `-` and `_`, as Lance has them: its clients use branches as names of folders. */
 const ALLOWED = /^[\p{L}\p{N}._/-]+$/u;
 
-/**
- * Refuses a name that no branch may have.
- * @throws CatalogError InvalidInput.
- */
+/** Refuses a name that is not allowed for a branch. @throws CatalogError InvalidInput. */
 export function checkBranchName(name: string): void {
   const fault = branchNameFault(name);
   if (fault === undefined) return;
   throw new CatalogError('InvalidInput', `the branch name ${JSON.stringify(name)} ${fault}`);
 }
 
-/** Why no branch may have a name; nothing when one may. */
+/** Why a name is not allowed for a branch; undefined if it is allowed. */
 export function branchNameFault(name: string): string | undefined {
   if (name === '') return 'is empty';
   if (name === MAIN) return 'is that of the branch that every table begins with';

@@ -5,28 +5,30 @@ import type { RowRange } from '../../arrow/ipc/row-range.ts';
 import type { ColumnCache, ColumnKey } from './memory/column-cache.ts';
 import type { OpenDataFile } from './memory/open-files.ts';
 import { fileAccess } from './memory/random-access.ts';
+import { pairs, itemAt } from '../base/items.ts';
+import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 
-/** What is read of a batch of a file: some rows, or all, of the columns at some places. */
-export interface ColumnsRead {
+/** The part of a file's batch to read: all rows or a range, and columns by position. */
+interface ColumnsRead {
   readonly index: number;
   readonly range: RowRange | undefined;
   readonly places: readonly number[];
 }
 
-/** The columns of a batch by where they stand in the file. */
+/** The columns of a batch by their positions in the file. */
 export type ColumnsFound = Map<number, Data>;
 
 /**
- * Columns of a batch, from the cache as far as they are in it. The others are
- * read into memory that `take` gives, save those that the cache keeps from now on.
- * Few bytes are there at once.
+ * Reads columns of a batch, from the cache where possible. Other columns are read into memory from
+ * `take`, except those that the cache keeps from now on. Completes synchronously if few bytes are
+ * read and all are available.
  */
 export function cachedColumns(
   cache: ColumnCache,
   file: OpenDataFile,
   read: ColumnsRead,
   take: (length: number) => Uint8Array,
-): ColumnsFound | Promise<ColumnsFound> {
+): MaybePromise<ColumnsFound> {
   const found: ColumnsFound = new Map();
   const missing: number[] = [];
   for (const place of read.places) {
@@ -44,7 +46,7 @@ export function cachedColumns(
   ]).then(() => found);
 }
 
-/** Whether columns were read without waiting. */
+/** Reads columns if that needs no wait. Returns whether it did. */
 function readNow(
   found: ColumnsFound,
   opened: OpenDataFile,
@@ -53,22 +55,27 @@ function readNow(
 ): boolean {
   const read = { rows: range, access: fileAccess(opened, take) };
   const columns = opened.file.columnsNow(index, places, read);
-  columns?.forEach((data, at) => found.set(places[at]!, data));
-  return columns !== undefined;
+  if (columns === undefined) return false;
+  for (const [place, data] of pairs(places, columns)) found.set(place, data);
+  return true;
 }
 
 function keyOf({ path }: OpenDataFile, index: number, place: number): ColumnKey {
   return `${path}/${index}/${place}`;
 }
 
-/** A part of a column is not kept, nor one whose values lie in a dictionary, which is in memory anyway. */
+/**
+ * Whether the cache may keep a column. Parts of columns are not kept, nor dictionary columns:
+ * dictionaries are in memory anyway.
+ */
 function isWanted(
   cache: ColumnCache,
   opened: OpenDataFile,
   { index, range }: ColumnsRead,
   place: number,
 ): boolean {
-  if (range !== undefined || hasDictionary(opened.file.schema.fields[place]!.type)) return false;
+  if (range !== undefined || hasDictionary(itemAt(opened.file.schema.fields, place).type))
+    return false;
   return cache.wants(keyOf(opened, index, place), opened.file.columnBytes(index, place));
 }
 
@@ -79,29 +86,40 @@ async function keptColumn(
   place: number,
 ): Promise<Data> {
   let bytes = 0;
-  const found: ColumnsFound = new Map();
-  await readInto(found, file, { index, range: undefined, places: [place] }, (length) => {
+  const read = { index, range: undefined, places: [place] };
+  const [data] = await readColumns(file, read, (length) => {
     bytes += length;
     return new Uint8Array(length);
   });
-  const data = found.get(place)!;
+  if (data === undefined) throw new Error(`${file.path} has no column ${place}`);
   cache.keep(keyOf(file, index, place), data, bytes);
   return data;
 }
 
-/** Names in the file may be older than the table's. */
 async function readInto(
   found: ColumnsFound,
   opened: OpenDataFile,
-  { index, range, places }: ColumnsRead,
+  read: ColumnsRead,
   take: (length: number) => Uint8Array,
 ): Promise<void> {
-  if (places.length === 0) return;
+  if (read.places.length === 0) return;
+  const columns = await readColumns(opened, read, take);
+  for (const [place, data] of pairs(read.places, columns)) found.set(place, data);
+}
+
+/** Reads columns by the names that the file has for them, which may be older than the table's. */
+async function readColumns(
+  opened: OpenDataFile,
+  { index, range, places }: ColumnsRead,
+  take: (length: number) => Uint8Array,
+): Promise<readonly Data[]> {
   const { file } = opened;
-  const names = places.map((place) => file.schema.fields[place]?.name ?? '');
-  const access = fileAccess(opened, take);
-  const batch = await file.readBatch(index, names, { rows: range, access });
-  for (const [at, place] of places.entries()) found.set(place, batch.data.children[at]!);
+  const names = places.map((place) => itemAt(file.schema.fields, place).name);
+  const batch = await file.readBatch(index, names, {
+    rows: range,
+    access: fileAccess(opened, take),
+  });
+  return batch.data.children;
 }
 
 function cut(data: Data, range: RowRange | undefined): Data {

@@ -1,13 +1,13 @@
 import type { ReadCheck } from '../../store/store.ts';
 
-/** The line of versions that a table begins with, as requests call it. */
+/** Name of a table's first line of versions in requests. */
 export const MAIN = 'main';
 
-/** A line of versions that another came from. */
+/** A line of versions from which another line was branched. */
 export interface Ancestor {
   readonly branch: string;
   readonly key: string;
-  /** The last version that both have. */
+  /** The last version that both lines share. */
   readonly version: bigint;
 }
 
@@ -15,17 +15,23 @@ export interface Ancestor {
 export interface Chain {
   /** Its name: `main`, or the branch's. */
   readonly branch: string;
-  /** What its records and manifests lie under: `main`, or the branch's id. A name that is used again gets another one. */
+  /**
+   * Key of the line's records and manifests: `main`, or the branch's id. A branch created again
+   * under an old name has a new id.
+   */
   readonly key: string;
-  /** What it came from, the nearest first. Up to the version that both have, its versions are those of the other. */
+  /**
+   * The lines it was branched from, nearest first. Versions up to the shared one belong to the
+   * ancestor.
+   */
   readonly lineage: readonly Ancestor[];
-  /** That it is still there. */
+  /** Checks that the line still exists. */
   readonly checks: readonly ReadCheck[];
 }
 
 export const MAIN_CHAIN: Chain = { branch: MAIN, key: MAIN, lineage: [], checks: [] };
 
-/** Where a version lies that a line of versions has: the key of the line that it was made on. */
+/** The key of the line on which a version was made. */
 export function ownerOf({ key, lineage }: Pick<Chain, 'key' | 'lineage'>, version: bigint): string {
   let owner = key;
   for (const ancestor of lineage) {
@@ -35,14 +41,14 @@ export function ownerOf({ key, lineage }: Pick<Chain, 'key' | 'lineage'>, versio
   return owner;
 }
 
-/** Versions of one line: beyond `after`, and up to and with `upTo` unless that is null. */
+/** A range of versions of one line: greater than `after`, at most `upTo` (no bound if null). */
 export interface Span {
   readonly key: string;
   readonly after: bigint;
   readonly upTo: bigint | null;
 }
 
-/** The versions of a line, by the lines that they were made on: the newest first. */
+/** The versions of a line as ranges of the lines on which they were made, newest first. */
 export function spansOf({ key, lineage }: Chain): readonly Span[] {
   const spans: Span[] = [];
   let owner = key;

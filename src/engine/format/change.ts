@@ -2,35 +2,48 @@ import type { Schema } from 'apache-arrow';
 import type { WrittenFile } from './fragment-writer.ts';
 import type { Manifest } from './manifest.ts';
 import type { Fragment, Snapshot } from './snapshot.ts';
+import type { Storage } from '../../storage/storage.ts';
+import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 
-/** Tables at the versions of manifests: the same object for one, so that what is made of it can be kept beside it. */
+/** Snapshots of manifests, one object per manifest, so that caches can be attached to it. */
 export class ManifestSnapshots {
   readonly #known = new WeakMap<Manifest, Snapshot>();
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
 
   of(manifest: Manifest, tableId: string, folder: string): Snapshot {
     const known = this.#known.get(manifest);
     if (known?.tableId === tableId && known.folder === folder) return known;
-    const snapshot = { tableId, folder, rows: rowsOf(manifest), ...manifest };
+    const snapshot = {
+      tableId,
+      storage: this.#storage,
+      folder,
+      rows: rowsOf(manifest),
+      ...manifest,
+    };
     this.#known.set(manifest, snapshot);
     return snapshot;
   }
 }
 
-/** What a version says beside its number and time. */
+/** The contents of a version: everything but its number and time. */
 export type Contents = Omit<Manifest, 'version' | 'timestampMillis'>;
 
 /**
- * The next version of a table, computed from the newest one; computed again when
- * another writer was first. Other commits of the table in this process wait for it.
+ * Computes a table's next version from its newest. Runs again if another writer commits first;
+ * other commits of the table in this process wait.
  */
-export type Change = (base: Manifest) => Contents | Promise<Contents>;
+export type ContentsChange = (base: Manifest) => MaybePromise<Contents>;
 
-/** A table without rows. Its columns get ids of their own. */
+/** The contents of a table without rows. Its columns get new ids. */
 export function empty(schema: Schema): Contents {
   return withSchema({ nextFieldId: 0, nextRowId: 0n }, schema);
 }
 
-/** Adds files, which hold all columns, to whatever rows are there. */
+/** Appends files that hold all columns. */
 export function appended(base: Contents, files: readonly WrittenFile[]): Contents {
   let { nextRowId } = base;
   const added: Fragment[] = [];
@@ -41,7 +54,7 @@ export function appended(base: Contents, files: readonly WrittenFile[]): Content
   return { ...base, fragments: [...base.fragments, ...added], nextRowId };
 }
 
-/** Puts files in the place of all rows. Row ids are never used twice, nor are the ids of columns. */
+/** Replaces all rows by files. Ids of rows and columns are never reused. */
 export function overwritten(
   base: Contents,
   schema: Schema,
@@ -51,7 +64,7 @@ export function overwritten(
   return appended(emptied, files);
 }
 
-/** How many rows a version has that are not deleted. */
+/** Number of rows of a version, without deleted ones. */
 export function rowsOf(contents: Pick<Contents, 'fragments'>): bigint {
   return contents.fragments.reduce((sum, fragment) => sum + BigInt(fragment.rows), 0n);
 }

@@ -9,19 +9,19 @@ import type { Fragment, Snapshot } from './snapshot.ts';
 interface FileColumns {
   /** Absolute path. */
   readonly path: string;
-  /** Where they stand in the file, each once. */
+  /** Positions of the columns in the file, without repetition. */
   readonly places: readonly number[];
 }
 
-/** Where the columns that are read of a fragment lie: the same for all of its batches. */
+/** Locations of the requested columns of a fragment, the same for all of its batches. */
 export interface ColumnPlan {
   readonly schema: Schema;
   readonly files: readonly FileColumns[];
-  /** For each column which of the files has it, and where; null for one that no file has. */
+  /** For each column its file and its position there; null if no file has it. */
   readonly sources: readonly ({ readonly file: number; readonly place: number } | null)[];
 }
 
-/** The plan that was made last for a fragment: most reads ask for the same columns again. */
+/** The last plan of a fragment: most reads request the same columns again. */
 const last = new WeakMap<Fragment, KnownPlan>();
 
 interface KnownPlan {
@@ -53,9 +53,9 @@ function newPlan(snapshot: Snapshot, fragment: Fragment, columns: readonly strin
   const sources = found.map(({ path, place }) => {
     if (path === null) return null;
     const whole = join(snapshot.folder, path);
-    let file = files.findIndex((known) => known.path === whole);
-    if (file < 0) file = files.push({ path: whole, places: [] }) - 1;
-    const { places } = files[file]!;
+    const file = files.findIndex((known) => known.path === whole);
+    if (file < 0) return { file: files.push({ path: whole, places: [place] }) - 1, place };
+    const places = files[file]?.places ?? [];
     if (!places.includes(place)) places.push(place);
     return { file, place };
   });
@@ -63,7 +63,7 @@ function newPlan(snapshot: Snapshot, fragment: Fragment, columns: readonly strin
   return { schema: schemaOf(fields, snapshot.schema.metadata), files, sources };
 }
 
-/** So many rows of a batch, given what was read of each file. */
+/** Assembles rows of a batch from the columns that were read of each file. */
 export function plannedBatch(
   { schema, sources }: ColumnPlan,
   read: readonly ReadonlyMap<number, Data>[],
@@ -77,7 +77,7 @@ export function plannedBatch(
   return batchOfData(schema, columns, rows);
 }
 
-/** Where a column of the table lies in a fragment: which file, and where in it; nowhere when it is null throughout. */
+/** The location of a column in a fragment; undefined if the column is null throughout. */
 function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
   const position = snapshot.schema.fields.findIndex((field) => field.name === name);
   const field = snapshot.schema.fields[position];

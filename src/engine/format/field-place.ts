@@ -1,14 +1,14 @@
 import type { Field, Schema } from 'apache-arrow';
 import { childrenOf, withChildren } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { parsePath } from '../../sql/parse/path.ts';
 
-/** Where a field lies in a schema. */
+/** The location of a field in a schema. */
 export interface FieldPlace {
-  /** The path as the request wrote it. */
+  /** The path in the spelling of the request. */
   readonly text: string;
-  /** The fields on the way, the top-level column first, the field itself last. */
+  /** The fields along the path: the top-level column first, the field itself last. */
   readonly fields: readonly [Field, ...Field[]];
   /** The position of each of them among the children of the one before. */
   readonly positions: readonly [number, ...number[]];
@@ -20,8 +20,9 @@ export interface FieldPlace {
  * @throws CatalogError TableColumnNotFound.
  */
 export function fieldPlace(text: string, schema: Schema): FieldPlace {
-  const exact = schema.fields.findIndex(({ name }) => name === text);
-  if (exact >= 0) return { text, fields: [schema.fields[exact]!], positions: [exact] };
+  const at = schema.fields.findIndex(({ name }) => name === text);
+  const exact = schema.fields[at];
+  if (exact !== undefined) return { text, fields: [exact], positions: [at] };
   const fields: Field[] = [];
   const positions: number[] = [];
   let siblings: readonly Field[] = schema.fields;
@@ -38,12 +39,12 @@ export function fieldPlace(text: string, schema: Schema): FieldPlace {
   return { text, fields: [field, ...inner], positions: [position, ...others] };
 }
 
-/** The field that a place leads to. */
+/** The field at a location. */
 export function fieldAt({ fields }: FieldPlace): Field {
   return fields.at(-1) ?? fields[0];
 }
 
-/** The same fields with one of them changed, however deep it lies. */
+/** The fields with one of them replaced, at any depth. */
 export function changedAt(
   fields: readonly Field[],
   [position, ...inner]: readonly number[],

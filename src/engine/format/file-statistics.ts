@@ -1,8 +1,9 @@
 import { mergeExtremes, type Extremes } from '../../arrow/extremes.ts';
 import type { DataFile } from './snapshot.ts';
 import { StatisticsCursor } from './statistics-bytes.ts';
+import { pairs } from '../base/items.ts';
 
-/** Some batches of a data file that follow each other. */
+/** Consecutive batches of a data file. */
 export interface FileZone {
   readonly firstBatch: number;
   readonly batches: number;
@@ -10,22 +11,22 @@ export interface FileZone {
   readonly rows: number;
 }
 
-/** What is known of one column. */
+/** Statistics of one column. */
 interface ColumnStatistics {
   readonly whole: Extremes;
-  /** As many as the file has zones; none when the file is one. */
+  /** One entry per zone of the file; empty if the file has one zone. */
   readonly zones: readonly Extremes[];
 }
 
-/** What is known of a data file's values. A column is read when it is asked for. */
+/** Statistics of a data file's values. Each column is decoded when it is first requested. */
 export class FileStatistics {
-  /** How many batches the file has. */
+  /** Number of batches of the file. */
   readonly batches: number;
-  /** In order; empty when nothing is known of parts of the file. */
+  /** In order; empty if there are no statistics of parts of the file. */
   readonly zones: readonly FileZone[];
   readonly #bytes: Uint8Array;
   readonly #rows: number;
-  /** Where the columns begin. */
+  /** Offsets of the columns. */
   readonly #starts: readonly number[];
   readonly #columns = new Map<number, ColumnStatistics | undefined>();
 
@@ -39,19 +40,19 @@ export class FileStatistics {
     this.#starts = readStarts(cursor, cursor.count());
   }
 
-  /** What is known of a column, by its place in the file; undefined when nothing is. */
+  /** Statistics of a whole column by its position in the file; undefined if there are none. */
   whole(column: number): Extremes | undefined {
     return this.#column(column)?.whole;
   }
 
-  /** The same of some batches, and of those that share a zone with them. */
+  /** Statistics of some batches; they may include other batches of the same zones. */
   part(column: number, firstBatch: number, batches: number): Extremes | undefined {
     const known = this.#column(column);
     if (known === undefined || known.zones.length === 0) return known?.whole;
-    const inside = known.zones.filter((_, at) => {
-      const zone = this.zones[at]!;
-      return zone.firstBatch < firstBatch + batches && firstBatch < zone.firstBatch + zone.batches;
-    });
+    const end = firstBatch + batches;
+    const inside = pairs(known.zones, this.zones)
+      .filter(([, zone]) => zone.firstBatch < end && firstBatch < zone.firstBatch + zone.batches)
+      .map(([extremes]) => extremes);
     return inside.length === 0 ? known.whole : inside.reduce(mergeExtremes);
   }
 
@@ -81,7 +82,7 @@ function readZones(cursor: StatisticsCursor, count: number): readonly FileZone[]
   return zones;
 }
 
-/** The place of each column; -1 of one of which nothing is known. */
+/** The offset of each column; -1 for a column without statistics. */
 function readStarts(cursor: StatisticsCursor, count: number): readonly number[] {
   return Array.from({ length: count }, () => {
     const start = cursor.position + 4;
@@ -92,7 +93,7 @@ function readStarts(cursor: StatisticsCursor, count: number): readonly number[] 
 const known = new WeakMap<Uint8Array, FileStatistics>();
 
 /**
- * What is known of a data file; undefined for one that was written without.
+ * The statistics of a data file; undefined if it was written without any.
  * @param rows How many rows the file has.
  */
 export function statisticsOf({ statistics }: DataFile, rows: number): FileStatistics | undefined {

@@ -2,32 +2,33 @@ import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
 import type { Flushes } from '../../storage/flushes.ts';
-import { StreamedFile } from '../../storage/streamed-file.ts';
-import { removeFile } from '../../storage/tree.ts';
+import type { NewObject, Storage } from '../../storage/storage.ts';
 import { newDataFile } from './layout.ts';
+import type { TableFolder } from './snapshot.ts';
 import { StatisticsWriter } from './statistics-writer.ts';
 
-/** A data file that is complete. Its name is not on stable storage until the folder is synced. */
+/** A complete data file. Its name is durable once the folder is flushed. */
 export interface WrittenFile {
   /** Path inside the table's folder. */
   readonly file: string;
   readonly rows: number;
   readonly bytes: number;
-  /** What is known of the values, as `FileStatistics` reads it. */
+  /** Statistics in the format of `FileStatistics`. */
   readonly statistics?: Uint8Array | undefined;
 }
 
-/** So many bytes are worth a system call. */
+/** Writes are gathered up to this size, in bytes. */
 const ENOUGH_BYTES = 2 ** 18;
 
 /**
- * Writes one data file batch by batch. A batch goes to the operating system while
- * the next is made, so its memory must stay as it is until that one is written or
- * the file is ended; copies of small ones wait for each other.
+ * Writes one data file batch by batch. A batch is written while the next is made: its memory must
+ * not change before the next batch is written or the file is finished. Small batches are copied and
+ * written together.
  */
 export class FragmentWriter {
   readonly #writer: FileWriter;
-  readonly #target: StreamedFile;
+  readonly #storage: Storage;
+  readonly #target: NewObject;
   readonly #path: string;
   readonly #file: string;
   readonly #statistics: StatisticsWriter | undefined;
@@ -35,27 +36,27 @@ export class FragmentWriter {
   #heldBytes = 0;
 
   private constructor(
+    { storage, folder }: TableFolder,
     schema: Schema,
-    path: string,
-    file: string,
     statistics: StatisticsWriter | undefined,
   ) {
+    const file = newDataFile();
+    const path = join(folder, file);
     this.#writer = new FileWriter(schema);
     this.#statistics = statistics;
-    this.#target = StreamedFile.create(path);
+    this.#storage = storage;
+    this.#target = storage.create(path);
     this.#path = path;
     this.#file = file;
   }
 
   /**
-   * Begins a new data file in a table's folder.
-   * @param gathers Whether something is to be known of the values; no for files that no version names.
+   * Creates a data file in a table's folder.
+   * @param gathers Whether to compute statistics; false for files that no version names.
    */
-  static async create(folder: string, schema: Schema, gathers = true): Promise<FragmentWriter> {
-    const file = newDataFile();
-    const path = join(folder, file);
+  static async create(table: TableFolder, schema: Schema, gathers = true): Promise<FragmentWriter> {
     const statistics = gathers ? new StatisticsWriter(schema) : undefined;
-    const writer = new FragmentWriter(schema, path, file, statistics);
+    const writer = new FragmentWriter(table, schema, statistics);
     await writer.#add([writer.#writer.begin()]);
     return writer;
   }
@@ -70,7 +71,10 @@ export class FragmentWriter {
     await this.#add(this.#writer.batch(batch));
   }
 
-  /** Ends the file. It is on stable storage when this returns, or, where flushes are given, when these are settled. */
+  /**
+   * Finishes the file. It is durable when this returns or, if flushes are given, when they have
+   * settled.
+   */
   async finish(flushes?: Flushes): Promise<WrittenFile> {
     await this.#add([this.#writer.end()]);
     await this.#flush([]);
@@ -82,16 +86,16 @@ export class FragmentWriter {
     return { file: this.#file, rows, bytes, statistics: this.#statistics?.finish() };
   }
 
-  /** Gives the file up and removes it. */
+  /** Abandons and removes the file. */
   async abandon(): Promise<void> {
     await this.#target.abandon();
-    await removeFile(this.#path);
+    await this.#storage.remove(this.#path);
   }
 
   async #add(pieces: readonly Uint8Array[]): Promise<void> {
     const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, this.#heldBytes);
     if (bytes >= ENOUGH_BYTES) return this.#flush(pieces);
-    // A copy, since a few rows may lie in the memory of many.
+    // A copy: a few rows may be slices of much memory.
     this.#held.push(Buffer.concat(pieces));
     this.#heldBytes = bytes;
   }

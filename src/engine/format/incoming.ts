@@ -1,5 +1,5 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { ArrowError } from '../../arrow/errors.ts';
+import { ArrowError } from '../../arrow/arrow-error.ts';
 import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { openStream } from '../../arrow/ipc/stream-reader.ts';
 import { checkSupported, conform } from '../../arrow/types.ts';
@@ -10,18 +10,24 @@ import { batchOfData } from '../../arrow/data.ts';
 import { nullsOf } from '../../arrow/nullability.ts';
 import { encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
-/** The rows that a client sends: their schema, known before the first batch is read. Batches throw ArrowError. */
+/**
+ * Rows sent by a client. The schema is known before the first batch is read. Batches throw
+ * ArrowError.
+ */
 export interface Incoming {
   readonly schema: Schema;
   readonly batches: AsyncIterable<RecordBatch>;
 }
 
-/** Columns that queries add to a table's own; a table cannot have them. */
+/** Columns that queries add to a table's columns; reserved in tables. */
 const RESERVED: ReadonlySet<string> = new Set(['_rowid', '_rowoffset', '_distance', '_score']);
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** A stream that breaks the format is bad input; a schema that cannot be held is a matter of types. */
+/**
+ * Error of each kind of fault: a malformed stream is bad input, an unsupported schema is a type
+ * error.
+ */
 const errorNames: Readonly<Record<ArrowError['kind'], ErrorName>> = {
   corrupt: 'InvalidInput',
   limit: 'InvalidInput',
@@ -50,11 +56,11 @@ export async function openIncoming(
   }
 }
 
-/** What a body may take. */
+/** Limits of a body. */
 export interface IncomingLimits {
   /** The longest Arrow body, in bytes; null for any length. */
   readonly maxArrowBytes: number | null;
-  /** What all requests may hold together. */
+  /** Memory shared by all requests. */
   readonly memory: RequestMemory;
   /** Decompresses large batches on another thread, until the signal; on this one when absent. */
   readonly unpack?:
@@ -62,7 +68,7 @@ export interface IncomingLimits {
     | undefined;
 }
 
-/** What the client is told of an error of the Arrow layer; other errors are passed on. */
+/** The client's error for an error of the Arrow layer; other errors are returned unchanged. */
 export function asRefusal(error: unknown): unknown {
   if (!(error instanceof ArrowError)) return error;
   return new CatalogError(errorNames[error.kind], error.message);
@@ -94,15 +100,12 @@ function refuseReserved(name: string): void {
   );
 }
 
-/**
- * Refuses columns that a table cannot be made with.
- * @throws CatalogError TableSchemaValidationError.
- */
+/** Refuses columns that a table cannot have. @throws CatalogError TableSchemaValidationError. */
 export function checkColumns(schema: Schema): void {
   for (const { name } of schema.fields) refuseDotted(name);
 }
 
-/** Names with dots lead to fields inside of columns; LanceDB refuses them for columns too. */
+/** Dots separate the fields of a path; LanceDB refuses them in column names too. */
 function refuseDotted(name: string): void {
   if (!name.includes('.')) return;
   throw new CatalogError(
@@ -112,7 +115,7 @@ function refuseDotted(name: string): void {
 }
 
 /**
- * Refuses a name that a column of a request's body may not have.
+ * Refuses a name that is not allowed for a column of a request.
  * @throws CatalogError TableSchemaValidationError.
  */
 export function checkColumnName(name: string): void {
@@ -121,7 +124,7 @@ export function checkColumnName(name: string): void {
 }
 
 /**
- * Refuses a name that neither a column nor a field inside of one may get.
+ * Refuses a name that is not allowed for a column or a field.
  * @throws CatalogError TableSchemaValidationError.
  */
 export function checkFieldName(name: string): void {
@@ -137,13 +140,13 @@ export function checkFieldName(name: string): void {
   }
 }
 
-/** Whether two schemas agree in everything: names, types, nullability and metadata. */
+/** Whether two schemas are equal in names, types, nullability and metadata. */
 export function sameSchema(left: Schema, right: Schema): boolean {
   return left === right || Buffer.from(encodeSchema(left)).equals(encodeSchema(right));
 }
 
 /**
- * Refuses a stream whose rows could not stand in a table, before any of them is read.
+ * Refuses a stream whose schema does not fit the table, before rows are read.
  * @throws CatalogError TableSchemaValidationError that names the column.
  */
 export function checkConforms(incoming: Schema, table: Schema): void {
@@ -156,9 +159,8 @@ export function checkConforms(incoming: Schema, table: Schema): void {
 }
 
 /**
- * Works on items one after the other. No item is held while the next one is
- * awaited, as `for await` would: a client's batch may be as large as all memory
- * that is meant for two.
+ * Processes items one by one. Unlike `for await`, no item is held while the next is awaited: a
+ * client's batch may need as much memory as two are allowed.
  */
 export async function eachOf<Item>(
   items: AsyncIterable<Item>,

@@ -3,18 +3,20 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { slice } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import { Flushes } from '../../storage/flushes.ts';
-import { syncFolder } from '../../storage/folder.ts';
-import { removeFile } from '../../storage/tree.ts';
 import { nextTurn } from '../base/pace.ts';
 import { eachOf, asRefusal } from './incoming.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { DATA } from './layout.ts';
+import type { TableFolder } from './snapshot.ts';
 import { batchBytes, SmallBatches } from './small-batches.ts';
 
-/** A data file stays below 1 GiB. */
+/** Greatest size of a data file: 1 GiB. */
 const MAX_FILE_BYTES = 2 ** 30;
 
-/** Batches are stored in pieces of about this size, so that a scan needs memory for one piece, not for a client's batch. */
+/**
+ * Approximate size of stored batches: a scan needs memory for one of them, not for a client's
+ * batch.
+ */
 export const PIECE_BYTES = 16 * 2 ** 20;
 
 /** Writing more bytes than this delays other requests: their values are looked at. */
@@ -24,17 +26,16 @@ const TURN_BYTES = 2 ** 20;
 const STORED = { largeBytes: 2 ** 16, largeRows: 8192 };
 
 /**
- * Writes a stream of batches into data files of a table's folder, batch by
- * batch. Files and their names are on stable storage when it returns, or, where
- * flushes are given, when these are settled. Nothing is left behind when it throws.
+ * Writes a stream of batches to data files in a table's folder. Files and names are durable when
+ * this returns or, if flushes are given, when they have settled. Removes its files if it throws.
  */
 export async function ingest(
-  folder: string,
+  table: TableFolder,
   schema: Schema,
   batches: AsyncIterable<RecordBatch>,
   flushes?: Flushes,
 ): Promise<readonly WrittenFile[]> {
-  const sink = new Sink(folder, schema);
+  const sink = new Sink(table, schema);
   try {
     const small = new SmallBatches(STORED);
     await eachOf(batches, async (batch) => {
@@ -54,24 +55,24 @@ export async function ingest(
   }
 }
 
-/** Removes files that no version names. */
+/** Removes files that are not named by any version. */
 export async function discard(
-  folder: string,
+  { storage, folder }: TableFolder,
   files: readonly Pick<WrittenFile, 'file'>[],
 ): Promise<void> {
-  await Promise.all(files.map((written) => removeFile(join(folder, written.file))));
+  await Promise.all(files.map(({ file }) => storage.remove(join(folder, file))));
 }
 
-/** The data files of one stream: a new one is begun when the last is full. */
+/** The data files of one stream. A new file is begun when the last is full. */
 class Sink {
-  readonly #folder: string;
+  readonly #table: TableFolder;
   readonly #schema: Schema;
   readonly #finished: WrittenFile[] = [];
   readonly flushes = new Flushes();
   #writer: FragmentWriter | undefined;
 
-  constructor(folder: string, schema: Schema) {
-    this.#folder = folder;
+  constructor(table: TableFolder, schema: Schema) {
+    this.#table = table;
     this.#schema = schema;
   }
 
@@ -83,15 +84,19 @@ class Sink {
     if (this.#writer !== undefined && this.#writer.bytes + batchBytes(batch) > MAX_FILE_BYTES) {
       await this.#roll();
     }
-    this.#writer ??= await FragmentWriter.create(this.#folder, this.#schema);
+    this.#writer ??= await FragmentWriter.create(this.#table, this.#schema);
     await this.#writer.write(batch);
   }
 
-  /** Ends the last file. The names of all files were there before, so their folder is synced along with it. */
+  /**
+   * Finishes the last file. The names of all files existed before, so the folder is flushed along
+   * with it.
+   */
   async finish(): Promise<readonly WrittenFile[]> {
     if (this.#writer !== undefined) {
       await this.#roll();
-      this.flushes.add(syncFolder(join(this.#folder, DATA)));
+      const { storage, folder } = this.#table;
+      this.flushes.add(storage.flush(join(folder, DATA)));
     }
     return this.#finished;
   }
@@ -99,7 +104,7 @@ class Sink {
   async abandon(): Promise<void> {
     await this.#writer?.abandon();
     await this.flushes.settled().catch(() => undefined);
-    await discard(this.#folder, this.#finished);
+    await discard(this.#table, this.#finished);
   }
 
   async #roll(): Promise<void> {
@@ -109,7 +114,7 @@ class Sink {
   }
 }
 
-/** A batch in pieces of the size that is stored. */
+/** Splits a batch into pieces of the stored size. */
 export function* pieces(batch: RecordBatch): Generator<RecordBatch> {
   if (batch.numRows === 0) return;
   const count = Math.min(batch.numRows, Math.ceil(batchBytes(batch) / PIECE_BYTES));

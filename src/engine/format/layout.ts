@@ -17,20 +17,20 @@ export const TREE = 'tree';
 export const INDICES = 'indices';
 
 /**
- * A path that a manifest names, checked to lie in the folder of its own table.
- * @throws Error for one that leads out of it.
+ * Checks that a path in a manifest stays inside the table's folder.
+ * @throws Error if it does not.
  */
 export function ownPath(path: string): string {
   if (!path.startsWith('/') && !path.includes('..')) return path;
   throw new Error(`the manifest names ${JSON.stringify(path)}, outside of the table's folder`);
 }
 
-/** A new name for a data file, relative to the table's folder. */
+/** A new path for a data file, relative to the table's folder. */
 export function newDataFile(): string {
   return join(DATA, `${randomUUID()}.arrow`);
 }
 
-/** A new name for a file of an index, relative to the table's folder. */
+/** A new path for an index file, relative to the table's folder. */
 export function newIndexFile(index: string): string {
   return join(INDICES, index, `${randomUUID()}.arrow`);
 }
@@ -41,7 +41,7 @@ export function branchFolder(chain: string): string {
 }
 
 /**
- * The final name of a version's manifest, relative to the table's folder.
+ * The final path of a version's manifest, relative to the table's folder.
  * @param chain The line that the version is made on: `main`, or a branch's id.
  */
 export function manifestName(version: bigint, chain: string = MAIN): string {
@@ -49,17 +49,17 @@ export function manifestName(version: bigint, chain: string = MAIN): string {
   return join(folder, `${version.toString().padStart(20, '0')}.arrow`);
 }
 
-/** A new name for a manifest that is not committed yet. Nothing reads it but the commit that it belongs to. */
+/** A new path for a manifest before its commit. Only that commit reads it. */
 export function stagingName(version: bigint, chain: string = MAIN): string {
   return `${manifestName(version, chain)}-${randomUUID()}`;
 }
 
-/** Makes the folder of a branch's manifests, durably. */
+/** Creates the folder of a branch's manifests durably. */
 export async function makeBranchFolder(tableFolder: string, id: string): Promise<void> {
   await makeFolder(join(tableFolder, branchFolder(id), VERSIONS));
 }
 
-/** Removes the folder of a branch, unless something is in it that may still be needed. */
+/** Removes the folder of a branch unless it holds files that may still be needed. */
 export async function removeBranchFolder(tableFolder: string, id: string): Promise<void> {
   const folder = join(tableFolder, branchFolder(id));
   for (const empty of [join(folder, VERSIONS), folder]) {

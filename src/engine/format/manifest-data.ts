@@ -10,37 +10,37 @@ import {
   type Int64,
   type Uint64,
 } from 'apache-arrow';
-import { bitmapBytes } from '../../arrow/bitmap.ts';
+import { bitmapBytes, setBit } from '../../arrow/bitmap.ts';
 import { dataOf } from '../../arrow/data.ts';
 
 /* Columns of a manifest straight from rows: a builder that sees each value as anything is many times slower. */
 
-/** Integers of 32 bits. */
+/** A column of 32-bit integers. */
 export function integersData<Row>(rows: readonly Row[], valueOf: (row: Row) => number): Data {
   const values = new Int32Array(rows.length);
-  for (let at = 0; at < rows.length; at++) values[at] = valueOf(rows[at]!);
+  for (const [at, row] of rows.entries()) values[at] = valueOf(row);
   return dataOf(new Int32(), { length: rows.length, nullCount: 0, values });
 }
 
-/** Integers of 64 bits. */
+/** A column of 64-bit integers. */
 export function bigintsData<Row>(
   type: Int64 | Uint64,
   rows: readonly Row[],
   valueOf: (row: Row) => bigint,
 ): Data {
   const values = new BigUint64Array(rows.length);
-  for (let at = 0; at < rows.length; at++) values[at] = BigInt.asUintN(64, valueOf(rows[at]!));
+  for (const [at, row] of rows.entries()) values[at] = BigInt.asUintN(64, valueOf(row));
   const typed = type.isSigned ? new BigInt64Array(values.buffer) : values;
   return dataOf(type, { length: rows.length, nullCount: 0, values: typed });
 }
 
-/** Booleans. */
+/** A column of booleans. */
 export function bitsData<Row>(rows: readonly Row[], valueOf: (row: Row) => boolean): Data {
   const { bits } = bitsOf(rows, valueOf);
   return dataOf(new Bool(), { length: rows.length, nullCount: 0, values: bits });
 }
 
-/** Texts. */
+/** A column of texts. */
 export function textsData<Row>(rows: readonly Row[], valueOf: (row: Row) => string | null): Data {
   return pieces(new Utf8(), rows, (row) => {
     const text = valueOf(row);
@@ -48,7 +48,7 @@ export function textsData<Row>(rows: readonly Row[], valueOf: (row: Row) => stri
   });
 }
 
-/** Binaries. */
+/** A column of binaries. */
 export function bytesData<Row>(
   rows: readonly Row[],
   valueOf: (row: Row) => Uint8Array | null,
@@ -56,17 +56,16 @@ export function bytesData<Row>(
   return pieces(new Binary(), rows, valueOf);
 }
 
-/** Lists of integers of 32 bits. */
+/** A column of lists of 32-bit integers. */
 export function listsData<Row>(
   item: Field,
   rows: readonly Row[],
   valueOf: (row: Row) => readonly number[],
 ): Data {
-  const offsets = new Int32Array(rows.length + 1);
-  for (let at = 0; at < rows.length; at++)
-    offsets[at + 1] = offsets[at]! + valueOf(rows[at]!).length;
-  const values = new Int32Array(offsets[rows.length]!);
-  for (let at = 0; at < rows.length; at++) values.set(valueOf(rows[at]!), offsets[at]);
+  const lists = rows.map(valueOf);
+  const { offsets, length } = offsetsOf(lists);
+  const values = new Int32Array(length);
+  for (const [at, list] of lists.entries()) values.set(list, offsets[at]);
   const child = dataOf(item.type, { length: values.length, nullCount: 0, values });
   return dataOf(new List(item), { length: rows.length, nullCount: 0, offsets, children: [child] });
 }
@@ -77,26 +76,28 @@ function pieces<Row>(
   valueOf: (row: Row) => Uint8Array | null,
 ): Data {
   const found = rows.map(valueOf);
-  const offsets = new Int32Array(rows.length + 1);
-  for (let at = 0; at < found.length; at++) {
-    offsets[at + 1] = offsets[at]! + (found[at]?.length ?? 0);
-  }
-  const values = new Uint8Array(offsets[rows.length]!);
-  for (let at = 0; at < found.length; at++) {
-    const piece = found[at];
-    if (piece) values.set(piece, offsets[at]);
-  }
+  const { offsets, length } = offsetsOf(found);
+  const values = new Uint8Array(length);
+  for (const [at, piece] of found.entries()) if (piece !== null) values.set(piece, offsets[at]);
   const { bits, count } = bitsOf(found, (piece) => piece !== null);
   const nullCount = rows.length - count;
   return dataOf(type, { length: rows.length, nullCount, validity: bits, values, offsets });
 }
 
+/** Where each of some pieces begins when they follow each other, and the length of all. */
+function offsetsOf(pieces: readonly (ArrayLike<number> | null)[]) {
+  const offsets = new Int32Array(pieces.length + 1);
+  let length = 0;
+  for (const [at, piece] of pieces.entries()) offsets[at + 1] = length += piece?.length ?? 0;
+  return { offsets, length };
+}
+
 function bitsOf<Row>(rows: readonly Row[], isSet: (row: Row) => boolean) {
   const bits = new Uint8Array(bitmapBytes(rows.length));
   let count = 0;
-  for (let at = 0; at < rows.length; at++) {
-    if (!isSet(rows[at]!)) continue;
-    bits[at >> 3]! |= 1 << (at & 7);
+  for (const [at, row] of rows.entries()) {
+    if (!isSet(row)) continue;
+    setBit(bits, at);
     count++;
   }
   return { bits, count };

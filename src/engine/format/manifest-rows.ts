@@ -25,9 +25,9 @@ import {
 import { ownPath } from './layout.ts';
 import type { DataFile, Fragment } from './snapshot.ts';
 
-/** One row of a manifest: a data file, and what holds for its fragment. */
+/** A row of a manifest: a data file with the facts of its fragment. */
 interface FileRow {
-  /** Position of the fragment in the table; the files of one fragment share it. */
+  /** Position of the fragment in the table; files of a fragment share it. */
   readonly position: number;
   readonly file: DataFile;
   readonly fragment: Fragment;
@@ -135,13 +135,16 @@ function fragmentCells(cells: Cells, row: number): Omit<Fragment, 'files'> {
   };
 }
 
-/** The cells of a batch of a manifest by the names of its columns, which are looked up once. */
+/** Access to the cells of a manifest's batch by column name. */
 class Cells {
   readonly #vectors: ReadonlyMap<string, Vector>;
 
   constructor(batch: RecordBatch) {
     this.#vectors = new Map(
-      batch.schema.fields.map(({ name }, at) => [name, batch.getChildAt(at)!]),
+      batch.schema.fields.flatMap(({ name }, at) => {
+        const column = batch.getChildAt(at);
+        return column === null ? [] : [[name, column]];
+      }),
     );
   }
 

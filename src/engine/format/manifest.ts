@@ -7,8 +7,8 @@ import { bytesAccess } from './memory/random-access.ts';
 import type { Snapshot, Fragment, FragmentIndex, IndexDefinition } from './snapshot.ts';
 import { ownPath } from './layout.ts';
 
-/** One version of a table as its manifest says it. */
-export type Manifest = Omit<Snapshot, 'tableId' | 'folder' | 'rows'>;
+/** One version of a table as stored in its manifest. */
+export type Manifest = Omit<Snapshot, 'tableId' | 'storage' | 'folder' | 'rows'>;
 
 const KEYS = {
   version: 'arrowgate.version',
@@ -21,9 +21,8 @@ const KEYS = {
 } as const;
 
 /**
- * A manifest as an Arrow file: one row per data file, and what holds for the
- * whole version in the metadata of its schema (the table's schema as an IPC
- * schema message in base64).
+ * Encodes a manifest as an Arrow file: one row per data file, and facts of the whole version in the
+ * schema's metadata (the table's schema as a base64 IPC schema message).
  */
 export function encodeManifest(manifest: Manifest): Uint8Array {
   const schema = new Schema(
@@ -45,7 +44,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
 }
 
 /**
- * The manifest in the bytes of its file.
+ * Decodes a manifest.
  * @throws ArrowError when the bytes are not an Arrow file, Error when they are no manifest.
  */
 export async function decodeManifest(bytes: Uint8Array): Promise<Manifest> {
@@ -76,10 +75,10 @@ function metadataText(schema: Schema, key: string): string {
   return text;
 }
 
-/** The indices of a version as its manifest says them. */
+/** The indices of a version as stored in its manifest. */
 interface ManifestIndices {
   readonly definitions: readonly IndexDefinition[];
-  /** For fragments by their position: the files that indices have of them. */
+  /** Index files by the position of their fragment. */
   readonly files: readonly (readonly [number, readonly FragmentIndex[]])[];
 }
 
@@ -92,8 +91,8 @@ function textOfIndices({
   const files = fragments.flatMap(({ indices: known = [] }, position) =>
     known.length === 0 ? [] : [[position, known] as const],
   );
-  const said: ManifestIndices = { definitions: indices, files };
-  return JSON.stringify(said);
+  const listed: ManifestIndices = { definitions: indices, files };
+  return JSON.stringify(listed);
 }
 
 /** The inverse of `textOfIndices`. */
@@ -101,7 +100,7 @@ function indicesOfText(text: string | undefined): ManifestIndices | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as ManifestIndices);
 }
 
-/** Fragments with the files that indices have of them. */
+/** Fragments with their index files. */
 function withIndexFiles(
   fragments: readonly Fragment[],
   indices: ManifestIndices | undefined,

@@ -4,14 +4,15 @@ import { dataOf, isNull, nullCountOf } from '../../arrow/data.ts';
 import { childrenOf, withChildren } from '../../arrow/nested-type.ts';
 import { nullsOf } from '../../arrow/nullability.ts';
 import { takeData } from '../../arrow/take.ts';
+import { pairs } from '../base/items.ts';
 
-/** Puts another column in the place of a field inside one, or nothing. */
-export type ChangeField = (values: Data) => Data | null;
+/** Replaces a nested field, or removes it by returning null. */
+type ChangeField = (values: Data) => Data | null;
 
 /**
- * A column with one of the fields inside it changed or left out. What stands under a
- * null of the column is null to the change: nobody can see it.
- * @param positions Where the field lies: its place in the column, then in what lies there.
+ * A column with one nested field replaced or removed. Values under a null of the column are null to
+ * the change.
+ * @param positions Positions of the field: in the column, then in each child.
  */
 export function changeInside(
   column: Data,
@@ -25,8 +26,7 @@ export function changeInside(
 function changed(data: Data, [position, ...inner]: readonly number[], change: ChangeField): Data {
   const fields: Field[] = [];
   const children: Data[] = [];
-  for (const [at, field] of childrenOf(data.type).entries()) {
-    const child = data.children[at]!;
+  for (const [at, [field, child]] of pairs(childrenOf(data.type), data.children).entries()) {
     const made = at === position ? changedChild(data, child, inner, change) : child;
     if (made !== null) {
       fields.push(field.clone({ type: made.type }));
@@ -48,7 +48,7 @@ function changedChild(
   return inner.length === 0 ? change(seen) : changed(seen, inner, change);
 }
 
-/** A field with the nulls of its struct. */
+/** A field that is also null where its struct is null. */
 function under(struct: Data, field: Data): Data {
   if (nullCountOf(struct) === 0) return field;
   const joined = concatData([field, nullsOf(field.type, 1)]);

@@ -2,20 +2,20 @@ import type { RecordBatch } from 'apache-arrow';
 import { concat } from '../../arrow/select.ts';
 
 /** How batches are joined. */
-export interface Joining {
-  /** A batch of so many bytes, or so many rows, is taken as it is. */
+interface Joining {
+  /** A batch of at least this size, in bytes or rows, is not joined. */
   readonly largeBytes: number;
   readonly largeRows: number;
 }
 
-/** Joined batches have so many bytes or rows, or are made of so many. */
+/** Limits of a joined batch in bytes, rows and parts. */
 const JOINED_BYTES = 2 ** 20;
 const JOINED_ROWS = 8192;
 const JOINED_BATCHES = 1024;
 
 /**
- * Joins small batches in their order: a batch costs the same to write and to
- * read again whether it has one row or ten thousand.
+ * Joins small batches in order. Writing and reading a batch of one row costs as much as one of ten
+ * thousand.
  */
 export class SmallBatches {
   readonly #joining: Joining;
@@ -27,7 +27,7 @@ export class SmallBatches {
     this.#joining = joining;
   }
 
-  /** What is ready now that a batch has come. */
+  /** Adds a batch. Yields batches that are complete. */
   *add(batch: RecordBatch): Generator<RecordBatch> {
     const bytes = batchBytes(batch);
     const { largeBytes, largeRows } = this.#joining;
@@ -42,7 +42,7 @@ export class SmallBatches {
     if (this.#isFull()) yield* this.rest();
   }
 
-  /** What is left when no batch follows. */
+  /** Yields the remaining batch after the last one was added. */
   *rest(): Generator<RecordBatch> {
     const [first, ...others] = this.#held;
     if (first === undefined) return;
@@ -62,7 +62,7 @@ export class SmallBatches {
   }
 }
 
-/** How many bytes the columns of a batch have in memory. */
+/** Bytes of a batch's columns in memory. */
 export function batchBytes(batch: RecordBatch): number {
   return batch.data.children.reduce((sum, column) => sum + column.byteLength, 0);
 }

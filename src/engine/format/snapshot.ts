@@ -1,22 +1,23 @@
+import type { Storage } from '../../storage/storage.ts';
 import type { Schema } from 'apache-arrow';
 import type { Stored, VersionRecord } from './records.ts';
 import type { TextOptions } from '../tokens/text-options.ts';
 
-/** One data file: an Arrow file that holds some columns of its fragment's rows. */
+/** A data file: an Arrow file with some columns of its fragment's rows. */
 export interface DataFile {
   /** Path inside the table's folder: `data/<uuid>.arrow`. */
   readonly path: string;
   readonly bytes: number;
   /** Ids of the file's columns, in the file's order. */
   readonly fields: readonly number[];
-  /** What is known of the columns' values, as `FileStatistics` reads it; older files have none. */
+  /** Statistics in the format of `FileStatistics`; absent in older files. */
   readonly statistics?: Uint8Array | undefined;
 }
 
-/** What kinds of index are built. */
+/** Kinds of index that are built. */
 export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST' | 'FTS' | 'IVF_RQ' | 'IVF_FLAT';
 
-/** An index of a table. Which fragments it covers stands with these. */
+/** An index of a table. The fragments name their index files. */
 export interface IndexDefinition {
   readonly name: string;
   readonly uuid: string;
@@ -24,19 +25,19 @@ export interface IndexDefinition {
   /** Id of the column. */
   readonly field: number;
   readonly createdMillis: number;
-  /** By what an index over vectors compares them; others have none. */
+  /** Distance of a vector index; absent for other indices. */
   readonly distance?: 'l2' | 'cosine' | 'dot' | 'hamming' | undefined;
-  /** The kind that was asked for, where another is built. */
+  /** The requested kind if another kind is built. */
   readonly asked?: string | undefined;
-  /** How an index of type FTS makes tokens of texts. */
+  /** Tokeniser options of an FTS index. */
   readonly text?: TextOptions | undefined;
 }
 
-/** What an index knows of one fragment's rows: a file of its own. */
+/** The file of an index for one fragment. */
 export interface FragmentIndex {
   /** The uuid of the index. */
   readonly index: string;
-  /** Id of the column as it was when the file was written. */
+  /** Id of the column when the file was written. */
   readonly field: number;
   /** Path inside the table's folder: `indices/<uuid of the index>/<uuid>.arrow`. */
   readonly path: string;
@@ -44,56 +45,61 @@ export interface FragmentIndex {
 }
 
 /**
- * Some rows of a table. Their columns lie in one data file or in several of the
- * same batches; a column that lies in none is null.
+ * A group of rows. Their columns lie in one or several data files with the same batches; a column
+ * without a file is null.
  */
 export interface Fragment {
   readonly files: readonly DataFile[];
-  /** Rows in the files, deleted ones included. */
+  /** Rows in the files, including deleted ones. */
   readonly physicalRows: number;
-  /** Rows that are not deleted. */
+  /** Rows without deleted ones. */
   readonly rows: number;
-  /** The row id of the first physical row; the others follow, unless they are stored. */
+  /** Row id of the first physical row. The ids of the others follow unless row ids are stored. */
   readonly firstRowId: bigint;
-  /** Whether the first file has a further column with the rows' ids. */
+  /** Whether the first file has an extra column of row ids. */
   readonly storedRowIds: boolean;
   /** Path of the file that lists the deleted rows: `deletions/<uuid>.arrow`. */
   readonly deletions: string | null;
-  /** What indices know of the rows; those of others have to be scanned. */
+  /** Index files of the fragment; rows without one are scanned. */
   readonly indices?: readonly FragmentIndex[] | undefined;
 }
 
-/** A table at one version: everything a read needs, immutable. */
+/** An immutable view of a table at one version, with everything that a read needs. */
 export interface Snapshot {
   readonly tableId: string;
-  /** Absolute path of the table's folder. */
+  /** Where the files of the table are. */
+  readonly storage: Storage;
+  /** Key of the table's folder in the storage. */
   readonly folder: string;
   readonly version: bigint;
   readonly timestampMillis: number;
   readonly schema: Schema;
-  /** Ids of the schema's columns, in its order. A column keeps its id when it is renamed. */
+  /** Ids of the columns in the order of the schema. A renamed column keeps its id. */
   readonly fieldIds: readonly number[];
   readonly nextFieldId: number;
   readonly fragments: readonly Fragment[];
-  /** Rows that are not deleted. */
+  /** Rows without deleted ones. */
   readonly rows: bigint;
-  /** The row id that the next row gets. */
+  /** Row id of the next inserted row. */
   readonly nextRowId: bigint;
   readonly indices?: readonly IndexDefinition[] | undefined;
 }
 
-/** A table at one version, and the record that named the version: its own, or the head of a line. */
+/** The folder of a table in its storage. */
+export type TableFolder = Pick<Snapshot, 'storage' | 'folder'>;
+
+/** A snapshot and the record that named its version: a version record or the head of a line. */
 export interface FoundSnapshot {
   readonly snapshot: Snapshot;
   readonly record: Stored<VersionRecord>;
 }
 
-/** What names a fragment for good: its first file. */
+/** Permanent key of a fragment: its first file. */
 export function fragmentKey(fragment: Fragment): string {
   return fragment.files[0]?.path ?? '';
 }
 
-/** How large a fragment's data files are together. */
+/** Size of a fragment's data files in bytes. */
 export function bytesOf(fragment: Fragment): number {
   return fragment.files.reduce((sum, file) => sum + file.bytes, 0);
 }

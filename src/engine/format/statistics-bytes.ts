@@ -1,18 +1,18 @@
 import type { Bounds, Extreme } from '../../arrow/bounds.ts';
 import type { Extremes } from '../../arrow/extremes.ts';
 
-/** What stands in the first byte of some extremes. */
+/** Flags in the first byte of extremes. */
 const HAS_NULLS = 1;
 const HAS_NAN = 2;
 const HAS_BOUNDS = 4;
-/** No bound is known above. */
+/** The upper bound is unknown. */
 const OPEN = 8;
 
-/** What the first byte of a value says: a float, or how many bytes an integer or some bytes have. */
+/** First byte of a value: a float flag, or the number of bytes of an integer or a binary. */
 const FLOAT = 128;
 const INTEGER = 64;
 
-/** Writes statistics: counts in sevens of bits, the lowest first; integers in as few bytes as they need. */
+/** Writes statistics: counts as little-endian base-128, integers in as few bytes as they need. */
 export class StatisticsBytes {
   #bytes = Buffer.allocUnsafe(256);
   #length = 0;
@@ -27,7 +27,9 @@ export class StatisticsBytes {
     this.#bytes[this.#length++] = rest;
   }
 
-  /** Puts what some work puts behind its length in four bytes, so that a reader may pass over it. */
+  /**
+   * Writes the output of a function after its length in four bytes, so that readers can skip it.
+   */
   putSized(work: () => void): void {
     this.#reserve(4);
     const start = this.#length;
@@ -36,7 +38,7 @@ export class StatisticsBytes {
     this.#bytes.writeUInt32LE(this.#length - start - 4, start);
   }
 
-  /** Puts all but the number of rows. */
+  /** Writes extremes without the number of rows. */
   putExtremes({ nulls, nan, bounds }: Extremes): void {
     const flags =
       (nulls > 0 ? HAS_NULLS : 0) |
@@ -100,7 +102,7 @@ export class StatisticsCursor {
     this.#at = at;
   }
 
-  /** Where the next byte is read. */
+  /** Offset of the next byte. */
   get position(): number {
     return this.#at;
   }
@@ -114,7 +116,7 @@ export class StatisticsCursor {
     }
   }
 
-  /** Passes over something sized; how many bytes it has. */
+  /** Skips a sized entry. Returns its length. */
   skip(): number {
     const length = this.#bytes.readUInt32LE(this.#at);
     this.#at += 4 + length;

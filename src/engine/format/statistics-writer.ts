@@ -2,30 +2,30 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { extremesOf, mergeExtremes, type Extremes } from '../../arrow/extremes.ts';
 import { StatisticsBytes } from './statistics-bytes.ts';
 
-/** Of so many columns of a file something is known, the first ones. */
+/** Number of columns with statistics: the first ones of the file. */
 const MAX_COLUMNS = 128;
-/** A file has at most so many zones, and so many values in all of them. */
+/** Most zones of a file, and most values in all of its zones. */
 const MAX_ZONES = 64;
 const MAX_CELLS = 4096;
 
-/** Some batches of a file that follow each other. */
+/** Consecutive batches of a file. */
 interface Zone {
   readonly batches: number;
   readonly rows: number;
-  /** For each column; undefined where nothing is known. */
+  /** For each column; undefined without statistics. */
   readonly columns: readonly (Extremes | undefined)[];
 }
 
 /**
- * Gathers what is known of a data file's values while it is written: for each
- * column how many nulls, and the least and the greatest value, of the whole file
- * and of its zones. A zone is one batch; in files of many batches it is two,
- * four and so on, so that what is known stays small beside the manifest's rest.
+ * Computes statistics of a data file while it is written: for each column the number of nulls and
+ * the least and greatest value, of the whole file and of each zone. A zone is one batch; in files
+ * of many batches it is 2, 4, … batches, so that statistics stay small beside the rest of the
+ * manifest.
  */
 export class StatisticsWriter {
   readonly #columns: number;
   readonly #maxZones: number;
-  /** Zones of so many batches each, save the last. */
+  /** Number of batches per zone; the last zone may have fewer. */
   #size = 1;
   #zones: Zone[] = [];
 
@@ -35,7 +35,7 @@ export class StatisticsWriter {
     this.#maxZones = Math.min(MAX_ZONES, fitting);
   }
 
-  /** Takes in the next batch of the file. */
+  /** Adds the next batch of the file. */
   add(batch: RecordBatch): void {
     const columns = batch.data.children.slice(0, this.#columns).map(extremesOf);
     const zone = { batches: 1, rows: batch.numRows, columns };
@@ -48,7 +48,7 @@ export class StatisticsWriter {
     this.#zones.push(zone);
   }
 
-  /** All of it, as `FileStatistics` reads it; undefined of no batch. */
+  /** The statistics in the format of `FileStatistics`; undefined for a file without batches. */
   finish(): Uint8Array | undefined {
     const [first, ...rest] = this.#zones;
     if (first === undefined) return undefined;
@@ -66,7 +66,7 @@ export class StatisticsWriter {
       bytes.putSized(() => {
         if (extremes === undefined) return;
         bytes.putExtremes(extremes);
-        for (const zone of zones) bytes.putExtremes(zone.columns[column]!);
+        for (const zone of zones) bytes.putExtremes(zone.columns[column] ?? extremes);
       });
     }
     return bytes.finish();
@@ -75,8 +75,9 @@ export class StatisticsWriter {
   #halve(): void {
     this.#size *= 2;
     const halves: Zone[] = [];
-    for (let at = 0; at < this.#zones.length; at += 2) {
-      const [left, right] = [this.#zones[at]!, this.#zones[at + 1]];
+    for (const [at, left] of this.#zones.entries()) {
+      if (at % 2 === 1) continue;
+      const right = this.#zones[at + 1];
       halves.push(right === undefined ? left : merged(left, right));
     }
     this.#zones = halves;

@@ -5,16 +5,19 @@ import type { DataType } from 'apache-arrow';
 import type { ColumnPlan } from './column-plan.ts';
 import type { OpenFiles } from './memory/open-files.ts';
 
-/** What a batch of a fragment comes to when its columns are written as they are stored. */
+/** Size of a fragment's batch when its columns are written as they are stored. */
 export interface BatchSize {
   readonly rows: number;
-  /** Of the buffers alone. */
+  /** Bytes of the buffers. */
   readonly bytes: number;
-  /** With what is put between buffers in a message. */
+  /** Bytes of the message body, with padding between buffers. */
   readonly bodyBytes: number;
 }
 
-/** Layouts whose buffers are as long when they are written again: views and dictionaries are made again. */
+/**
+ * Layouts whose buffers keep their length when they are written again; views and dictionaries are
+ * rebuilt.
+ */
 const kept: ReadonlySet<Layout> = new Set<Layout>([
   'bool',
   'fixed',
@@ -26,7 +29,10 @@ const kept: ReadonlySet<Layout> = new Set<Layout>([
   'struct',
 ]);
 
-/** The sizes of a fragment's batches with some columns, by what its files say; null where they do not tell. */
+/**
+ * Sizes of a fragment's batches with some columns, from the footers of its files; null if the
+ * footers do not tell.
+ */
 export async function storedSizes(
   files: OpenFiles,
   plan: ColumnPlan,

@@ -5,8 +5,9 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { Contents } from './change.ts';
 import { asRefusal } from './incoming.ts';
 import type { DataFile, Fragment } from './snapshot.ts';
+import { pairs } from '../base/items.ts';
 
-/** A column of a table, and the id by which data files know it. */
+/** A column of a table and its id in data files. */
 export interface TableColumn {
   readonly field: Field;
   readonly id: number;
@@ -14,13 +15,14 @@ export interface TableColumn {
 
 /** The columns of a version, in order. */
 export function columnsOf({ schema, fieldIds }: Contents): readonly TableColumn[] {
-  return schema.fields.map((field, position) => ({ field, id: fieldIds[position]! }));
+  return pairs(schema.fields, fieldIds).map(([field, id]) => ({ field, id }));
 }
 
 /**
- * A version with other columns over the same rows. Data files that hold none of
- * them are no longer named, save a fragment's first, which says what its rows are.
- * @throws CatalogError TableSchemaValidationError for two columns of one name, and for a type that is not kept.
+ * A version with other columns over the same rows. Data files without any of the columns are no
+ * longer named, except the first of each fragment, which defines its rows.
+ * @throws CatalogError TableSchemaValidationError for two columns of one name, and for a type that
+ * is not kept.
  */
 export function withColumns(base: Contents, columns: readonly TableColumn[]): Contents {
   const fields = columns.map(({ field }) => field);

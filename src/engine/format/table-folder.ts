@@ -1,36 +1,39 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, syncFolder } from '../../storage/folder.ts';
-import { removeIfEmpty, removeTree } from '../../storage/tree.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard } from './ingest.ts';
 import { DATA, VERSIONS } from './layout.ts';
+import type { TableFolder } from './snapshot.ts';
 
 /**
- * Makes the folder of a new table. After this it, and those inside it, are on stable storage.
+ * Creates the folder of a new table with its subfolders durably.
  * @param mode Of the folder and those around it that are missing; the umask decides when absent.
  */
-export async function makeTableFolder(folder: string, mode?: number): Promise<void> {
-  await makeFolder(folder, mode);
-  await mkdir(join(folder, DATA), { recursive: true });
-  await mkdir(join(folder, VERSIONS), { recursive: true });
-  await syncFolder(folder);
+export async function makeTableFolder(
+  { storage, folder }: TableFolder,
+  mode?: number,
+): Promise<void> {
+  await storage.folders?.make(folder, mode);
+  storage.folders?.makeNow(join(folder, DATA));
+  storage.folders?.makeNow(join(folder, VERSIONS));
+  await storage.flush(folder);
 }
 
 /**
- * Removes what was written for a table that did not come to be.
- * @param kept Folders of the gateway itself, of which nothing is removed.
- * @param chosen Whether its creator chose the folder: another table may have come to be there meanwhile.
+ * Removes the files of a table whose creation failed.
+ * @param kept Folders of the gateway, in which nothing is removed.
+ * @param chosen Whether the client chose the folder: another table may have been created there
+ * meanwhile.
  */
 export async function removeTableFolder(
-  folder: string,
+  table: TableFolder,
   chosen: boolean,
   files: readonly WrittenFile[],
   kept: readonly string[],
 ): Promise<void> {
-  if (!chosen) return void (await removeTree(folder, { kept }));
-  await discard(folder, files);
+  const { storage, folder } = table;
+  if (!chosen) return void (await storage.removeTree(folder, { kept }));
+  await discard(table, files);
   for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
-    await removeIfEmpty(inner);
+    await storage.folders?.removeIfEmpty(inner);
   }
 }

@@ -1,17 +1,17 @@
-import { realpath } from 'node:fs/promises';
+import type { Storage } from '../../storage/storage.ts';
 import { unlessMissing } from '../../storage/storage-error.ts';
 
-/** A folder of the configuration that is a link or lies behind one, and where it leads. */
+/** A configured folder that is or lies behind a symbolic link, and its target. */
 type Moved = readonly [from: string, to: string];
 
 /**
- * Where tables lie beside the engine's own folder. Nothing in a table's folder is read or removed
- * through a link; a folder that the configuration names may be one, so it is resolved here once.
+ * Locations of tables outside of the engine's folder. Symbolic links in table folders are never
+ * followed; configured folders may be links, so they are resolved once here.
  */
 export class TablePlaces {
-  /** Folders of the gateway itself, of which no removal takes anything. Absolute paths. */
+  /** Absolute paths of the gateway's own folders, in which no removal happens. */
   readonly kept: readonly string[];
-  /** Mode of folders there; the umask decides when undefined. */
+  /** Mode of created folders; the umask decides if undefined. */
   readonly mode: number | undefined;
   readonly #moved: readonly Moved[];
 
@@ -27,18 +27,22 @@ export class TablePlaces {
    * @param mode Mode of folders that are made below the roots.
    */
   static async open(
+    storage: Storage,
     roots: readonly string[],
     kept: readonly string[],
     mode?: number,
   ): Promise<TablePlaces> {
     const resolved = roots.map(async (root): Promise<Moved> => {
-      return [root, (await unlessMissing(realpath(root))) ?? root];
+      return [root, (await unlessMissing(storage.resolve(root))) ?? root];
     });
     const moved = (await Promise.all(resolved)).filter(([from, to]) => from !== to);
     return new TablePlaces(moved, [...kept, ...roots], mode);
   }
 
-  /** Path of a table's folder without the links of the configuration. @param location As its record has it. */
+  /**
+   * Path of a table's folder with configured links resolved.
+   * @param location The location in the table's record.
+   */
   folderAt(location: string): string {
     const root = this.#moved.find(([from]) => location.startsWith(`${from}/`));
     return root === undefined ? location : `${root[1]}${location.slice(root[0].length)}`;

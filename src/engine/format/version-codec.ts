@@ -1,7 +1,9 @@
 import type { VersionRecord } from './records.ts';
 import type { Manifest } from './manifest.ts';
 
-/** The bytes of a version record: JSON, the version as a decimal string so that no reader rounds it. */
+/**
+ * Encodes a version record as JSON. The version is a decimal text, since JSON numbers lose digits.
+ */
 export function encodeVersion(record: VersionRecord): Uint8Array {
   return Buffer.from(JSON.stringify({ ...record, version: String(record.version) }));
 }
@@ -14,12 +16,15 @@ export function decodeVersion(bytes: Uint8Array): VersionRecord {
   return { ...parsed, version: BigInt(parsed.version) };
 }
 
-/** A version that is to be committed: its files are written, nothing refers to them yet. */
+/** A version that is proposed for commit: its files are written, nothing refers to them yet. */
 export interface ProposedVersion {
-  /** What it is built on; absent for the first version of a table. */
+  /** The version it follows; absent for the first version of a table. */
   readonly base: Manifest | undefined;
   readonly manifest: Manifest;
 }
 
-/** Judges a version before it is committed, again whenever it was built again. @throws CatalogError for one that may not be. */
+/**
+ * Judges a version before its commit, and again each time it is recomputed.
+ * @throws CatalogError if a rule refuses it.
+ */
 export type JudgeVersion = (proposed: ProposedVersion) => Promise<void>;

@@ -19,10 +19,10 @@ import { queryTable } from './rows/table-reads.ts';
 import { tableExists } from './tables.ts';
 import { tagVersion } from './versions/tags.ts';
 
-/** What past versions are read with. */
-export interface PastParts {
+/** Parts for reading past versions. */
+interface PastParts {
   readonly storage: Storage;
-  /** Records that were read before. */
+  /** Cached records. */
   readonly store: Store;
   readonly root: string;
   readonly places: TablePlaces;
@@ -32,7 +32,7 @@ export interface PastParts {
   readonly heavy: HeavyWork;
 }
 
-/** The operations that can answer for a version by what was read before, without the store. */
+/** Operations that can answer for a version from cached records without the store. */
 export function pastHandlers({ store, reader, heavy, ...parts }: PastParts): HandlerTable {
   const committer: Committer = {
     commit: (checks, writes) => store.commit(checks, writes),

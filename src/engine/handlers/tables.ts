@@ -55,6 +55,7 @@ import type { Field } from 'apache-arrow';
 import { changedAt, fieldAt, fieldPlace } from '../format/field-place.ts';
 import { columnsOf, withColumns } from '../format/table-columns.ts';
 import type { Committed } from '../versions/lines/version-commits.ts';
+import { pairs } from '../base/items.ts';
 
 const noParts =
   'this service takes the rows of a write in one stream: there are no writes of several parts, send them with insert';
@@ -74,7 +75,7 @@ interface AbsentParts {
   readonly tables: TableView;
 }
 
-/** Routes of newer clients for what this service has not: each says what it is, or answers that there is none. */
+/** Routes of newer clients for missing features: each explains the absence or answers null. */
 function absentHandlers(parts: AbsentParts): HandlerTable {
   return {
     CreateMultipartWrite: refuse(noParts),
@@ -97,23 +98,6 @@ async function none({ catalog, tables }: AbsentParts, call: Call, name: string):
   const { content } = await catalog.requireTable(call.request.object);
   await tables.chain(content, branchParameter(call));
   return jsonAnswer(call, { [name]: null });
-}
-
-/** The operations on a table that do not touch its rows. */
-export function tableHandlers(
-  catalog: Catalog,
-  tables: TableView,
-  tags: Tags,
-  pageLimit: number,
-): HandlerTable {
-  return {
-    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
-    TableExists: (call) => tableExists(catalog, tables, call),
-    DropTable: (call) => dropTable(catalog, tables, call),
-    ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
-    GetTableStats: (call) => tableStats(catalog, tables, tags, call),
-    ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
-  };
 }
 
 /** TableExists. */
@@ -204,7 +188,12 @@ export function catalogHandlers(
   return {
     ...namespaceHandlers(catalog, tables, pageLimit),
     ...tableListHandlers(catalog, pageLimit),
-    ...tableHandlers(catalog, tables, tags, pageLimit),
+    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
+    TableExists: (call) => tableExists(catalog, tables, call),
+    DropTable: (call) => dropTable(catalog, tables, call),
+    ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
+    GetTableStats: (call) => tableStats(catalog, tables, tags, call),
+    ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
   };
 }
 
@@ -262,15 +251,15 @@ function mergedMetadata(
   return merged;
 }
 
-/** What is to become of the metadata of one field. */
+/** A change of one field's metadata. */
 interface FieldUpdate {
   readonly path: string;
   readonly metadata: MetadataChange;
-  /** Whether what is not named goes. */
+  /** Whether unnamed keys are removed. */
   readonly replace: boolean;
 }
 
-/** UpdateFieldMetadata: answers what each field that was named has now, by the path that named it. */
+/** UpdateFieldMetadata: answers the new metadata of each field by the path in the request. */
 function updateFieldMetadata(parts: SchemaParts): Handler {
   return async (call) => {
     const updates = updatesField(call.body);
@@ -314,6 +303,6 @@ function updated(base: Contents, updates: readonly FieldUpdate[]): Contents {
   }, base.schema.fields);
   return withColumns(
     base,
-    columnsOf(base).map(({ id }, position) => ({ id, field: fields[position]! })),
+    pairs(columnsOf(base), fields).map(([{ id }, field]) => ({ id, field })),
   );
 }

@@ -11,17 +11,18 @@ import {
   type VectorValues,
 } from '../index/vectors/vector-encoder.ts';
 import { shapeOf, type VectorIndex } from '../index/vectors/vector-kind.ts';
+import { childData } from '../../arrow/data.ts';
+import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 
-/** A fragment whose vectors are to be indexed. */
-export type VectorWork = IndexWork & { readonly index: VectorIndex };
+/** A fragment with vectors to index. */
+type VectorWork = IndexWork & { readonly index: VectorIndex };
 
-/** Others get a turn when so many numbers were worked on, if it is time. */
+/** Other requests get a turn after this many values. */
 const NUMBERS_AT_ONCE = 2 ** 15;
 
 /**
- * Writes the codes of a fragment's vectors. Those of deleted rows are among them, so that the
- * file stays right whichever rows are deleted later. It is on stable storage when this
- * returns, and nothing is left of it when it throws.
+ * Writes the codes of a fragment's vectors, including deleted rows, so that the file stays valid
+ * whatever rows are deleted later. The file is durable when this returns and removed if it throws.
  */
 export async function indexVectors(work: VectorWork): Promise<FragmentIndex> {
   const { snapshot, index } = work;
@@ -31,7 +32,7 @@ export async function indexVectors(work: VectorWork): Promise<FragmentIndex> {
   if (!shape.whole) await eachRow(work, false, (vectors, row) => sums.add(vectors, row));
   const { middle } = sums;
   const encoder = new VectorEncoder(shape, distance, middle);
-  const writer = await CodeWriter.create(snapshot.folder, index.uuid);
+  const writer = await CodeWriter.create(snapshot, index.uuid);
   try {
     await writePortions(work, encoder, writer, portionRows(shape));
     const { error, step } = encoder;
@@ -65,14 +66,14 @@ async function writePortions(
 }
 
 /**
- * Passes over the vectors of all rows of the fragment, deleted ones included.
+ * Iterates over the vectors of all rows of the fragment, including deleted ones.
  * @param counts Whether the rows count as progress.
- * @param each Called with a row of the vectors, and where it lies in the fragment.
+ * @param each Called with a row of the vectors and its position in the fragment.
  */
 async function eachRow(
   work: VectorWork,
   counts: boolean,
-  each: (vectors: VectorValues, row: number, at: number) => void | Promise<void>,
+  each: (vectors: VectorValues, row: number, at: number) => MaybePromise<void>,
 ): Promise<void> {
   const { source, snapshot, fragment, onRows } = work;
   const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
@@ -80,7 +81,7 @@ async function eachRow(
   const step = Math.max(1, Math.floor(NUMBERS_AT_ONCE / shapeOf(type, 'l2').size));
   const pace = new Pace();
   for await (const { batch, start, release } of source.batches(snapshot, whole, [name])) {
-    const vectors = vectorValues(batch.data.children[0]!);
+    const vectors = vectorValues(childData(batch.data));
     for (let row = 0; row < vectors.rows; row++) {
       const waits = each(vectors, row, start + row);
       if (waits !== undefined) await waits;

@@ -1,5 +1,12 @@
 import { DataType, Field, List, Schema, type Data } from 'apache-arrow';
-import { batchOfData, isMarkedNull, isNull, nullCountOf, sliceData } from '../../arrow/data.ts';
+import {
+  batchOfData,
+  isMarkedNull,
+  isNull,
+  nullCountOf,
+  sliceData,
+  childData,
+} from '../../arrow/data.ts';
 import { concatData, coveredRange } from '../../arrow/concat.ts';
 import { extremesOf } from '../../arrow/extremes.ts';
 import { rowKey } from '../../arrow/row-key.ts';
@@ -13,24 +20,25 @@ import { keyTypeOf } from '../index/keys/index-kind.ts';
 import { PageWriter, pageSchema, encodePostings } from '../index/keys/page-writer.ts';
 import { shortEnds } from '../index/keys/key-places.ts';
 
-/** A page has at most so many keys, and about so many bytes of them and of rows. */
+/** Limits of a page: keys, and approximate bytes of keys and rows. */
 const PAGE_KEYS = 4096;
 const PAGE_BYTES = 2 ** 18;
 
-/** A fragment to be indexed, at some version. */
+/** A fragment to index. */
 export interface IndexWork {
   readonly source: BatchSource;
   readonly snapshot: Snapshot;
   readonly fragment: Fragment;
   readonly index: IndexDefinition;
-  /** Asked before each page and batch with how many rows were done since; what it throws ends the work. */
+  /**
+   * Called before each page and batch with the number of rows done since; its errors stop the work.
+   */
   readonly onRows: (rows: number) => void;
 }
 
 /**
- * Writes what an index knows of one fragment. Deleted rows are in it too, so that it
- * stays right whichever rows are deleted later. The file is on stable storage when
- * this returns, and nothing is left of it when it throws.
+ * Writes the index file of a fragment, including deleted rows, so that it stays valid whatever rows
+ * are deleted later. The file is durable when this returns and removed if it throws.
  */
 export async function indexFragment(work: IndexWork): Promise<FragmentIndex> {
   const { snapshot, index } = work;
@@ -38,7 +46,7 @@ export async function indexFragment(work: IndexWork): Promise<FragmentIndex> {
   const key = keyTypeOf(index.type, field.type);
   const payload = index.type === 'BTREE' ? 'row' : 'postings';
   const schema = pageSchema(key, payload);
-  const writer = await PageWriter.create(snapshot.folder, index.uuid, schema, shortEnds);
+  const writer = await PageWriter.create(snapshot, index.uuid, schema, shortEnds);
   try {
     if (index.type === 'BTREE') await writeSorted(work, writer);
     else if (index.type === 'BITMAP') await writeDistinct(work, writer);
@@ -56,18 +64,18 @@ function fieldOf({ snapshot, index }: IndexWork): Field {
   throw new CatalogError('TableColumnNotFound', `the column of the index ${index.name} is gone`);
 }
 
-/** The column in all rows of the fragment, deleted ones included, batch by batch. */
+/** The column of all rows of the fragment, including deleted ones, batch by batch. */
 async function* columnOf(work: IndexWork): AsyncGenerator<{ data: Data; start: number }> {
   const { source, snapshot, fragment, onRows } = work;
   const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
   const { name } = fieldOf(work);
   for await (const { batch, start } of source.batches(snapshot, whole, [name])) {
     onRows(batch.numRows);
-    yield { data: batch.data.children[0]!, start };
+    yield { data: childData(batch.data), start };
   }
 }
 
-/** The keys of a fragment in one piece, and their rows in the order of the keys: nulls last, NaN before them. */
+/** The keys of a fragment, and its rows in key order: NaN, then nulls last. */
 async function sortedKeys(work: IndexWork): Promise<{ keys: Data; order: Uint32Array }> {
   const parts: Data[] = [];
   for await (const { data } of columnOf(work)) parts.push(data);
@@ -78,7 +86,8 @@ async function sortedKeys(work: IndexWork): Promise<{ keys: Data; order: Uint32A
 function sortedRows(keys: Data): Uint32Array {
   const schema = new Schema([new Field('key0', keys.type, true)]);
   const terms = [{ column: 'key0', ascending: true, nullsFirst: false }];
-  const plan = planSort(terms, schema, schema.fields)!;
+  const plan = planSort(terms, schema, schema.fields);
+  if (plan === null) throw new Error('the keys of an index have no order');
   return orderOf(plan, batchOfData(schema, [keys], keys.length));
 }
 
@@ -90,7 +99,10 @@ async function writeSorted(work: IndexWork, writer: PageWriter): Promise<void> {
   }
 }
 
-/** Pages of rows of which all keys are values, or all NaN, or all null: their first and last key say what lies between. */
+/**
+ * Pages whose keys are only values, only NaN or only nulls, so that the first and the last key
+ * bound the others.
+ */
 function* purePages(keys: Data, order: Uint32Array): Generator<Uint32Array> {
   const values = placeOfFirst(order, (row) => isNull(keys, row) || isNaN(keys, row));
   const numbers = placeOfFirst(order, (row) => isNull(keys, row));
@@ -110,13 +122,13 @@ function* purePages(keys: Data, order: Uint32Array): Generator<Uint32Array> {
   }
 }
 
-/** About as many bytes as a key takes. */
+/** Approximate size of a key in bytes. */
 function keyBytes({ type, valueOffsets }: Data, row: number): number {
   if (!DataType.isUtf8(type) && !DataType.isLargeUtf8(type)) return 8;
   return 8 + Number(valueOffsets[row + 1]) - Number(valueOffsets[row]);
 }
 
-/** Where rows begin of which a test is true, as it is of all behind them. */
+/** Position of the first row that passes a test, given that all later ones pass too. */
 function placeOfFirst(order: Uint32Array, test: (row: number) => boolean): number {
   let low = 0;
   let high = order.length;
@@ -137,7 +149,7 @@ async function writeDistinct(work: IndexWork, writer: PageWriter): Promise<void>
   await writePostings(work, writer, keys, order, (row) => row);
 }
 
-/** The items of lists, each with its lists' rows, one stretch of batches after the other. */
+/** Writes the items of lists with the rows of their lists, group of batches by group. */
 async function writeLabels(work: IndexWork, writer: PageWriter): Promise<void> {
   for await (const { data, start } of columnOf(work)) {
     const { items, owners } = itemsOf(data, start);
@@ -152,7 +164,7 @@ async function writeLabels(work: IndexWork, writer: PageWriter): Promise<void> {
 
 interface Items {
   readonly items: Data;
-  /** The row of the list that each item is of. */
+  /** Row of each item's list. */
   readonly owners: Uint32Array;
 }
 
@@ -160,7 +172,7 @@ function itemsOf(lists: Data, start: number): Items {
   if (!(lists.type instanceof List)) throw new Error('the column holds no lists');
   const offsets: Int32Array = lists.valueOffsets;
   const { begin, end } = coveredRange(lists);
-  const items = sliceData(lists.children[0]!, begin, end - begin);
+  const items = sliceData(childData(lists), begin, end - begin);
   const owners = new Uint32Array(end - begin);
   const has = nullCountOf(lists) > 0;
   const kept: number[] = [];
@@ -176,7 +188,7 @@ function itemsOf(lists: Data, start: number): Items {
   return { items: takeData(items, rows), owners: rows.map((at) => owners[at]!) };
 }
 
-/** Pages of distinct keys, with the rows of each. */
+/** Writes pages of distinct keys with the rows of each. */
 async function writePostings(
   work: IndexWork,
   writer: PageWriter,
@@ -196,14 +208,15 @@ async function writePostings(
   };
   let kind = '';
   for (const run of runsOfEqual(keys, order)) {
+    const [first = 0] = run;
     const rows = run.map(rowOf).sort();
-    const now = kindOf(keys, run[0]!);
+    const now = kindOf(keys, first);
     if (now !== kind || page.firsts.length >= PAGE_KEYS || page.bytes >= PAGE_BYTES) await flush();
     kind = now;
     const bytes = encodePostings(distinctOf(rows), physicalRows);
-    page.firsts.push(run[0]!);
+    page.firsts.push(first);
     page.postings.push(bytes);
-    page.bytes += bytes.length + keyBytes(keys, run[0]!);
+    page.bytes += bytes.length + keyBytes(keys, first);
   }
   await flush();
 }
@@ -213,12 +226,12 @@ function kindOf(keys: Data, row: number): string {
   return isNaN(keys, row) ? 'nan' : 'value';
 }
 
-/** A list may have an item twice. */
+/** Removes repeated rows: a list may hold an item twice. */
 function distinctOf(sorted: Uint32Array): Uint32Array {
   return sorted.filter((row, at) => at === 0 || row !== sorted[at - 1]);
 }
 
-/** Runs of rows, in the order of their keys, whose keys are the same to the last bit. */
+/** Runs of rows in key order with identical keys. */
 function* runsOfEqual(keys: Data, order: Uint32Array): Generator<Uint32Array> {
   let start = 0;
   let key = '';

@@ -8,12 +8,12 @@ import { isVectorIndex } from '../index/vectors/vector-kind.ts';
 import { indexFragment, type IndexWork } from './index-builder.ts';
 
 /**
- * Writes what an index of any kind knows of one fragment. The file is on stable storage
- * when this returns, and nothing is left of it when it throws.
+ * Writes the file of an index of any kind for one fragment. The file is durable when this returns
+ * and removed if it throws.
  */
 export type FragmentIndexer = (work: IndexWork) => Promise<FragmentIndex>;
 
-/** Does the work here, and gives others their turn now and then. */
+/** Indexes in this thread and yields to other requests now and then. */
 export const indexHere: FragmentIndexer = (work) => {
   const { index } = work;
   if (isVectorIndex(index)) return indexVectors({ ...work, index });
@@ -34,7 +34,7 @@ async function textsHere(work: IndexWork): Promise<FragmentIndex> {
   }
 }
 
-/** The files that are written for one index, and of which fragments they are. */
+/** The files written for one index, by fragment. */
 export class IndexFiles {
   readonly index: IndexDefinition;
   readonly #source: BatchSource;
@@ -47,14 +47,14 @@ export class IndexFiles {
     this.index = index;
   }
 
-  /** By what names a column of a fragment. */
+  /** Files by `columnKey`. */
   get files(): ReadonlyMap<string, FragmentIndex> {
     return this.#files;
   }
 
   /**
-   * Writes a file for each fragment of a version that has none.
-   * @param onRows Called with how many rows were read since; what it throws ends the work.
+   * Writes a file for each uncovered fragment of a version.
+   * @param onRows Called with the number of rows read since; its errors stop the work.
    */
   async cover(snapshot: Snapshot, onRows: (rows: number) => void): Promise<void> {
     for (const fragment of uncovered(snapshot, this.index)) {
@@ -66,7 +66,7 @@ export class IndexFiles {
     }
   }
 
-  /** The files that a version does not name. */
+  /** Files that are not named by a version. */
   unnamedBy({ fragments }: Pick<Contents, 'fragments'>): readonly { readonly file: string }[] {
     const named = new Set(fragments.flatMap(({ indices = [] }) => indices.map(({ path }) => path)));
     return [...this.#files.values()]

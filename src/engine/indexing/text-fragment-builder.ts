@@ -7,22 +7,23 @@ import { TextFileWriter } from '../index/text/text-file-writer.ts';
 import { defaultTextOptions } from '../tokens/text-options.ts';
 import { TokenTable } from '../index/text/token-table.ts';
 import { Tokenizer } from '../tokens/tokenizer.ts';
+import { childData } from '../../arrow/data.ts';
 
-/** So many tokens, so many different ones, and so much text of these is held in memory at once. */
+/** Most tokens, distinct tokens and text of these in memory. */
 const MOST_TOKENS = 2 ** 23;
 const MOST_DISTINCT = 2 ** 20;
 const MOST_UNITS = 2 ** 26;
 
-/** A fragment whose texts are to be indexed, at some version. */
-export type TextWork = Omit<IndexWork, 'onRows'>;
+/** A fragment with texts to index. */
+type TextWork = Omit<IndexWork, 'onRows'>;
 
 /**
- * Writes what a text index knows of one fragment, and tells of how many rows it has done
- * since. Deleted rows are in it too, so that it stays right whichever rows are deleted
- * later. The file is on stable storage at the end; when this ends early nothing is left of it.
+ * Writes the text index file of a fragment and yields the number of rows done since. Deleted rows
+ * are included, so that the file stays valid whatever rows are deleted later. The file is durable
+ * at the end and removed if this ends early.
  */
 export async function* indexTexts(work: TextWork): AsyncGenerator<number, FragmentIndex> {
-  const writer = await TextFileWriter.create(work.snapshot.folder, work.index.uuid);
+  const writer = await TextFileWriter.create(work.snapshot, work.index.uuid);
   let file: FragmentIndex | undefined;
   try {
     yield* writeParts(work, writer);
@@ -43,7 +44,7 @@ async function* writeParts(work: TextWork, writer: TextFileWriter): AsyncGenerat
   let table = begin(0);
   let next = 0;
   for await (const { batch } of source.batches(snapshot, whole, [columnOf(work)])) {
-    const texts = textsOf(batch.data.children[0]!);
+    const texts = textsOf(childData(batch.data));
     for (let row = 0; row < batch.numRows; row++, next++) {
       if (isFull(table)) {
         yield* writer.part(table);
@@ -61,7 +62,7 @@ function isFull({ held, distinct, units }: TokenTable): boolean {
   return held >= MOST_TOKENS || distinct >= MOST_DISTINCT || units >= MOST_UNITS;
 }
 
-/** Others get their turn after so many rows, if it has been long. */
+/** Rows between checks whether other requests should get a turn. */
 const PACE_ROWS = 1024;
 
 function columnOf({ snapshot, index }: TextWork): string {

@@ -23,17 +23,20 @@ export async function analyzePlan(plan: QueryPlan, source: BatchSource): Promise
 
 function withCounts(step: PlanStep, counts: StepCounts): PlanStep {
   const { rowsIn, rowsOut, batches, bytes, millis } = counts;
-  const told = [
+  const measurements = [
     `${rowsIn} rows in`,
     `${rowsOut} rows out`,
     batches === 1 ? '1 batch' : `${batches} batches`,
     `${bytes} bytes`,
     `${millis.toFixed(1)} ms`,
   ];
-  return { ...step, text: `${step.text} [${told.join(', ')}]` };
+  return { ...step, text: `${step.text} [${measurements.join(', ')}]` };
 }
 
-/** The same batches; those of a scan count for it, those that are read by their place for the later reads. */
+/**
+ * Measures a source: batches of scans count for the scan, batches read by position for the later
+ * reads.
+ */
 function measured(source: BatchSource, meters: CountingMeters): BatchSource {
   const count = (step: StepName, { batch }: FragmentBatch) => {
     const bytes = batch.data.byteLength;
@@ -42,8 +45,8 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
     if (step === 'read') meters.passed(step, { rowsIn: rows });
   };
   return {
-    async *batches(...asked) {
-      const batches = source.batches(...asked);
+    async *batches(...args) {
+      const batches = source.batches(...args);
       try {
         for (;;) {
           const next = await meters.awaited('scan', batches.next());
@@ -55,8 +58,8 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
         await batches.return(undefined);
       }
     },
-    async batch(...asked) {
-      const found = await meters.awaited('read', source.batch(...asked));
+    async batch(...args) {
+      const found = await meters.awaited('read', source.batch(...args));
       count('read', found);
       return found;
     },
@@ -67,18 +70,18 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
   };
 }
 
-/** The same rows: what an index finds counts for its step, and what is read of it for the reads. */
+/** Measures an index source: lookups count for the index step, rows for the reads. */
 function measuredIndices(indices: IndexSource, meters: CountingMeters): IndexSource {
   return {
-    async candidates(...asked) {
-      const found = await meters.awaited('index', indices.candidates(...asked));
-      const [, fragment] = asked;
+    async candidates(...args) {
+      const found = await meters.awaited('index', indices.candidates(...args));
+      const [, fragment] = args;
       const rowsIn = fragment.rows;
       meters.passed('index', { rowsIn, rowsOut: found?.count ?? rowsIn, batches: 1 });
       return found;
     },
-    async rows(...asked) {
-      const found = await meters.awaited('read', indices.rows(...asked));
+    async rows(...args) {
+      const found = await meters.awaited('read', indices.rows(...args));
       const { numRows: rows, data } = found.batch;
       meters.passed('read', { rowsIn: rows, rowsOut: rows, batches: 1, bytes: data.byteLength });
       return found;

@@ -2,44 +2,44 @@ import { DataType, type Data, type Field, type RecordBatch, type Vector } from '
 import { concatData } from '../../arrow/concat.ts';
 import { fieldPosition } from '../../arrow/field-position.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { parsePath } from '../../sql/parse/path.ts';
 import { bindFormula, valuesOf, type Formula } from './formula.ts';
+import { itemAt } from '../base/items.ts';
 
-/** A column of the rows, or a field inside one. */
+/** A column or a nested field. */
 export interface ColumnPath {
-  /** The name by which the request calls it. */
+  /** Its path in the request. */
   readonly text: string;
-  /** The top-level column that holds it. */
+  /** Its top-level column. */
   readonly column: string;
-  /** The field that the path leads to. It may be null wherever something above it may. */
+  /** The field at the path, nullable if one of its parents is. */
   readonly field: Field;
-  /** What takes the field out of the column; null when the path is the column itself. */
+  /** Formula that extracts the field; null if the path is the column itself. */
   readonly formula: Formula | null;
 }
 
 /**
- * Finds a column by the name that a request gives it: exactly, or as a dotted
- * path whose segments may stand in backticks.
+ * Finds a column by its name or by a dotted path, whose segments may be quoted in backticks.
  * @throws CatalogError TableColumnNotFound.
  */
 export function columnPath(text: string, fields: readonly Field[]): ColumnPath {
-  const exact = fieldPosition(fields, text);
-  if (exact !== undefined) return topLevel(fields[exact]!);
+  const position = fieldPosition(fields, text);
+  if (position !== undefined) return topLevel(itemAt(fields, position));
   const names = segmentsOf(text);
   const field = fieldAt(names, fields);
   if (field === undefined) throw unknownColumn(text);
   if (names.length === 1) return topLevel(field);
   const formula = bindFormula(text, names.map(quoted).join('.'), fields);
-  return { text, column: names[0]!, field, formula };
+  return { text, column: itemAt(names, 0), field, formula };
 }
 
-/** The path that is a top-level column. */
+/** The path of a top-level column. */
 export function topLevel(field: Field): ColumnPath {
   return { text: field.name, column: field.name, field, formula: null };
 }
 
-/** The column of some rows that a path leads to, of exactly its type. A value inside a null is null. */
+/** Values at a path for some rows. A value inside a null is null. */
 export function columnAt(batch: RecordBatch, path: ColumnPath): Vector {
   if (path.formula !== null) return valuesOf(path.formula, batch);
   const position = fieldPosition(batch.schema.fields, path.column);
@@ -48,7 +48,7 @@ export function columnAt(batch: RecordBatch, path: ColumnPath): Vector {
   return column;
 }
 
-/** The same in one piece. */
+/** Values at a path in one piece. */
 export function columnDataAt(batch: RecordBatch, path: ColumnPath): Data {
   if (path.formula !== null) return concatData(valuesOf(path.formula, batch).data);
   const position = fieldPosition(batch.schema.fields, path.column);

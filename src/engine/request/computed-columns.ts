@@ -1,15 +1,15 @@
 import { Field, Float32, Int32, Uint64, type Schema } from 'apache-arrow';
 
-/** Columns that a row has by where it lies in its table. */
+/** Columns derived from the position of a row. */
 export const ROW_ID = new Field('_rowid', new Uint64(), true);
 export const ROW_OFFSET = new Field('_rowoffset', new Uint64(), true);
 
-/** Columns that a row gets from a search. */
+/** Columns added by a search. */
 export const DISTANCE = new Field('_distance', new Float32(), true);
 export const SCORE = new Field('_score', new Float32(), true);
 export const QUERY_INDEX = new Field('query_index', new Int32(), false);
 
-/** The columns to read for some work: those in the files, and those that follow from a row's place. */
+/** Columns to read: stored ones, and ones derived from positions. */
 export interface ColumnNeed {
   readonly stored: readonly string[];
   readonly placed: readonly Field[];
@@ -17,26 +17,26 @@ export interface ColumnNeed {
 
 export const NO_COLUMNS: ColumnNeed = { stored: [], placed: [] };
 
-/** What every row has by its place. */
+/** Fields derived from positions. */
 const OF_PLACE: readonly Field[] = [ROW_ID, ROW_OFFSET];
 
-/** The fields of a table and what can be computed beside them; a column of the table hides a computed one. */
+/** The fields of a table and the derived ones; a stored column hides a derived one. */
 export function withComputed(schema: Schema, computed: readonly Field[]): readonly Field[] {
   const names = new Set(schema.fields.map((field) => field.name));
   return [...schema.fields, ...computed.filter((field) => !names.has(field.name))];
 }
 
-/** The same list for the same schema, so that what is known of it is not found out again. */
+/** Cached by schema, so that caches can be attached to the list. */
 const rowFields = new WeakMap<Schema, readonly Field[]>();
 
-/** The fields that every row of a table has: those of the table, and what it has by its place. */
+/** The fields of a table's rows: stored and derived ones. */
 export function rowFieldsOf(schema: Schema): readonly Field[] {
   const fields = rowFields.get(schema) ?? withComputed(schema, OF_PLACE);
   rowFields.set(schema, fields);
   return fields;
 }
 
-/** What must be read so that columns of these names are there. */
+/** The columns to read to provide some columns. */
 export function needOf(schema: Schema, names: Iterable<string>): ColumnNeed {
   const wanted = new Set(names);
   const stored = schema.fields.map((field) => field.name).filter((name) => wanted.has(name));
@@ -46,7 +46,7 @@ export function needOf(schema: Schema, names: Iterable<string>): ColumnNeed {
   return { stored, placed };
 }
 
-/** What a need asks for beyond another that is met. */
+/** The part of a need that another one does not cover. */
 export function needBeyond(need: ColumnNeed, met: ColumnNeed): ColumnNeed {
   const stored = new Set(met.stored);
   return {

@@ -4,29 +4,30 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssignment } from '../../sql/assign.ts';
 import { bindExpression, bindPredicate as bindTest } from '../../sql/bind.ts';
 import { columnsUsed } from '../../sql/evaluate/columns.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { countSelected, evaluate, selectRows } from '../../sql/evaluate.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import { ownStatement, type Formula, type Statement } from '../base/statement.ts';
 import { boundChildren, type Bound } from '../../sql/evaluate/bound.ts';
+import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 
-/** A match of a pattern, by what else a step is: measured with texts of some 200 characters. */
+/** Cost of a pattern match in steps, measured with texts of about 200 characters. */
 const LIKE_STEPS = 50;
 const REGEXP_STEPS = 200;
-/** A function that looks at all of its texts. */
+/** Cost of a function that reads all of its texts, per byte. */
 const TEXT_STEPS = 30;
 /** Of a text of as many characters as a word has, for each character of the other. */
 const DISTANCE_STEPS = 500;
 const CALL_STEPS = 5;
 
 /**
- * About how many steps a formula takes for each row, of a few nanoseconds each. What stands in
- * several places is evaluated once.
+ * Estimated steps per row, of a few nanoseconds each. Shared subexpressions are counted once, as
+ * they are evaluated.
  */
 export function stepsOf({ bound }: Formula): number {
   const nodes = new Set<Bound>([bound.root]);
   let steps = 0;
-  // Grows while it is gone through.
+  // The list grows during the iteration.
   for (const node of nodes) {
     steps += ownSteps(node);
     for (const child of boundChildren(node)) nodes.add(child);
@@ -46,7 +47,7 @@ function ownSteps(node: Bound): number {
   return takesTexts ? TEXT_STEPS : CALL_STEPS;
 }
 
-/** A value of a type whose values have one width. */
+/** Size of a fixed-width value. */
 const FIXED_BYTES = 8;
 
 function isLong(type: DataType): boolean {
@@ -63,10 +64,13 @@ function isLong(type: DataType): boolean {
   );
 }
 
-/** A value whose length only the rows tell. */
+/** Assumed size of a value of variable width. */
 const UNKNOWN_BYTES = 2 ** 20;
 
-/** A function that makes values longer than its arguments: how often a literal says, times what each is worth. */
+/**
+ * Size of the result of a function that lengthens its argument: the literal factor times the
+ * argument's size.
+ */
 const multiplying: ReadonlyMap<string, number> = new Map([
   ['repeat', 1],
   ['lpad', 1],
@@ -89,13 +93,13 @@ const replacing: ReadonlySet<string> = new Set([
   'list_join',
 ]);
 
-/** Bytes of a value and of the work for it. */
+/** Size of a value in bytes, and bytes processed for it. */
 interface Estimate {
   readonly size: number;
   readonly work: number;
 }
 
-/** About how many bytes are read and written to evaluate a formula for rows of so many bytes. */
+/** Estimated bytes read and written per row to evaluate a formula, for rows of a given size. */
 export function workOf({ bound }: Formula, rows: number, bytes: number): number {
   const column = Math.max(8, bytes / Math.max(1, rows));
   const known = new Map<Bound, Estimate>();
@@ -118,7 +122,7 @@ function estimate(node: Bound, column: number, visited: (node: Bound) => Estimat
   const size = sizeOfResult(node, sizes, sum);
   const own = node.kind === 'call' && node.name === 'levenshtein' ? sizes[0]! * sizes[1]! : 0;
   const below = parts.reduce((total, { work }) => total + work, 0);
-  // Values of one width are counted by steps.
+  // Fixed-width values are counted as steps.
   const read = sizes.reduce((total, each) => (each > FIXED_BYTES ? total + each : total), 0);
   return { size, work: below + read + (size > FIXED_BYTES ? size : 0) + own };
 }
@@ -132,7 +136,7 @@ function sizeOfResult(node: Bound, sizes: readonly number[], sum: number): numbe
   return isLong(node.type) ? sum : FIXED_BYTES;
 }
 
-/** How often a multiplying function repeats, by its greatest literal; unknown where a row says it. */
+/** Factor of a repeating function from its greatest literal; unknown if a row decides it. */
 function timesOf(nodes: readonly Bound[]): number {
   const counts = nodes.filter(({ type }) => DataType.isInt(type));
   const values = counts.map((node) => (node.kind === 'literal' ? Number(node.value) : NaN));
@@ -216,38 +220,35 @@ export function valuesOf(formula: Formula, batch: RecordBatch): Vector {
   return judged(formula.source, () => evaluate(formula.bound, batch));
 }
 
-/** The rows of which a predicate is true, ascending. */
+/** Rows that pass a predicate, ascending. */
 export function rowsWhere(predicate: Formula, batch: RecordBatch): Uint32Array {
   if (DataType.isNull(predicate.bound.type)) return new Uint32Array();
   return judged(predicate.source, () => selectRows(predicate.bound, batch));
 }
 
-/** Of how many rows a predicate is true. */
+/** Number of rows that pass a predicate. */
 export function countWhere(predicate: Formula, batch: RecordBatch): number {
   if (DataType.isNull(predicate.bound.type)) return 0;
   return judged(predicate.source, () => countSelected(predicate.bound, batch));
 }
 
-/** The value of each row, from another thread where that takes long. */
-export function valuesInThread(formula: Formula, batch: RecordBatch): Vector | Promise<Vector> {
+/** The value of each row; evaluated on another thread if that takes long. */
+export function valuesInThread(formula: Formula, batch: RecordBatch): MaybePromise<Vector> {
   const { threads } = formula.statement;
   return threads?.isLong(formula, batch) === true
     ? threads.valuesOf(formula, batch)
     : valuesOf(formula, batch);
 }
 
-/** The rows of which a predicate is true, ascending, from another thread where that takes long. */
-export function rowsInThread(
-  predicate: Formula,
-  batch: RecordBatch,
-): Uint32Array | Promise<Uint32Array> {
+/** Rows that pass a predicate, ascending; evaluated on another thread if that takes long. */
+export function rowsInThread(predicate: Formula, batch: RecordBatch): MaybePromise<Uint32Array> {
   const { threads } = predicate.statement;
   return threads?.isLong(predicate, batch) === true
     ? threads.rowsWhere(predicate, batch)
     : rowsWhere(predicate, batch);
 }
 
-/** Some faults only show in a row: an overflow, a text that is no number. */
+/** Some errors depend on a row: an overflow, or a text that is not a number. */
 function judged<Result>(source: string, work: () => Result): Result {
   try {
     return work();

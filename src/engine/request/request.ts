@@ -14,13 +14,13 @@ import type { TextQuery } from './text-query.ts';
 import { searchMetrics, type SearchMetric } from './search-metric.ts';
 import { vectorField, type QueryVectors } from './vector-field.ts';
 
-/** A search for the nearest vectors, as it was asked. */
+/** A requested search for the nearest vectors. */
 export interface NearestRequest extends QueryVectors {
-  /** Null for what the column's vectors are compared by when nothing is asked for. */
+  /** Null for the default of the column. */
   readonly metric: SearchMetric | null;
-  /** The smallest distance that is answered. */
+  /** Least distance, inclusive. */
   readonly lowerBound: number | null;
-  /** The distance below which answers lie. */
+  /** Upper bound of distances, exclusive. */
   readonly upperBound: number | null;
   /** The column to search; null for the table's only vector column. */
   readonly column: string | null;
@@ -28,33 +28,33 @@ export interface NearestRequest extends QueryVectors {
   readonly index: IndexSettings;
 }
 
-/** What a search says of indices. */
-export interface IndexSettings {
-  /** Whether every vector is compared, whatever indices there are. */
+/** Index options of a search. */
+interface IndexSettings {
+  /** Whether to compare all vectors and ignore indices. */
   readonly bypass: boolean;
   /** Whether rows that the index does not cover are left out. */
   readonly fast: boolean;
-  /** How far to look; null for what the service finds right. */
+  /** Search effort; null for the default. */
   readonly probes: number | null;
-  /** At least so many rows are compared by their own vectors. */
+  /** Least number of rows that are compared by their own vectors. */
   readonly ef: number | null;
-  /** So many times the rows that are wanted are compared by their own vectors. */
+  /** Multiple of the limit that is compared by the rows' own vectors. */
   readonly refine: number | null;
 }
 
-/** A full-text search, as it was asked. */
+/** A requested full-text search. */
 export interface TextRequest {
   readonly query: TextQuery;
-  /** Whether rows are left out that no index of the search covers. */
+  /** Whether to leave out rows without an index. */
   readonly fastSearch: boolean;
 }
 
-/** A query in one plain form, whichever client asked. */
+/** A query in one form for all clients. */
 export interface QueryRequest {
   /** Null for all columns. */
   readonly columns: readonly Selection[] | null;
   readonly filter: string | null;
-  /** Whether the filter comes before the nearest are chosen, or after. */
+  /** Whether the filter applies before the nearest rows are chosen. */
   readonly prefilter: boolean;
   readonly nearest: NearestRequest | null;
   /** A full-text search; a query has one kind of search. */
@@ -67,7 +67,7 @@ export interface QueryRequest {
   readonly withRowId: boolean;
 }
 
-/** A search that says nothing of a limit gets this many. */
+/** Default limit of a search. */
 const SEARCH_LIMIT = 10;
 
 /**
@@ -93,7 +93,7 @@ export function parseQueryRequest(body: Fields): QueryRequest {
   });
 }
 
-/** Clients merge the answers of two queries when they search for both. */
+/** Clients merge the answers of two queries for a hybrid search. */
 function textSearchField(body: Fields, nearest: NearestRequest | null): TextRequest | null {
   const query = fullTextField(body);
   if (query === null) return null;
@@ -104,7 +104,7 @@ function textSearchField(body: Fields, nearest: NearestRequest | null): TextRequ
   );
 }
 
-/** Settings that matter to an index alone still have a type. */
+/** Settings of indices are still checked for their type. */
 function checkIgnored(body: Fields): void {
   const counts = ['nprobes', 'minimum_nprobes', 'maximum_nprobes', 'ef', 'refine_factor'];
   for (const name of counts) integerField(body, name);

@@ -7,7 +7,7 @@ import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { ColumnPath } from './column-path.ts';
 
-/** By what a search finds the nearest. */
+/** Distance of a search. */
 export type SearchMetric = Metric | 'hamming';
 
 export const searchMetrics: readonly SearchMetric[] = ['l2', 'cosine', 'dot', 'hamming'];
@@ -45,8 +45,9 @@ function checkBytes(vector: Float32Array): void {
 }
 
 /**
- * Offers the rows of a column that may be near a query vector; of some rows, of all if `rows` is null.
- * @param query For a column of several vectors a row all query vectors, one after the other.
+ * Offers rows of a column with their distances to a query vector.
+ * @param rows Rows to compare; all if null.
+ * @param query All query vectors in sequence for a column of several vectors per row.
  */
 export function offerNear(
   metric: SearchMetric,

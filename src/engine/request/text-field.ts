@@ -9,9 +9,10 @@ import {
   type Fields,
 } from '../base/fields.ts';
 import type { MatchQuery, TextQuery } from './text-query.ts';
+import { onlyItem } from '../base/items.ts';
 
 const NAME = 'full_text_query';
-/** A word that is further away is another word, and looking for it costs much. */
+/** Greatest number of edits: searching for more is expensive. */
 const MOST_EDITS = 8;
 const MOST_EXPANSIONS = 1000;
 
@@ -43,7 +44,7 @@ function unwrapped(fields: Fields, name: string): TextQuery {
   return typeof query === 'string' ? textSearch(fields, name) : structured(query, `${name}.query`);
 }
 
-/** The words of a text in one of some columns; in all that have a text index where none is named. */
+/** A search for words in one of some columns; in all indexed columns if none is named. */
 function textSearch(fields: Fields, name: string): TextQuery {
   const terms = requiredText(fields, 'query', name);
   const columns = columnsOf(fields, name);
@@ -65,7 +66,7 @@ function match(column: string | null, terms: string, boost = 1): MatchQuery {
 }
 
 function bestOf(queries: readonly TextQuery[]): TextQuery {
-  return queries.length === 1 ? queries[0]! : { kind: 'best', queries };
+  return onlyItem(queries) ?? { kind: 'best', queries };
 }
 
 const kinds: Readonly<Record<string, (fields: Fields, name: string) => TextQuery>> = {
@@ -88,11 +89,12 @@ const kinds: Readonly<Record<string, (fields: Fields, name: string) => TextQuery
 
 function structured(value: JsonValue, name: string): TextQuery {
   const fields = objectOf(value, name);
-  const given = Object.keys(fields).filter((key) => fields[key] !== null);
-  const [kind = ''] = given;
-  if (given.length === 1 && Object.hasOwn(kinds, kind)) {
+  const given = Object.entries(fields).filter((entry) => entry[1] !== null);
+  const [kind = '', inner = null] = onlyItem(given) ?? [];
+  const queryOf = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (queryOf !== undefined) {
     const path = `${name}.${kind}`;
-    return kinds[kind]!(objectOf(fields[kind]!, path), path);
+    return queryOf(objectOf(inner, path), path);
   }
   const expected = 'an object with one of match, phrase, boost, multi_match and boolean';
   const found = given.length === 1 ? 'another one' : `${given.length} fields`;
@@ -112,7 +114,7 @@ function matchQuery(fields: Fields, name: string): MatchQuery {
   };
 }
 
-/** Null is for as many edits as the length of a word allows; absent, there are none. */
+/** Null means a default by word length; absent means no edits. */
 function fuzzinessField(fields: Fields, name: string): number | null {
   const value = fields['fuzziness'];
   if (value === null) return null;

@@ -1,22 +1,22 @@
 /** A search for words of a column. */
 export interface MatchQuery {
   readonly kind: 'match';
-  /** Null for all columns that have a text index. */
+  /** Null for all indexed columns. */
   readonly column: string | null;
   readonly terms: string;
-  /** What the scores are multiplied by. */
+  /** Factor of the scores. */
   readonly boost: number;
-  /** How many edits a word may be away; null for as many as its length allows. */
+  /** Greatest number of edits; null for a default by word length. */
   readonly fuzziness: number | null;
-  /** How many words are looked for in place of misspelt ones, at most. */
+  /** Greatest number of expansions of misspelt words. */
   readonly maxExpansions: number;
-  /** Whether a text must have all words. */
+  /** Whether a text must contain all words. */
   readonly all: boolean;
-  /** How many letters at the beginning of a word are as they are written. */
+  /** Number of leading characters that must match. */
   readonly prefixLength: number;
 }
 
-/** A search for words that follow each other, with so many others between two of them at most. */
+/** A phrase: words in sequence, with at most `slop` other words between two. */
 export interface PhraseQuery {
   readonly kind: 'phrase';
   readonly column: string | null;
@@ -24,23 +24,23 @@ export interface PhraseQuery {
   readonly slop: number;
 }
 
-/** What one query finds, less some of the score of what another finds too. */
-export interface BoostQuery {
+/** Results of one query with lowered scores for rows that another finds too. */
+interface BoostQuery {
   readonly kind: 'boost';
   readonly positive: TextQuery;
   readonly negative: TextQuery;
   readonly negativeBoost: number;
 }
 
-/** What any of some queries finds, with the best of its scores. */
-export interface BestQuery {
+/** Union of queries with the best score. */
+interface BestQuery {
   readonly kind: 'best';
   readonly queries: readonly TextQuery[];
 }
 
 /**
- * What all of the first queries find and none of the last; the others add to the score,
- * and one of them must find it where there are none of the first.
+ * A boolean query. Rows match all of `must` and none of `mustNot`; `should` adds to scores, and at
+ * least one must match if `must` is empty.
  */
 export interface BooleanQuery {
   readonly kind: 'boolean';
@@ -55,7 +55,7 @@ export type TextQuery = MatchQuery | PhraseQuery | BoostQuery | BestQuery | Bool
 /** Words of one column. */
 export type LeafQuery = MatchQuery | PhraseQuery;
 
-/** The queries for words that a query is made of, from left to right. */
+/** The leaf queries of a query, from left to right. */
 export function leavesOf(query: TextQuery): readonly LeafQuery[] {
   if (query.kind === 'match' || query.kind === 'phrase') return [query];
   return partsOf(query).flatMap(leavesOf);
@@ -67,7 +67,7 @@ function partsOf(query: BoostQuery | BestQuery | BooleanQuery): readonly TextQue
   return [...query.must, ...query.should, ...query.mustNot];
 }
 
-/** A query in words, for people. */
+/** Describes a query in words. */
 export function textOfQuery(query: TextQuery): string {
   if (query.kind === 'match') {
     const { all, terms, column } = query;

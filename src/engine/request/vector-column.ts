@@ -1,8 +1,8 @@
 import { DataType, type Field, type FixedSizeList } from 'apache-arrow';
-import { holdsMultivectors } from '../../arrow/distance/multivector.ts';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnPath, topLevel, type ColumnPath } from './column-path.ts';
+import { onlyItem } from '../base/items.ts';
 
 /**
  * The column that a search runs over: the one named, or the table's only vector
@@ -37,7 +37,8 @@ function onlyVector(length: number, fields: readonly Field[]): ColumnPath {
   }
   if (second === undefined) return topLevel(first);
   const fitting = vectors.filter((field) => lengthOf(field.type) === length);
-  if (fitting.length === 1) return topLevel(fitting[0]!);
+  const only = onlyItem(fitting);
+  if (only !== undefined) return topLevel(only);
   const names = vectors.map((field) => JSON.stringify(field.name)).join(', ');
   throw new CatalogError(
     'InvalidInput',
@@ -55,11 +56,11 @@ function checkLengths({ text, field }: ColumnPath, lengths: readonly number[]): 
   );
 }
 
-/** The type of a column's vectors: its own, or for a column of several vectors a row that of the list's items. Null for no vectors. */
+/** Vector type of a column: its own, or that of its list's items; null if it holds no vectors. */
 function vectorType(type: DataType): FixedSizeList | null {
-  const own: DataType = holdsMultivectors(type) ? type.children[0]!.type : type;
+  const own: DataType = DataType.isList(type) ? type.valueType : type;
   if (!DataType.isFixedSizeList(own)) return null;
-  const item: DataType = own.children[0]!.type;
+  const item: DataType = own.valueType;
   const isVector = DataType.isFloat(item) || (DataType.isInt(item) && item.bitWidth === 8);
   return isVector ? own : null;
 }

@@ -46,7 +46,7 @@ function one(values: readonly JsonValue[], name: string): QueryVectors {
   return { batch: false, vectors: [floats(values, name)] };
 }
 
-/** Each query vector is compared with every row. */
+/** Limit of query vectors: each is compared with every row. */
 const MAX_VECTORS = 10_000;
 
 function batchOf(values: readonly JsonValue[], name: string): QueryVectors {
@@ -62,13 +62,12 @@ function batchOf(values: readonly JsonValue[], name: string): QueryVectors {
   return { batch: true, vectors };
 }
 
-/** Clients write 32-bit floats as the text of their 64-bit form, so rounding gives back what they had. */
+/** Clients send 32-bit floats as decimal 64-bit ones, so rounding restores them. */
 function floats(values: readonly JsonValue[], name: string): Float32Array {
   const floats = new Float32Array(values.length);
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index]!;
+  for (const [index, value] of values.entries()) {
     const rounded = roundedOf(value);
-    // A text for each index would take longer than the values.
+    // The name is made only for an error.
     if (!Number.isFinite(rounded)) throw floatError(value, `${name}[${index}]`);
     floats[index] = rounded;
   }

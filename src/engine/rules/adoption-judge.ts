@@ -5,18 +5,18 @@ import type { VersionStore } from '../versions/lines/version-store.ts';
 import { CommitJudge, type Judging } from './commit-judge.ts';
 import { PastLines } from './register-judge.ts';
 
-/** Who adopts versions, for rules and the audit log. */
+/** Subject of adoptions for rules and the audit log. */
 export const ADOPTER = 'system:adoption';
 
 /**
- * What judges versions that were written without the catalog, each as a commit of
- * `system:adoption`. No exception of a rule counts, and there is no context.
+ * Judges versions that were written without the catalog, each as a commit of `system:adoption`.
+ * Exceptions of rules do not apply, and there is no context.
  */
 export function adoptionJudge(
   judging: Judging,
   versions: Pick<VersionStore, 'list'>,
 ): JudgeExternal {
-  return async ({ path, table, lines, line, version, cause }: ExternalStep) => {
+  return async ({ storage, path, table, lines, line, version, cause }: ExternalStep) => {
     const { requestId, decisionId } = cause;
     const request = { operation: operations.CreateTableVersion, requestId, context: null };
     const nobody = { kind: 'key', id: '' } as const;
@@ -25,7 +25,7 @@ export function adoptionJudge(
     const rules = new CommitJudge(judging, request, { principal, decisionId }, all);
     if (!rules.covers(path)) return;
     const location = locationOf(table);
-    const past = new PastLines(versions, table.id, location, lines);
+    const past = new PastLines(storage, versions, table.id, location, lines);
     const commit = await past.commit(line, version);
     const { branch } = line.chain;
     await rules.judge({

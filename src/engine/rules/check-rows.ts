@@ -1,7 +1,7 @@
 import { DataType, type Field, type RecordBatch } from 'apache-arrow';
 import { columnsUsed } from '../../sql/evaluate/columns.ts';
 import { bindPredicate } from '../../sql/bind.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import type { VersionChange } from '../../rules/commit-facts.ts';
 import { touchedFragments } from '../../rules/table-change.ts';
@@ -14,8 +14,8 @@ import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
 
 /**
- * What is wrong with the rows that a version brings or changes, by a check that must
- * be true of each; undefined if nothing is. A null is not true.
+ * Checks that a predicate is true of all added or changed rows of a version. Returns the fault;
+ * undefined if there is none. Null is not true.
  */
 export async function checkFault(
   text: string,
@@ -64,7 +64,7 @@ async function batchFault(formula: Formula, batch: RecordBatch): Promise<string 
   try {
     const passing = await rowsInThread(formula, batch);
     if (passing.length === batch.numRows) return undefined;
-    // Rows are ascending: the first that is missing fails.
+    // Rows are ascending: the first missing one fails.
     const gap = passing.findIndex((row, at) => row !== at);
     const row = gap < 0 ? passing.length : gap;
     return `the check ${JSON.stringify(text)} is not true of a row with ${shownRow(batch, row)}`;

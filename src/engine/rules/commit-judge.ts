@@ -13,15 +13,13 @@ import { brokenBy } from '../../rules/requirements.ts';
 import { callWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
 import type { Notes } from '../../store/notes.ts';
 import { ownStatement, type FormulaThreads, type Statement } from '../base/statement.ts';
-import { FragmentReader } from '../query/scan/fragment-reader.ts';
 import type { Snapshot } from '../format/snapshot.ts';
-import { checkFault } from './check-rows.ts';
-import { JudgedRows, type KnownFaults } from './judged-rows.ts';
-import { uniqueFault } from './unique-rows.ts';
+import type { KnownFaults } from './judged-rows.ts';
+import { rowFault } from './row-fault.ts';
 import { SharedVerdicts } from './shared-verdicts.ts';
 import { sameColumns } from '../../rules/table-change.ts';
 
-/** How many verdicts are remembered at most. */
+/** Greatest number of cached verdicts. */
 const MOST = 10_000;
 
 interface Remembered<Verdict> {
@@ -31,9 +29,8 @@ interface Remembered<Verdict> {
 }
 
 /**
- * What became of commits, for a while: whoever tries the same commit again is told
- * the same, and nobody is asked about it twice. One that asks while the answer is on
- * its way gets that answer.
+ * Cache of verdicts: a repeated commit gets the same verdict without a second request. Concurrent
+ * requests for a verdict share one.
  */
 class VerdictMemory<Verdict> {
   readonly #known = new Map<string, Remembered<Verdict>>();
@@ -45,7 +42,7 @@ class VerdictMemory<Verdict> {
     this.#clock = clock;
   }
 
-  /** The verdict on a commit that was judged lately. */
+  /** The cached verdict on a commit. */
   known(key: string): Promise<Verdict> | undefined {
     const found = this.#known.get(key);
     if (found === undefined || found.until > this.#clock()) return found?.verdict;
@@ -53,7 +50,7 @@ class VerdictMemory<Verdict> {
     return undefined;
   }
 
-  /** The verdict on a commit; it is asked for once. A failure is not remembered. */
+  /** The verdict on a commit, requested once. Failures are not cached. */
   ask(key: string, judge: () => Promise<Verdict>): Promise<Verdict> {
     const known = this.known(key);
     if (known !== undefined) return known;
@@ -77,31 +74,31 @@ class VerdictMemory<Verdict> {
   }
 }
 
-/** Where rules come from: the policy in force. */
-export interface RuleSource {
+/** Source of rules: the policy in force. */
+interface RuleSource {
   /** The rules that bind every caller. */
   binding(principal: Permit['principal']): RuleSet;
   /** Every rule. */
   readonly all: RuleSet;
 }
 
-/** What commits are judged with. */
+/** Dependencies of judging. */
 export interface Judging {
   readonly source: () => RuleSource;
-  /** The key of a webhook's signatures, by the name of its variable. */
+  /** Signing key of a webhook by the name of its variable. */
   readonly secret: (name: string) => string | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** What became of the commits of the last minute. */
-  /** Where long checks are evaluated; here when absent. */
+  /** Verdicts of the last minute. */
+  /** Threads for long checks; this thread if absent. */
   readonly threads?: FormulaThreads | undefined;
   readonly refusals: VerdictMemory<RuleRefusal | null>;
   readonly webhooks: VerdictMemory<WebhookVerdict>;
-  /** The same for all processes; absent where there is one. */
+  /** Verdicts shared by all processes; absent for a single process. */
   readonly shared?: SharedVerdicts;
 }
 
-/** How long the verdict on a commit is remembered, in milliseconds. */
+/** Lifetime of a cached verdict, in ms. */
 const REMEMBERED_MILLIS = 60_000;
 
 /** A catalog without rules. */
@@ -128,44 +125,48 @@ export function judging(
   };
 }
 
-/** A commit as its operation knows it. */
+/** A commit as described by its operation. */
 export interface Commit extends Omit<
   CommitFacts,
   'operation' | 'classes' | 'now' | 'context' | 'branch'
 > {
   readonly branch?: string;
-  /** The request's own unless it is given: a batch, or a namespace that goes, does several things. */
+  /** Operation; that of the request if absent. A batch and a dropped namespace include several. */
   readonly operation?: OperationName;
   readonly classes?: CommitFacts['classes'];
-  /** The new version, where its rows can be read. */
+  /** The new version, if its rows can be read. */
   readonly snapshot?: Snapshot;
-  /** What tells it from others, however often its client tries it. */
+  /** Identity of the commit across retries. */
   readonly transaction?: string | undefined;
-  /** A path whose rules have judged it. */
+  /** Path whose rules have already judged it. */
   readonly unless?: ObjectPath;
 }
 
-/** What a request says of what it commits. */
-export type CommitRequest = Pick<CatalogRequest, 'operation' | 'requestId' | 'clientRequestId'> & {
-  /** Null where nobody knows any more. */
+/** The part of a request that rules see. */
+type CommitRequest = Pick<CatalogRequest, 'operation' | 'requestId' | 'clientRequestId'> & {
+  /** Null if unknown. */
   readonly context: CatalogRequest['context'] | null;
-  /** What the request may use; absent where none waits for the commit. */
+  /** Budget of the request; absent if none waits for the commit. */
   readonly budget?: CatalogRequest['budget'];
   readonly signal?: CatalogRequest['signal'];
 };
 
-/** Judges whatever one request commits, and remembers which rules did. */
+/** Judges the commits of one request and records the rules that did. */
 export class CommitJudge {
   readonly #judging: Judging;
   #binding: RuleSet | undefined;
   readonly #request: CommitRequest;
   readonly #permit: Pick<Permit, 'principal' | 'decisionId'>;
-  /** For each rule that judged, the tables that broke it and were let in. */
+  /** For each rule, the tables that violated it and were accepted with a warning. */
   readonly #judged = new Map<string, Set<string>>();
   readonly #faults: KnownFaults = new Map();
-  #asked: VerdictMemory<WebhookVerdict> | undefined;
+  #requested: VerdictMemory<WebhookVerdict> | undefined;
 
-  /** @param rules Those that bind the caller, unless they are given: of a change, those that do so now. */
+  /**
+   * @param rules Rules that bind the caller if absent; for a change, the current ones.
+   * @param rules Those that bind the caller, unless they are given: of a change, those that do so
+   * now.
+   */
   constructor(
     parts: Judging,
     request: CommitRequest,
@@ -189,24 +190,27 @@ export class CommitJudge {
     };
   }
 
-  /** What only reads is judged by none, and most requests do. */
+  /** Reads are not judged, and most requests are reads. */
   get #rules(): RuleSet {
     return (this.#binding ??= this.#judging.source().binding(this.#permit.principal));
   }
 
-  /** The names of the rules that judged; of a rule that was broken and only warns, with ` (warned)`. */
+  /** Names of the rules that judged; ` (warned)` is appended for violated rules that only warn. */
   get names(): readonly string[] {
     return [...this.#judged].map(([name, warned]) =>
       warned.size === 0 ? name : `${name} (warned)`,
     );
   }
 
-  /** Whether some rule is about a table. */
+  /** Whether a rule covers a table. */
   covers(table: ObjectPath): boolean {
     return this.#rules.rules.some((rule) => rule.covers(table));
   }
 
-  /** @throws RuleRefusal for the first rule that does not let it in. */
+  /**
+   * @throws RuleRefusal of the first violated rule.
+   * @throws RuleRefusal for the first rule that does not let it in.
+   */
   async judge(commit: Commit): Promise<void> {
     if (!this.covers(commit.table)) return;
     const { transaction } = commit;
@@ -236,16 +240,19 @@ export class CommitJudge {
     const rules = rulesOn(this.#rules.rules, facts, commit.unless);
     const broken = new Set<CommitRule>();
     for (const rule of rules) {
-      const fault = brokenBy(rule, facts) ?? (await this.#rowFault(rule, facts, commit.snapshot));
+      const fault =
+        brokenBy(rule, facts) ??
+        (await rowFault(rule, facts, commit.snapshot, this.#faults, this.#statement));
       if (this.#take(rule, facts, fault)) broken.add(rule);
     }
     for (const rule of rules) {
-      if (rule.webhook === null || broken.has(rule)) continue;
-      this.#take(rule, facts, await this.#webhookFault(rule, facts, commit.transaction));
+      const { webhook } = rule;
+      if (webhook === null || broken.has(rule)) continue;
+      this.#take(rule, facts, await this.#webhookFault(rule, webhook, facts, commit.transaction));
     }
   }
 
-  /** Writes down what a rule says. @throws RuleRefusal when it says no. */
+  /** Records the verdict of a rule. @throws RuleRefusal if it refuses. */
   #take(rule: CommitRule, { table }: CommitFacts, fault: string | undefined): boolean {
     const warned = this.#judged.get(rule.name) ?? new Set<string>();
     this.#judged.set(rule.name, warned);
@@ -258,30 +265,12 @@ export class CommitJudge {
     return true;
   }
 
-  async #rowFault(
-    { require: { check, unique } }: CommitRule,
-    { change }: CommitFacts,
-    snapshot: Snapshot | undefined,
-  ): Promise<string | undefined> {
-    if (change === null || snapshot === undefined) return undefined;
-    if (check === undefined && unique === undefined) return undefined;
-    const reader = new FragmentReader();
-    try {
-      const rows = new JudgedRows(snapshot, reader, this.#faults, this.#statement);
-      const fault = check === undefined ? undefined : await checkFault(check, change, rows);
-      if (fault !== undefined || unique === undefined) return fault;
-      return await uniqueFault(unique, change, rows);
-    } finally {
-      await reader.close();
-    }
-  }
-
   async #webhookFault(
     rule: CommitRule,
+    webhook: Webhook,
     facts: CommitFacts,
     transaction: string | undefined,
   ): Promise<string | undefined> {
-    const webhook = rule.webhook!;
     if (facts.unknown !== undefined) return noVerdict(webhook, facts.unknown);
     const { requestId, clientRequestId } = this.#request;
     const { principal, decisionId } = this.#permit;
@@ -293,18 +282,18 @@ export class CommitJudge {
     const own = [rule.name, place, facts.branch, transaction ?? ''].join(' ');
     const again = clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`;
     const id = transaction ?? (again && `${again} ${countsOf(facts)}`);
-    this.#asked ??= new VerdictMemory<WebhookVerdict>(Infinity);
-    const verdict = await this.#asked.ask(own, () =>
+    this.#requested ??= new VerdictMemory<WebhookVerdict>(Infinity);
+    const verdict = await this.#requested.ask(own, () =>
       id === undefined
         ? ask()
         : this.#askOnce(`${this.#rules.digest} ${own} ${id}`, webhook.timeoutMillis, ask),
     );
     if (verdict.kind === 'allowed') return undefined;
-    if (verdict.kind === 'refused') return `its webhook says no${said(verdict.reason)}`;
+    if (verdict.kind === 'refused') return `its webhook says no${detailOf(verdict.reason)}`;
     return noVerdict(webhook, verdict.why);
   }
 
-  /** Asks what no process has asked within the last minute. */
+  /** Requests a verdict once per minute over all processes. */
   #askOnce(
     key: string,
     patience: number,
@@ -319,27 +308,27 @@ function noVerdict({ onFailure }: Webhook, why: string): string | undefined {
   return onFailure === 'open' ? undefined : `its webhook gives no verdict: ${why}`;
 }
 
-function said(reason: string): string {
+function detailOf(reason: string): string {
   return reason === '' ? '' : `: ${reason}`;
 }
 
-/** What tells a commit from another that was sent under the same id. */
+/** Counts that distinguish commits sent under the same id. */
 function countsOf({ change }: CommitFacts): string {
   if (change === null) return '';
   const { rowsAdded, rowsRemoved, rowsChanged, bytesAdded } = change;
   return [rowsAdded, rowsRemoved, rowsChanged, bytesAdded].join(' ');
 }
 
-/** Commit rules, and what they need of the world. */
+/** Commit rules and their dependencies. */
 export interface RulesOptions {
   readonly source: () => RuleSource;
-  /** The key by which what a webhook is told is signed, by the name of its variable. */
+  /** Signing key of webhook requests by the name of its variable. */
   readonly secret: (name: string) => string | undefined;
-  /** Where all processes of the catalog write down what webhooks were asked; each for itself when absent. */
+  /** Verdicts of webhooks shared by all processes; local if absent. */
   readonly verdicts?: Notes;
 }
 
-/** Who commits, as a webhook is told. */
+/** The committer in webhook requests. */
 interface Committing {
   readonly subject: string;
   readonly requestId: string;
@@ -347,9 +336,8 @@ interface Committing {
 }
 
 /**
- * What a webhook is told of a commit, as JSON text: names, counts and columns,
- * never rows, nor values of the context. Counts are texts, since they may have more digits than a
- * number keeps.
+ * Body of a webhook request: names, counts and columns as JSON, never rows or context values.
+ * Counts are texts, since JSON numbers lose digits.
  */
 function webhookSummary(
   rule: string,

@@ -5,15 +5,16 @@ import { typeName } from '../../arrow/types.ts';
 import type { ColumnFacts, TableState } from '../../rules/commit-facts.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { fragmentKey } from '../format/snapshot.ts';
+import { itemAt } from '../base/items.ts';
 
-/** A version of a table that this engine writes, as rules look at it. */
+/** State of an engine table's version for rules. */
 export function engineState({
   schema,
   fieldIds,
   fragments,
 }: Pick<Manifest, 'schema' | 'fieldIds' | 'fragments'>): TableState {
   return {
-    columns: columnsOf(schema, (at) => [fieldIds[at]!]),
+    columns: columnsOf(schema, (at) => [itemAt(fieldIds, at)]),
     fragments: fragments.map((fragment) => ({
       key: fragmentKey(fragment),
       rows: BigInt(fragment.rows),
@@ -27,7 +28,7 @@ export function engineState({
   };
 }
 
-/** The columns of a schema. @param idsOf The ids of the one at a position. */
+/** The columns of a schema for rules. @param idsOf The ids of the column at a position. */
 export function columnsOf(
   schema: Pick<Schema, 'fields'>,
   idsOf: (at: number) => readonly number[],
@@ -41,7 +42,7 @@ export function columnsOf(
   }));
 }
 
-/** The name of a type, with the fields inside of it that may hold no null. */
+/** Name of a type, with its non-nullable nested fields. */
 function exactType(type: DataType): string {
   const strict = notNull(type, '');
   return strict.length === 0

@@ -10,54 +10,51 @@ import { walkTables } from '../catalog/records/table-walk.ts';
 import { LanceManifestError } from '../format/lance/lance-message.ts';
 import { locationOf } from '../versions/managed/managed-versions.ts';
 import type { Chain } from '../format/chain.ts';
-import { FragmentReader } from '../query/scan/fragment-reader.ts';
 import type { Snapshot } from '../format/snapshot.ts';
 import type { Tables } from '../versions/tables.ts';
-import { checkFault } from './check-rows.ts';
-import { JudgedRows } from './judged-rows.ts';
 import { enginePast, lancePast, type PastVersion } from './past-version.ts';
-import { uniqueFault } from './unique-rows.ts';
+import { rowFault } from './row-fault.ts';
 
-/** A commit of the past that rules would have refused, or that cannot be judged any more. */
+/** A past commit that rules would have refused or that cannot be judged. */
 export interface PastCommit {
   readonly table: ObjectPath;
   readonly branch: string;
   readonly version: bigint;
   readonly timestampMillis: number;
-  /** Null where nothing is known of the commit any more. */
+  /** Null if the commit is unknown. */
   readonly rule: string | null;
   readonly fault: string;
 }
 
-/** What a look at the past came to. */
+/** Result of judging the past. */
 export interface History {
   readonly tables: number;
   readonly commits: number;
-  /** Commits that would have been refused. */
+  /** Commits that rules would have refused. */
   readonly refused: readonly PastCommit[];
-  /** Commits of which not everything could be judged. */
+  /** Commits that could not be judged completely. */
   readonly unjudged: readonly PastCommit[];
 }
 
 export interface HistoryOptions {
   readonly rules: readonly CommitRule[];
-  /** The only table that is meant; all without. */
+  /** The only table to judge; all if absent. */
   readonly table?: ObjectPath;
   readonly onTable?: (path: ObjectPath) => void;
 }
 
-export interface HistoryParts {
+interface HistoryParts {
   readonly store: Store;
   readonly tables: Tables;
 }
 
-/** How many versions are listed at once. */
+/** Page size of listed versions. */
 const PAGE = 1000;
 
 /**
- * Judges the versions that are still there as if rules had been in force when each was made.
- * What the versions do not tell is left out: who made them and in which context, drops,
- * renames, and tags. Webhooks are not asked.
+ * Judges existing versions as if the rules had been in force at their commits. Facts that versions
+ * do not record are left out: committer and context, drops, renames and tags. Webhooks are not
+ * called.
  */
 export async function judgeHistory(parts: HistoryParts, options: HistoryOptions): Promise<History> {
   const history = {
@@ -105,7 +102,7 @@ interface Judged {
   readonly unjudged: readonly PastCommit[];
 }
 
-/** One line of versions of a table, from its oldest. */
+/** One line of versions of a table, oldest first. */
 class PastLine {
   readonly #parts: HistoryParts;
   readonly #line: Line;
@@ -125,7 +122,7 @@ class PastLine {
         continue;
       }
       const isNext = before?.version === record.version - 1n;
-      // What a branch came from made its own commit.
+      // The origin of a branch was judged as a commit of its own.
       if (record.version > this.#origin) {
         yield record.version === 1n || isNext
           ? await this.#judge(record, past, before?.past ?? null)
@@ -184,29 +181,23 @@ class PastLine {
   }
 
   async #rowFault(
-    { require: { check, unique } }: CommitRule,
-    { change }: CommitFacts,
+    rule: CommitRule,
+    facts: CommitFacts,
     snapshot: Snapshot | undefined,
   ): Promise<string | Error | undefined> {
-    if (change === null || snapshot === undefined) return undefined;
-    const reader = new FragmentReader();
     try {
-      const rows = new JudgedRows(snapshot, reader, new Map());
-      const fault = check === undefined ? undefined : await checkFault(check, change, rows);
-      if (fault !== undefined || unique === undefined) return fault;
-      return await uniqueFault(unique, change, rows);
+      return await rowFault(rule, facts, snapshot, new Map());
     } catch (error) {
       if (error instanceof Error && 'syscall' in error) return new Error('its files are gone');
       throw error;
-    } finally {
-      await reader.close();
     }
   }
 
   async #read(version: VersionRecord): Promise<PastVersion | undefined> {
     const { record, chain } = this.#line;
     try {
-      if (record.kind !== 'engine') return await lancePast(locationOf(record), version);
+      if (record.kind !== 'engine')
+        return await lancePast(this.#parts.tables.storage, locationOf(record), version);
       return enginePast(await this.#parts.tables.snapshot(record, version.version, chain));
     } catch (error) {
       const gone = error instanceof Error && 'syscall' in error;

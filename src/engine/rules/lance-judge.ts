@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
 import type { TableState } from '../../rules/commit-facts.ts';
@@ -8,45 +9,44 @@ import { lanceFolders } from '../format/lance/lance-folders.ts';
 import type { LanceManifest } from '../format/lance/lance-manifest.ts';
 import { readManifestFile } from '../format/lance/manifest-file.ts';
 import { locationOf } from '../versions/managed/managed-versions.ts';
-import { isAbsent } from '../versions/managed/place.ts';
+import { isAbsent } from '../../storage/storage-error.ts';
 import type { JudgeStaged } from '../versions/managed/staged-manifest.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
 import { anyClasses, lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 
-/** What judges the versions of Lance clients, by the manifests before and after. */
+/** Judges versions of Lance clients by their manifests before and after. */
 export function lanceJudge(rules: CommitJudge): JudgeStaged {
-  return async ({ path, table, branch, base, manifest, file }) => {
+  return async ({ storage, path, table, branch, base, manifest, file }) => {
     if (!rules.covers(path)) return;
     const location = locationOf(table);
-    const before = base === undefined ? null : await stateBefore(location, base);
+    const before = base === undefined ? null : await stateBefore(storage, location, base);
     await rules.judge({
       table: path,
       operation: 'CreateTableVersion',
       branch,
       location,
-      ...(await lanceCommit({ table: table.id, branch, before, manifest, file })),
+      ...(await lanceCommit(storage, { table: table.id, branch, before, manifest, file })),
     });
   };
 }
 
-/** A version of a Lance client, and what it follows. */
-export interface LanceStep {
+/** A version of a Lance client and its predecessor. */
+interface LanceStep {
   /** Id of the table. */
   readonly table: string;
   readonly branch: string;
   readonly before: StateBefore;
-  /** Why it cannot be read where there is none. */
+  /** The manifest, or why it cannot be read. */
   readonly manifest: LanceManifest | Unread;
   /** Absolute path of the file with the manifest. */
   readonly file: string;
 }
 
-/** Null where nothing was before. */
+/** State before a version; null if there was none. */
 export type StateBefore = TableState | Unread | null;
 
-/** A version that cannot be read: why, as a part of a sentence. */
+/** An unreadable version, with the reason as a part of a sentence. */
 export class Unread {
   readonly why: string;
 
@@ -59,22 +59,17 @@ export class Unread {
   }
 }
 
-/** What a version does to the one before, as rules judge it. */
-export async function lanceCommit({
-  table,
-  branch,
-  before,
-  manifest,
-  file,
-}: LanceStep): Promise<
-  Pick<Commit, 'action' | 'classes' | 'change' | 'unknown' | 'keeper' | 'transaction'>
-> {
+/** Facts of a version's change for rules. */
+export async function lanceCommit(
+  storage: Storage,
+  { table, branch, before, manifest, file }: LanceStep,
+): Promise<Pick<Commit, 'action' | 'classes' | 'change' | 'unknown' | 'keeper' | 'transaction'>> {
   const keeper = 'elsewhere';
   if (manifest instanceof Unread) return { keeper, ...unknown(manifest, null) };
-  const { id, change: kind } = await lanceTransaction(file, manifest);
-  const transaction = await commitId({ table, branch, file, transaction: id });
+  const { id, change: kind } = await lanceTransaction(storage, file, manifest);
+  const transaction = await commitId(storage, { table, branch, file, transaction: id });
   if (before instanceof Unread) return { keeper, transaction, ...unknown(before, kind) };
-  const after = await stateOf(file, manifest);
+  const after = await stateOf(storage, file, manifest);
   if (after instanceof Unread) return { keeper, transaction, ...unknown(after, kind) };
   const change = versionChange(before, after, movesBetween(before, after, kind));
   const classes = lanceClasses(before, after, change, kind);
@@ -87,34 +82,43 @@ function unknown({ why }: Unread, kind: LanceChange | null) {
 }
 
 /**
- * The state of a version that is recorded. Of versions of one commit, those before do not have
- * their final names yet.
+ * State of a recorded version. Earlier versions of the same commit may not have their final names
+ * yet.
  */
 export async function stateBefore(
+  storage: Storage,
   location: string,
   record: VersionRecord,
 ): Promise<TableState | Unread> {
   for (const name of [record.manifest, record.staging]) {
     const file = join(location, name);
-    const manifest = await manifestIn(file, record.version);
-    if (!(manifest instanceof Unread)) return stateOf(file, manifest);
+    const manifest = await manifestIn(storage, file, record.version);
+    if (!(manifest instanceof Unread)) return stateOf(storage, file, manifest);
   }
   return Unread.manifest(record.version);
 }
 
-/** The manifest of a version in a file. */
-export async function manifestIn(file: string, version: bigint): Promise<LanceManifest | Unread> {
+/** Reads the manifest of a version. */
+export async function manifestIn(
+  storage: Storage,
+  file: string,
+  version: bigint,
+): Promise<LanceManifest | Unread> {
   try {
-    return (await readManifestFile(file)).manifest;
+    return (await readManifestFile(storage, file)).manifest;
   } catch (error) {
     if (!isAbsent(error) && !(error instanceof LanceManifestError)) throw error;
     return Unread.manifest(version);
   }
 }
 
-/** What a manifest says; nobody can tell of one whose columns are not known. */
-async function stateOf(file: string, manifest: LanceManifest): Promise<TableState | Unread> {
-  const folders = await lanceFolders(file, manifest);
+/** State in a manifest; unreadable if its columns are unknown. */
+async function stateOf(
+  storage: Storage,
+  file: string,
+  manifest: LanceManifest,
+): Promise<TableState | Unread> {
+  const folders = await lanceFolders(storage, file, manifest);
   try {
     return lanceState(manifest, folders);
   } catch (error) {
@@ -130,21 +134,21 @@ interface LanceCommit {
   readonly branch: string;
   /** Absolute path of the file with its manifest. */
   readonly file: string;
-  /** Name of its transaction; null where its client did not say. */
+  /** Name of its transaction; null if the client recorded none. */
   readonly transaction: string | null;
 }
 
 /**
- * What tells a commit from others, however often its client tries it: its transaction,
- * or else the SHA-256 of its manifest, which names its version and files that nobody has written before.
+ * Identity of a commit across retries: its transaction, or the SHA-256 of its manifest, which names
+ * its version and new files.
  */
-async function commitId(commit: LanceCommit): Promise<string> {
+async function commitId(storage: Storage, commit: LanceCommit): Promise<string> {
   const { table, branch, file, transaction } = commit;
-  return `${table} ${branch} ${transaction ?? (await digestOf(file))}`;
+  return `${table} ${branch} ${transaction ?? (await digestOf(storage, file))}`;
 }
 
-async function digestOf(file: string): Promise<string> {
+async function digestOf(storage: Storage, file: string): Promise<string> {
   return createHash('sha256')
-    .update(await readFile(file))
+    .update(await storage.read(file, 'folders'))
     .digest('hex');
 }

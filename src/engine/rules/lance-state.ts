@@ -14,10 +14,11 @@ import { arrowFields } from '../format/lance/lance-schema.ts';
 import type { LanceChange } from '../format/lance/lance-transaction.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../format/lance/versions.ts';
 import { columnsOf } from './engine-state.ts';
+import { itemAt } from '../base/items.ts';
 
 /**
- * A version of a table that Lance clients write, as rules look at it. Files are known by their
- * absolute paths: a branch names those of what it came from by another folder.
+ * State of a Lance table's version for rules. Files are identified by absolute paths, since a
+ * branch names files of its origin relative to another folder.
  * @throws LanceManifestError
  */
 export function lanceState(manifest: LanceManifest, folders: LanceFolders): TableState {
@@ -25,7 +26,7 @@ export function lanceState(manifest: LanceManifest, folders: LanceFolders): Tabl
   const columns = fields.filter(({ parent }) => parent < 0);
   const schema = new Schema([...arrowFields(fields)]);
   return {
-    columns: columnsOf(schema, (at) => idsWithin(fields, columns[at]!.id)),
+    columns: columnsOf(schema, (at) => idsWithin(fields, itemAt(columns, at).id)),
     fragments: fragments.map((fragment) => ({
       key: keyOf(fragment, folders),
       rows: liveRows(fragment),
@@ -56,12 +57,12 @@ function placeOf(
 ): string {
   if (base === undefined) return join(own, kind, path);
   const known = bases.get(base);
-  // Nobody knows where that is: it is not what another version has.
+  // An unknown base is not one of another version.
   if (known === undefined) return `${own} ${base} ${path}`;
   return known.isTable ? join(known.path, kind, path) : join(known.path, path);
 }
 
-/** The ids of a field and of all that lie in it. */
+/** Ids of a field and its nested fields. */
 function idsWithin(fields: readonly LanceField[], id: number): readonly number[] {
   const ids = [id];
   for (const outer of ids) {
@@ -71,8 +72,8 @@ function idsWithin(fields: readonly LanceField[], id: number): readonly number[]
 }
 
 /**
- * How rows that came and rows that went belong together, as far as the client says what it
- * did. Files that it says it merged are believed to hold the rows that were there only if they hold as many.
+ * Relates added and removed rows by the client's transaction. Merged files are believed to hold the
+ * same rows only if their number is the same.
  */
 export function movesBetween(
   before: TableState | null,
@@ -83,7 +84,10 @@ export function movesBetween(
   return change === 'append' || change === 'delete' || change === 'overwrite' ? 'apart' : 'updated';
 }
 
-/** What a commit of a Lance client is, as a rule names it: what it says it did, where that fits what its manifest changes. */
+/**
+ * Action of a Lance client's commit for rules: the recorded one, if it fits the change of the
+ * manifest.
+ */
 export function lanceAction(
   before: TableState | null,
   after: TableState,
@@ -102,7 +106,7 @@ const byChange: Partial<Record<LanceChange, readonly Action[]>> = {
   create_index: ['index', 'CreateTableIndex', 'CreateTableScalarIndex'],
 };
 
-/** What a commit of a Lance client counts as, by what its manifest changes. */
+/** Actions that a Lance client's commit counts as, from the change of its manifest. */
 export function lanceClasses(
   before: TableState | null,
   after: TableState,
@@ -117,7 +121,7 @@ export function lanceClasses(
   return classes;
 }
 
-/** The same of one of which nobody can tell what it changes: whatever it may be. */
+/** Actions of a commit with an unknown change: all possible ones. */
 export function anyClasses(change: LanceChange | null): ReadonlySet<Action> {
   const known = change === null ? Object.values(byChange).flat() : (byChange[change] ?? []);
   return new Set<Action>([...known, 'create', 'schema', 'append', 'InsertIntoTable', 'modify']);

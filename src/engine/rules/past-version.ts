@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { CommitAction, TableState, VersionChange } from '../../rules/commit-facts.ts';
@@ -10,10 +11,10 @@ import type { Snapshot } from '../format/snapshot.ts';
 import { engineState } from './engine-state.ts';
 import { lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 
-/** A version as it lies on the disk. */
+/** A stored version. */
 export interface PastVersion {
   readonly state: TableState;
-  /** Where its rows can be read. */
+  /** The version, if its rows can be read. */
   readonly snapshot?: Snapshot;
   readonly rows: (before: PastVersion | null) => CountedRows | Moves;
   readonly action: (before: PastVersion | null) => CommitAction;
@@ -22,13 +23,14 @@ export interface PastVersion {
 
 /** A version that a Lance client wrote. @throws LanceManifestError, and what the operating system says. */
 export async function lancePast(
+  storage: Storage,
   location: string,
   { manifest: name }: Pick<VersionRecord, 'manifest'>,
 ): Promise<PastVersion> {
   const file = join(location, name);
-  const { manifest } = await readManifestFile(file);
-  const { change: kind } = await lanceTransaction(file, manifest);
-  const state = lanceState(manifest, await lanceFolders(file, manifest));
+  const { manifest } = await readManifestFile(storage, file);
+  const { change: kind } = await lanceTransaction(storage, file, manifest);
+  const state = lanceState(manifest, await lanceFolders(storage, file, manifest));
   return {
     state,
     rows: (before) => movesBetween(before?.state ?? null, state, kind),
@@ -49,9 +51,9 @@ export function enginePast(snapshot: Snapshot): PastVersion {
 }
 
 /**
- * How rows came and went, as far as manifests tell: rows that are new got new ids. Rows
- * that were rewritten under the ids they had were updated; where whole fragments went, nothing of others,
- * and as many rows came, files were merged.
+ * Counts added, changed and removed rows from manifests. New rows have new ids; rows rewritten
+ * under their ids were updated; if whole fragments were replaced by as many rows, files were
+ * merged.
  */
 function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows | Moves {
   if (before === undefined) return 'apart';
@@ -62,10 +64,13 @@ function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows 
   const fresh = after.nextRowId - before.nextRowId;
   const moved = sum(came) - fresh;
   if (moved <= 0n) return 'apart';
-  const kept = [...old.values()].filter(({ key }) => now.has(key));
-  const left = sum(kept) - kept.reduce((total, { key }) => total + now.get(key)!.rows, 0n);
+  const kept = [...old.values()].flatMap((before) => {
+    const after = now.get(before.key);
+    return after === undefined ? [] : [{ before, after }];
+  });
+  const left = kept.reduce((total, { before, after }) => total + before.rows - after.rows, 0n);
   const went = sum(gone) + left;
-  const whole = kept.every(({ key, deletions }) => now.get(key)!.deletions === deletions);
+  const whole = kept.every(({ before, after }) => before.deletions === after.deletions);
   if (fresh === 0n && whole && moved === went && gone.length > 1) return 'kept';
   const changed = moved < went ? moved : went;
   return { added: fresh, changed, removed: went - changed };

@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
@@ -15,15 +16,15 @@ import type { Commit, CommitJudge } from './commit-judge.ts';
 import { engineState } from './engine-state.ts';
 import { lanceState } from './lance-state.ts';
 
-/** A table, and where it stands. */
+/** A table and its path. */
 export interface PlacedTable {
   readonly path: ObjectPath;
   readonly record: TableRecord;
 }
 
-type TableReads = Pick<Tables, 'snapshot' | 'version'>;
+type TableReads = Pick<Tables, 'snapshot' | 'storage' | 'version'>;
 
-/** Judges what makes no version: of a tag, a branch or older versions. @throws RuleRefusal */
+/** Judges operations without a version: on tags, branches and old versions. @throws RuleRefusal */
 export async function judgeAside(
   rules: CommitJudge,
   { path, record }: PlacedTable,
@@ -35,7 +36,7 @@ export async function judgeAside(
   await rules.judge(operation === undefined ? what : { ...what, operation });
 }
 
-/** Judges what takes a table out of the catalog. @throws RuleRefusal */
+/** Judges the removal of a table from the catalog. @throws RuleRefusal */
 export async function judgeLeaving(
   rules: CommitJudge,
   tables: TableReads,
@@ -58,11 +59,11 @@ export async function judgeLeaving(
 const leaving = {
   drop: { operation: 'DropTable' },
   deregister: { operation: 'DeregisterTable' },
-  // Another table takes its name.
+  // Another table takes the name.
   overwrite: { classes: new Set(['drop', 'DropTable'] as const) },
 } as const;
 
-/** A table whose manifest cannot be read is dropped all the same. */
+/** A table with an unreadable manifest can be dropped too. */
 async function rowsIn(tables: TableReads, record: TableRecord): Promise<bigint> {
   if (record.kind === 'declared') return 0n;
   return stateOf(tables, record, MAIN_CHAIN).then(
@@ -71,7 +72,7 @@ async function rowsIn(tables: TableReads, record: TableRecord): Promise<bigint> 
   );
 }
 
-/** Judges what gives a table without data a place. @throws RuleRefusal */
+/** Judges the declaration of a table without data. @throws RuleRefusal */
 export async function judgePlacing(
   rules: CommitJudge,
   path: ObjectPath,
@@ -83,9 +84,9 @@ export async function judgePlacing(
 }
 
 /**
- * Judges a rename by the rules of the old path, and the table as if it were made by those of
- * the new one alone.
- * @returns What has to stay as it was judged.
+ * Judges a rename by the rules of the old path, and the table as a new one by those that apply only
+ * to the new path.
+ * @returns Checks that the judged state is unchanged.
  * @throws RuleRefusal
  */
 export async function judgeRename(
@@ -134,7 +135,7 @@ function keeperOf({ kind }: TableRecord): 'here' | 'elsewhere' {
 
 interface StateNow {
   readonly state: TableState;
-  /** Where the rows can be read. */
+  /** The version, if its rows can be read. */
   readonly snapshot?: Snapshot;
   readonly head: Awaited<ReturnType<Tables['version']>>;
 }
@@ -146,11 +147,15 @@ async function stateOf(tables: TableReads, record: TableRecord, chain: Chain): P
     const snapshot = await tables.snapshot(record, version, chain);
     return { state: engineState(snapshot), snapshot, head };
   }
-  return { state: await lanceStateIn(locationOf(record), manifest), head };
+  return { state: await lanceStateIn(tables.storage, locationOf(record), manifest), head };
 }
 
-async function lanceStateIn(location: string, manifest: string): Promise<TableState> {
+async function lanceStateIn(
+  storage: Storage,
+  location: string,
+  manifest: string,
+): Promise<TableState> {
   const file = join(location, manifest);
-  const { manifest: read } = await readManifestFile(file);
-  return lanceState(read, await lanceFolders(file, read));
+  const { manifest: read } = await readManifestFile(storage, file);
+  return lanceState(read, await lanceFolders(storage, file, read));
 }

@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
@@ -11,19 +12,19 @@ import { lanceCommit, manifestIn, stateBefore, Unread, type StateBefore } from '
 import type { PlacedTable } from './place-judge.ts';
 
 /**
- * Judges that Lance clients' versions become those of a table, as if the newest of each line
- * made it. @throws RuleRefusal
+ * Judges the registration of a Lance table as if the newest version of each line created it.
+ * @throws RuleRefusal
  */
 export async function judgeRegistering(
   rules: CommitJudge,
   path: ObjectPath,
   location: string,
-  { lines }: Pick<BackFill, 'lines'>,
+  { storage, lines }: Pick<BackFill, 'storage' | 'lines'>,
 ): Promise<void> {
   if (!rules.covers(path)) return;
   for (const { chain, found } of lines) {
     const newest = found.findLast(({ version }) => !isDetached(version));
-    // Of a table without versions the place alone can be judged.
+    // Only the location of a table without versions can be judged.
     if (newest === undefined && chain.branch !== lines[0]?.chain.branch) continue;
     await rules.judge({
       table: path,
@@ -31,17 +32,18 @@ export async function judgeRegistering(
       branch: chain.branch,
       keeper: 'elsewhere',
       location,
-      ...(await creation(location, newest)),
+      ...(await creation(storage, location, newest)),
     });
   }
 }
 
 async function creation(
+  storage: Storage,
   location: string,
   newest: VersionRecord | undefined,
 ): Promise<Pick<Commit, 'change' | 'unknown'>> {
   if (newest === undefined) return { change: null };
-  const state = await stateBefore(location, newest);
+  const state = await stateBefore(storage, location, newest);
   if (state instanceof Unread) return { change: null, unknown: state.why };
   return { change: versionChange(null, state, 'apart') };
 }
@@ -49,21 +51,23 @@ async function creation(
 type VersionReads = Pick<VersionStore, 'list'>;
 
 /**
- * Judges the versions that Lance clients wrote past the catalog to a table that it knows, on
- * main and on branches, one after the other, as if each had been committed to it. @throws RuleRefusal
+ * Judges versions of a known table that Lance clients wrote without the catalog, on main and
+ * branches, each as a commit.
+ * @throws RuleRefusal
  */
 export async function judgeRegisteringAgain(
   rules: CommitJudge,
   versions: VersionReads,
   { path, record }: PlacedTable,
-  { lines }: Pick<BackFill, 'lines'>,
+  { storage, lines }: Pick<BackFill, 'storage' | 'lines'>,
 ): Promise<void> {
   if (!rules.covers(path)) return;
   const location = locationOf(record);
-  if (record.kind === 'declared') return judgeRegistering(rules, path, location, { lines });
+  if (record.kind === 'declared')
+    return judgeRegistering(rules, path, location, { storage, lines });
   const placed = { table: path, keeper: 'elsewhere', location } as const;
   await rules.judge({ ...placed, action: 'register', change: null });
-  const past = new PastLines(versions, record.id, location, lines);
+  const past = new PastLines(storage, versions, record.id, location, lines);
   for (const line of lines) {
     const { branch } = line.chain;
     for (const one of line.found) {
@@ -72,49 +76,53 @@ export async function judgeRegisteringAgain(
   }
 }
 
-/** The versions of a table that were found in its folder, each as the commit that made it. */
+/** Versions found in a table's folder, each as the commit that made it. */
 export class PastLines {
+  readonly #storage: Storage;
   readonly #versions: VersionReads;
   readonly #tableId: string;
   readonly #location: string;
   readonly #lines: ReadonlyMap<string, FoundLine>;
 
   constructor(
+    storage: Storage,
     versions: VersionReads,
     tableId: string,
     location: string,
     lines: readonly FoundLine[],
   ) {
+    this.#storage = storage;
     this.#versions = versions;
     this.#tableId = tableId;
     this.#location = location;
     this.#lines = new Map(lines.map((line) => [line.chain.branch, line]));
   }
 
-  /** What a version does to the one that it follows. */
+  /** Facts of a version's change. */
   async commit(
     line: FoundLine,
     one: VersionRecord,
   ): Promise<Awaited<ReturnType<typeof lanceCommit>>> {
     const before = await this.#before(line, one);
     const file = join(this.#location, one.manifest);
-    const manifest = await manifestIn(file, one.version);
+    const manifest = await manifestIn(this.#storage, file, one.version);
     const { branch } = line.chain;
-    return lanceCommit({ table: this.#tableId, branch, before, manifest, file });
+    return lanceCommit(this.#storage, { table: this.#tableId, branch, before, manifest, file });
   }
 
-  /** A version that belongs to no chain is compared with the newest known one of the line. */
+  /** A detached version is compared with the newest known version of the line. */
   async #before(line: FoundLine, { version }: VersionRecord): Promise<StateBefore> {
     const { head, origin } = line;
-    if (isDetached(version) && head !== undefined) return stateBefore(this.#location, head);
+    if (isDetached(version) && head !== undefined)
+      return stateBefore(this.#storage, this.#location, head);
     const last = isDetached(version)
       ? line.found.findLast((one) => !isDetached(one.version))
       : await this.#newest(line, version - 1n);
-    if (last !== undefined) return stateBefore(this.#location, last);
+    if (last !== undefined) return stateBefore(this.#storage, this.#location, last);
     return origin === undefined ? null : this.#from(origin);
   }
 
-  /** The newest version of a line up to one, with or without a record. */
+  /** The newest version of a line up to a given one, with or without a record. */
   async #newest({ chain, found }: FoundLine, upTo: bigint): Promise<VersionRecord | undefined> {
     const beside = found.findLast(({ version }) => !isDetached(version) && version <= upTo);
     const page = { limit: 1, descending: true, after: upTo + 1n };
@@ -123,14 +131,14 @@ export class PastLines {
     return beside.version > known.version ? beside : known;
   }
 
-  /** What a branch came from: the version itself, or the newest before it that is still there. */
+  /** The origin of a branch: the version itself, or the newest earlier one that exists. */
   async #from({
     parentBranch,
     parentVersion,
   }: NonNullable<FoundLine['origin']>): Promise<StateBefore> {
     const parent = this.#lines.get(parentBranch);
     const from = parent && (await this.#newest(parent, parentVersion));
-    if (from !== undefined) return stateBefore(this.#location, from);
+    if (from !== undefined) return stateBefore(this.#storage, this.#location, from);
     return new Unread(
       `version ${parentVersion} of ${parentBranch}, from which its branch came, is not there`,
     );

@@ -8,11 +8,11 @@ const PAUSE_MILLIS = 20;
 /** How long a process may take beside what its webhook may take, in milliseconds. */
 const SLACK_MILLIS = 2000;
 
-/** What is written down of a commit that a webhook is asked about. */
+/** Record of a webhook request for a commit. */
 interface VerdictNote {
   /** When, in milliseconds since 1970. */
   readonly at: number;
-  /** Null until it is there; `none` where nobody is to ask any more under this name. */
+  /** Null while pending; `none` if no further request may be made. */
   readonly verdict: WebhookVerdict | 'none' | null;
 }
 

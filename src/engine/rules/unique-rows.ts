@@ -9,10 +9,12 @@ import { topLevel } from '../request/column-path.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
+import { childData } from '../../arrow/data.ts';
+import { fieldIndex } from '../../arrow/select.ts';
 
 /** The most memory that the keys of new rows may take, in bytes. */
 const MOST_BYTES = 512 * 2 ** 20;
-/** What a key takes beside its own bytes. */
+/** Memory of a key beside its bytes. */
 const BYTES_OF_KEY = 24;
 
 /**
@@ -70,7 +72,7 @@ class NewKeys {
   #bytes = 0;
 
   constructor(names: readonly string[], fields: readonly Field[]) {
-    const columns = names.map((name) => fields.find((field) => field.name === name)!);
+    const columns = names.flatMap((name) => fields.find((field) => field.name === name) ?? []);
     this.#names = names;
     this.#bounds = new KeyBounds(columns.map(({ type }) => type));
     this.#ranges = new KeyRanges(columns.map(topLevel));
@@ -103,7 +105,7 @@ class NewKeys {
     return new Set(found.map(({ fragment }) => fragment));
   }
 
-  /** What is wrong when a row of a batch has one of the keys. */
+  /** The fault if a row of a batch has one of the keys. */
   meets(batch: RecordBatch): string | undefined {
     const columns = this.#columnsOf(batch);
     const writer = new KeyWriter(columns);
@@ -116,7 +118,7 @@ class NewKeys {
   }
 
   #columnsOf(batch: RecordBatch) {
-    return this.#names.map((name) => batch.getChild(name)!.data[0]!);
+    return this.#names.map((name) => childData(batch.data, fieldIndex(batch.schema, name)));
   }
 
   #tooMany(): string {

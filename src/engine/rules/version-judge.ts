@@ -10,19 +10,19 @@ import type { CommitJudge } from './commit-judge.ts';
 import { engineState } from './engine-state.ts';
 
 /** Which table gets a version, and how. */
-export interface VersionPlace {
+interface VersionPlace {
   readonly path: ObjectPath;
   readonly table: TableRecord;
   /** Of main unless it is given. */
   readonly branch?: string;
   readonly action: CommitAction;
-  /** What it counts as beside its operation, where a mode asks for more. */
+  /** Actions that it counts as beside its operation, if a mode needs more. */
   readonly classes?: ReadonlySet<Action>;
   /** The rows of the change, where they are counted; asked for once it is computed. */
   readonly rows?: () => CountedRows | Moves;
 }
 
-/** What judges the next version of a table that this engine writes; nothing where no rule is about it. */
+/** Judges the next version of an engine table; undefined if no rule covers it. */
 export function versionJudge(
   rules: CommitJudge,
   tables: Pick<Tables, 'folder' | 'snapshotOf'>,
@@ -48,7 +48,7 @@ export function versionJudge(
 /** The rows of a change, from what it came to. */
 export type RowsOf<Result> = (result: Result) => CountedRows;
 
-/** What judges a change whose rows are counted; nothing where no rule is about the table. */
+/** Judges a change with counted rows; undefined if no rule covers the table. */
 export function changeJudge<Result>(
   rules: CommitJudge,
   tables: Pick<Tables, 'folder' | 'snapshotOf'>,

@@ -1,7 +1,7 @@
-/** Whether a word is near another, and from where on words in order may be. */
-export interface EditsFound {
+/** Result of a comparison, with the least next word of interest. */
+interface EditsFound {
   readonly isNear: boolean;
-  /** No word between the one that was looked at and this one is near. */
+  /** No word between the compared one and this one is near. */
   readonly next: string;
 }
 
@@ -49,7 +49,9 @@ export class NearWords {
     return { isNear: isFit && this.#edits[length * this.#stride + at]! <= this.#most, next: other };
   }
 
-  /** Adds a letter of the other behind so many. Answers the least of the edits: those of longer words are no fewer. */
+  /**
+   * Adds a character of the other word. Returns the least distance, a lower bound for longer words.
+   */
   #add(letter: string, length: number): number {
     const [most, stride, own] = [this.#most, this.#stride, this.#letters];
     if ((length + 2) * stride > this.#edits.length) this.#grow();
@@ -80,7 +82,7 @@ export class NearWords {
   }
 }
 
-/** How many letters two words have in common from the first on. */
+/** Length of the common prefix of two words. */
 function sharedLength(one: readonly string[], other: readonly string[]): number {
   const most = Math.min(one.length, other.length);
   let length = 0;

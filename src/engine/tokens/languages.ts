@@ -66,17 +66,17 @@ export function languageOf(name: string): Language | undefined {
   return languages.find((language) => language.toLowerCase() === name.toLowerCase());
 }
 
-/** The words that are left out of texts in a language. */
+/** Stop words of a language. */
 export function stopWordsOf(language: Language): readonly string[] {
   return stopWords[language];
 }
 
-/** Whether words of a language can be reduced to their stems. */
+/** Whether a language has a stemmer. */
 export function hasStemmer(language: Language): boolean {
   return language !== 'Greek';
 }
 
-/** What reduces a word in lower case to its stem: Snowball's algorithm for the language. */
+/** The Snowball stemmer of a language, for words in lower case. */
 export function stemmerOf(language: Language): (word: string) => string {
   const stemmer = newStemmer(language.toLowerCase());
   return (word) => stemmer.stem(word);

@@ -11,18 +11,18 @@ import { hasStemmer, languageOf, languages, type Language } from './languages.ts
 
 const tokenizers = ['simple', 'whitespace', 'raw', 'ngram'] as const;
 
-/** How a text index makes tokens of texts, and what it keeps of them. */
+/** Options of a text index: how texts become tokens, and what is stored. */
 export interface TextOptions {
   readonly base_tokenizer: (typeof tokenizers)[number];
   readonly language: Language;
-  /** Whether it is known where in its text each token stands, which phrases need. */
+  /** Whether positions are stored, which phrases need. */
   readonly with_position: boolean;
-  /** Tokens of so many bytes, or more, are left out; null for no limit. */
+  /** Tokens of at least this length in bytes are dropped; null for no limit. */
   readonly max_token_length: number | null;
   readonly lower_case: boolean;
   readonly stem: boolean;
   readonly remove_stop_words: boolean;
-  /** Words that are left out in place of the language's; null for the language's. */
+  /** Stop words in place of the language's; null for the language's. */
   readonly custom_stop_words: readonly string[] | null;
   readonly ascii_folding: boolean;
   readonly min_ngram_length: number;
@@ -30,7 +30,7 @@ export interface TextOptions {
   readonly prefix_only: boolean;
 }
 
-/** What an index that says nothing gets: the same as with LanceDB. */
+/** Defaults, the same as LanceDB's. */
 export const defaultTextOptions: TextOptions = {
   base_tokenizer: 'simple',
   language: 'English',
@@ -46,16 +46,17 @@ export const defaultTextOptions: TextOptions = {
   prefix_only: false,
 };
 
-/** Tokenizers of LanceDB that stand on dictionaries, which are not here. */
+/** Tokenizers of LanceDB that need dictionaries, which are not available. */
 const DICTIONARIES = /^(icu|jieba|lindera)(\/|$)/;
 const MOST_NGRAM = 255;
-/** Each version of a table says what its indices are, words that are left out among it. */
+/** Limit of stop words: each version's manifest holds the options of its indices. */
 const MOST_STOP_WORDS = 5000;
 const MOST_STOP_LETTERS = 50_000;
 
 /**
- * The options of a text index as a request says them.
- * @throws CatalogError InvalidInput naming the option; Unsupported for what only others build.
+ * Parses the options of a text index.
+ * @throws CatalogError InvalidInput naming the option; Unsupported for options that only other
+ * services have.
  */
 export function textOptions(body: Fields): TextOptions {
   checkKind(body);
@@ -83,7 +84,7 @@ type BooleanOption = {
   [Name in keyof TextOptions]: TextOptions[Name] extends boolean ? Name : never;
 }[keyof TextOptions];
 
-/** Which of a text's values are indexed; documents of JSON by their paths are not. */
+/** Document types of a text; JSON documents by path are not supported. */
 function checkKind(body: Fields): void {
   const kind = textField(body, 'lance_tokenizer');
   if (kind === null || kind === 'text') return;
@@ -110,7 +111,7 @@ function languageField(body: Fields): Language {
   throw fieldError('language', `one of ${languages.join(', ')}`, JSON.stringify(name));
 }
 
-/** Null is no limit, and not the same as absent. */
+/** Null means no limit, unlike absence. */
 function lengthField(body: Fields): number | null {
   if (body['max_token_length'] === null) return null;
   const length = countField(body, 'max_token_length');
@@ -151,12 +152,12 @@ function ngramLength(body: Fields, end: 'min' | 'max'): number {
   throw fieldError(name, `from 1 to ${MOST_NGRAM}`, String(length));
 }
 
-/** How many characters the longest pieces have that are not left out again; each is a byte or more. */
+/** Greatest length of a kept piece in characters, of at least a byte each. */
 export function longestNgram({ max_ngram_length: most, max_token_length: length }: TextOptions) {
   return length === null ? most : Math.min(most, length - 1);
 }
 
-/** How many pieces of a text begin with one character, at most. */
+/** Greatest number of pieces that begin with one character. */
 export function piecesOfCharacter(options: TextOptions): number {
   if (options.base_tokenizer !== 'ngram') return 1;
   return Math.max(1, longestNgram(options) - options.min_ngram_length + 1);

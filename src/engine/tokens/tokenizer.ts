@@ -1,7 +1,7 @@
 import { stemmerOf, stopWordsOf } from './languages.ts';
 import { longestNgram, type TextOptions } from './text-options.ts';
 
-/** Letters that Unicode takes for letters of their own, not for ones of ASCII with a mark. */
+/** Letters without a decomposition in Unicode, and their ASCII forms. */
 const letters: ReadonlyMap<string, string> = new Map(
   Object.entries({
     Æ: 'AE',
@@ -33,7 +33,7 @@ const letters: ReadonlyMap<string, string> = new Map(
 
 const BEYOND_ASCII = /\P{ASCII}/u;
 
-/** A text with letters of ASCII in place of those that are made of one; other letters stay as they are. */
+/** Replaces letters with diacritics by ASCII letters; keeps other letters. */
 function foldToAscii(text: string): string {
   if (!BEYOND_ASCII.test(text)) return text;
   let folded = '';
@@ -50,15 +50,17 @@ function foldedLetter(letter: string): string {
   return folded === '' ? letter : folded;
 }
 
-/** Is given a piece of a text, and which piece of it that is. */
+/** Called with a piece of a text and its position. */
 type OnToken = (token: string, position: number) => void;
 
-/** How texts are cut into pieces before anything is done to these. */
+/** How texts are split into pieces. */
 type BaseTokenizer = (text: string, visit: OnToken) => void;
 
 /** Letters and digits of any script, as Unicode knows them. */
 const WORD = /[\p{Alphabetic}\p{N}]/u;
-/** What is known of the units of the first plane: 0 for not asked yet, 1 for a part of a word, 2 for none. */
+/**
+ * Cached classes of UTF-16 code units: 0 for unknown, 1 for a part of a word, 2 for a separator.
+ */
 const units = new Uint8Array(0x10000);
 
 /** Runs of letters and digits. */
@@ -91,7 +93,7 @@ function isWordUnit(unit: number): boolean {
   return isWord;
 }
 
-/** What stands between blanks, tabs and line ends of ASCII. */
+/** Runs between ASCII white space. */
 function whitespaceTokens(text: string, visit: OnToken): void {
   let position = 0;
   for (const token of text.split(/[ \t\n\f\r]+/)) {
@@ -104,7 +106,10 @@ function rawTokens(text: string, visit: OnToken): void {
   visit(text, 0);
 }
 
-/** All runs of so many characters, blanks and signs included; each stands where it begins. */
+/**
+ * All n-grams of characters, including blanks and signs; the position is that of the first
+ * character.
+ */
 function ngramTokens(least: number, most: number, prefixOnly: boolean): BaseTokenizer {
   return (text, visit) => {
     const characters = Array.from(text);
@@ -118,15 +123,15 @@ function ngramTokens(least: number, most: number, prefixOnly: boolean): BaseToke
   };
 }
 
-/** Shorter pieces of a text are copies of their own; longer ones keep all of the text in memory. */
+/** V8 copies shorter pieces; longer ones keep the whole text in memory. */
 const LONGEST_COPY = 12;
 
-/** A piece of a text that may be held for longer than the text. */
+/** Copies a piece of a text that outlives the text. */
 export function ownText(piece: string): string {
   return piece.length <= LONGEST_COPY ? piece : Buffer.from(piece).toString();
 }
 
-/** Words come again and again: what became of so many is remembered, unless they are longer than this. */
+/** Number and length of words whose tokens are cached. */
 const REMEMBERED = 2 ** 16;
 const LONGEST_REMEMBERED = 64;
 
@@ -163,7 +168,7 @@ export class Tokenizer {
     });
   }
 
-  /** Null for a piece that is left out. */
+  /** Null for a dropped piece. */
   #tokenOf(piece: string): string | null {
     if (piece.length > LONGEST_REMEMBERED) return this.#made(piece);
     const known = this.#known.get(piece);
@@ -204,7 +209,7 @@ function baseOf(options: TextOptions): BaseTokenizer {
   return bases[options.base_tokenizer];
 }
 
-/** Letter by letter: the last sigma of a Greek word is like any other. */
+/** Character by character, since the final sigma of a Greek word is folded too. */
 function lowerCase(token: string): string {
   const lower = token.toLowerCase();
   if (!lower.includes('ς')) return lower;

@@ -46,7 +46,7 @@ export async function removeBranch(
 ): Promise<void> {
   const { table, branch, waste } = await commitRemoval(parts, removal);
   if (table.kind !== 'engine') {
-    return removeManagedBranch(parts.folder(table), removal.name, parts.kept);
+    return removeManagedBranch(parts.storage, parts.folder(table), removal.name, parts.kept);
   }
   if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   await removeBranchFolder(parts.folder(table), branch.id);

@@ -18,7 +18,7 @@ import { KeyedMutex } from '../format/memory/keyed-mutex.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { ManifestStore } from './lines/manifest-store.ts';
 import type { Committed, Founding, VersionCommit } from './lines/version-commits.ts';
-import type { FoundSnapshot, Snapshot } from '../format/snapshot.ts';
+import type { FoundSnapshot, Snapshot, TableFolder } from '../format/snapshot.ts';
 import { makeTableFolder, removeTableFolder } from '../format/table-folder.ts';
 import { TablePlaces } from '../format/table-places.ts';
 import { headCheck, versionWrites, VersionStore, type VersionPage } from './lines/version-store.ts';
@@ -93,7 +93,7 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
-  readonly #snapshots = new ManifestSnapshots();
+  readonly #snapshots: ManifestSnapshots;
   readonly #onCommit: OnCommit | undefined;
   /** Where the files of tables lie. */
   readonly storage: Storage;
@@ -102,6 +102,7 @@ export class Tables {
 
   constructor(options: TablesOptions) {
     this.storage = options.storage;
+    this.#snapshots = new ManifestSnapshots(options.storage);
     this.#onCommit = options.onCommit;
     this.#root = options.root;
     this.#places = options.places ?? new TablePlaces([], [options.root]);
@@ -109,7 +110,8 @@ export class Tables {
     this.#versions = new VersionStore(options.store);
     this.#managed = new ManagedVersions(options);
     this.#branches = new Branches(options.store, options.committer);
-    this.#manifests = options.manifests ?? new ManifestStore(options.memory, options.reading);
+    this.#manifests =
+      options.manifests ?? new ManifestStore(options.storage, options.memory, options.reading);
     this.waste = new Waste({
       ...options,
       folder: (table) => this.folder(table),
@@ -123,10 +125,14 @@ export class Tables {
     return location === null ? `${this.#root}${sep}${id}` : this.#places.folderAt(location);
   }
 
+  #folderOf(table: TableRecord): TableFolder {
+    return { storage: this.storage, folder: this.folder(table) };
+  }
+
   /** Removes what was written for a table that did not come to be. */
   async removeFolder(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
     const chosen = table.location !== null;
-    await removeTableFolder(this.folder(table), chosen, files, this.#places.kept);
+    await removeTableFolder(this.#folderOf(table), chosen, files, this.#places.kept);
   }
 
   /**
@@ -214,7 +220,7 @@ export class Tables {
     batches: AsyncIterable<RecordBatch>,
     flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
-    const folder = this.folder(table);
+    const folder = this.#folderOf(table);
     try {
       const mode = table.location === null ? undefined : this.#places.mode;
       await makeTableFolder(folder, mode);
@@ -273,12 +279,12 @@ export class Tables {
     batches: AsyncIterable<RecordBatch>,
     flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
-    return ingest(this.folder(table), schema, batches, flushes);
+    return ingest(this.#folderOf(table), schema, batches, flushes);
   }
 
   /** Removes files that `write` wrote and no commit took. */
   async discard(table: TableRecord, files: readonly Pick<WrittenFile, 'file'>[]): Promise<void> {
-    await discard(this.folder(table), files);
+    await discard(this.#folderOf(table), files);
   }
 
   /**
@@ -311,6 +317,7 @@ export class Tables {
   ): Promise<Result> {
     return this.#mutex.run(table.id, () =>
       work({
+        storage: this.storage,
         committer: this.#committer,
         versions: this.#versions,
         folder: (one) => this.folder(one),

@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import type { Check, Write } from '../../store/store.ts';
 import { commitLoop, type Committer } from '../catalog/records/commit-loop.ts';
 import { versionKey } from '../catalog/records/keys.ts';
@@ -28,6 +29,7 @@ export interface Removal {
 
 /** What a removal works with. */
 export interface RemovalParts {
+  readonly storage: Storage;
   readonly committer: Committer;
   readonly versions: VersionStore;
   readonly folder: (table: TableRecord) => string;
@@ -61,7 +63,7 @@ export async function removeVersions(
   removal: Removal,
 ): Promise<readonly bigint[]> {
   const { table, records, waste } = await commitRemoval(parts, removal);
-  if (table.kind !== 'engine') await removeManifests(parts.folder(table), records);
+  if (table.kind !== 'engine') await removeManifests(parts.storage, parts.folder(table), records);
   else if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   return versionsOf(records);
 }

@@ -29,7 +29,7 @@ const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
   CountTableRows: count,
 };
 
-/** The same handlers, which answer for some virtual tables too: their other operations are refused. */
+/** Handlers that also serve virtual tables; other operations on these are refused. */
 export function withVirtualTables(
   tables: readonly VirtualTable[],
   handlers: HandlerTable,

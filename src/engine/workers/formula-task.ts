@@ -12,13 +12,14 @@ import {
   type Formula,
 } from '../request/formula.ts';
 import type { Statement } from '../base/statement.ts';
+import { itemAt } from '../base/items.ts';
 
-/** A formula and the rows to evaluate it for, as data that can be sent to a thread. */
+/** A formula and its rows as plain data, which can be sent to a thread. */
 export interface FormulaMessage {
   readonly source: string;
   readonly text: string;
   readonly now: bigint;
-  /** A value, a predicate, or a schema of one field: a value for a column of its type. */
+  /** A value, a predicate, or an encoded schema of one field for a value of its type. */
   readonly use: 'value' | 'predicate' | Uint8Array;
   /** The rows, as an Arrow IPC stream of one batch. */
   readonly rows: readonly Uint8Array[];
@@ -34,7 +35,10 @@ export function formulaMessage(
   return { source, text, now: statement.now, use: sent, rows };
 }
 
-/** Evaluates a formula that was sent: the rows that a predicate is true of, or values as an Arrow IPC stream. */
+/**
+ * Evaluates a formula message. Returns the rows that pass a predicate, or values as an Arrow IPC
+ * stream.
+ */
 export async function* evaluated(
   { source, text, use, rows }: FormulaMessage,
   statement: Statement,
@@ -49,21 +53,23 @@ export async function* evaluated(
   const formula =
     use === 'value'
       ? bindFormula(source, text, fields, statement)
-      : bindAssigned(source, text, fields, decodeSchema(use).fields[0]!.type, statement);
+      : bindAssigned(source, text, fields, itemAt(decodeSchema(use).fields, 0).type, statement);
   const values = valuesOf(formula, batch);
   const schema = new Schema([new Field('value', values.type, true)]);
   yield* streamOf(batchOf(schema, [values], batch.numRows));
 }
 
-/** The rows of a predicate that a thread found. */
+/** Decodes the rows that a thread found. */
 export function rowsOf(bytes: Uint8Array): Uint32Array {
-  // Bytes that were put together may lie anywhere in larger memory.
+  // Joined bytes may begin at any offset of larger memory.
   return new Uint32Array(Uint8Array.from(bytes).buffer);
 }
 
-/** The values that a thread computed. */
+/** Decodes the values that a thread computed. */
 export async function valuesOfStream(bytes: readonly Uint8Array[]): Promise<Vector> {
-  return (await batchOfStream(bytes)).getChildAt(0)!;
+  const values = (await batchOfStream(bytes)).getChildAt(0);
+  if (values === null) throw new Error('a thread answered no values');
+  return values;
 }
 
 /** An Arrow IPC stream of one batch. */

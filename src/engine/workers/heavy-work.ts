@@ -23,23 +23,23 @@ import { formulaMessage, rowsOf, valuesOfStream } from './formula-task.ts';
 import { snapshotMessage, type Task } from './task.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
-/** To sort more rows would keep others waiting for long. */
+/** Sorts of more rows leave the main thread. */
 const MANY_ROWS = 50_000;
 
-/** To look for words in so many bytes of texts, or pieces of them, is light work. */
+/** Text searches in more bytes leave the main thread. */
 const LIGHT_TEXT = 2 ** 20;
 
-/** Decides which work leaves the main thread, and has it done by others. */
+/** Decides which work leaves the main thread and runs it on worker threads. */
 export class HeavyWork implements FormulaThreads {
   readonly #pool: ThreadPool;
-  /** To look through so many bytes is light work: they may lie in the cache. */
+  /** Scans of more bytes leave the main thread. */
   readonly #lightBytes: number;
   readonly #memory: MemoryReservation;
   readonly #requests: RequestMemory;
 
   /**
-   * @param memory What sorts hold is counted against it: caches give way.
-   * @param requests Sorts wait for it.
+   * @param memory Caches that give way to the memory of sorts.
+   * @param requests Shared memory that sorts wait for.
    */
   constructor(
     pool: ThreadPool,
@@ -52,7 +52,7 @@ export class HeavyWork implements FormulaThreads {
     this.#memory = new MemoryReservation(memory);
   }
 
-  /** Whether a query should be run by `query`. What only passes rows on is no work. */
+  /** Whether a query should leave the main thread. Passing rows on is light work. */
   isHeavyQuery(plan: QueryPlan): boolean {
     const { snapshot, files, filter, nearest, text, sort, need, filterNeed } = plan;
     if (this.#pool.size === 0) return false;
@@ -70,7 +70,7 @@ export class HeavyWork implements FormulaThreads {
     return this.#isMuch(snapshot, files, names);
   }
 
-  /** An index has the vectors looked at that it does not cover, and its own codes, which are kept in memory. */
+  /** With an index, uncovered vectors and the cached codes are compared. */
   #isLightSearch(
     { snapshot, files, filterNeed }: QueryPlan,
     { index, column }: NearestPlan,
@@ -85,7 +85,7 @@ export class HeavyWork implements FormulaThreads {
     );
   }
 
-  /** Whether the rows of which a predicate is true should be counted by `count`. */
+  /** Whether a count should leave the main thread. */
   isHeavyCount(snapshot: Snapshot, predicate: Formula): boolean {
     if (this.#pool.size === 0) return false;
     const files = prunedFiles(snapshot, allFiles(snapshot), predicate);
@@ -111,7 +111,7 @@ export class HeavyWork implements FormulaThreads {
     const virtual = rows !== undefined;
     const task = { kind: 'query', request, snapshot: message, virtual } as const;
     const bytes = heldBytes(plan);
-    // The estimate may be too high, so it alone refuses nothing.
+    // The estimate may be too high, so it is no reason to refuse the query.
     const shared = Math.min(bytes, this.#requests.bytes);
     await this.#requests.take(shared);
     if (statement.signal().aborted) this.#requests.give(shared);
@@ -130,7 +130,7 @@ export class HeavyWork implements FormulaThreads {
     return Buffer.concat(await this.#all(task, statement)).toString();
   }
 
-  /** Of how many rows the predicate is true. @throws CatalogError as when they are counted here. */
+  /** Counts rows on a thread. @throws CatalogError as the count itself does. */
   async count(
     predicate: string,
     snapshot: Snapshot,
@@ -161,7 +161,7 @@ export class HeavyWork implements FormulaThreads {
     return this.#all(task, formula.statement);
   }
 
-  /** The whole result of a task. Its bytes count as memory that is held. */
+  /** The whole result of a task. Its bytes are charged as held memory. */
   async #all(task: Task, statement: Statement, rows?: VirtualRows): Promise<readonly Uint8Array[]> {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
@@ -177,7 +177,7 @@ export class HeavyWork implements FormulaThreads {
     return pieces;
   }
 
-  /** Does a task with what is left of the budget of its request. */
+  /** Runs a task with the remaining budget of its request. */
   #run(
     task: Task,
     { budget, owner, signal }: Statement,
@@ -195,7 +195,7 @@ export class HeavyWork implements FormulaThreads {
     });
   }
 
-  /** Texts that no index covers are cut into words for each search. */
+  /** Texts without an index are tokenised for each search. */
   #isMuchText(snapshot: Snapshot, text: TextPlan): boolean {
     if (text.fastSearch) return false;
     const fragments = unindexed(text, snapshot);
@@ -217,22 +217,22 @@ export class HeavyWork implements FormulaThreads {
   }
 }
 
-/** So many steps keep others waiting: a tenth of a second. */
+/** Greatest number of steps on the main thread: about a tenth of a second. */
 const LONG_STEPS = 2 ** 25;
-/** An expression of fewer is passed over whatever the rows are: bytes say enough of it. */
+/** Expressions of fewer steps are judged by bytes alone. */
 const FEW_STEPS = 30;
 
-/** To work on so many bytes keeps others waiting. */
+/** Greatest number of processed bytes on the main thread. */
 const LONG_BYTES = 2 ** 24;
 
-/** Whether evaluating a formula for some rows, which have so many bytes, takes long. */
+/** Whether evaluating a formula for some rows of a given size takes long. */
 function isLong(formula: Formula, rows: number, bytes: number): boolean {
   const steps = stepsOf(formula);
   if (steps >= FEW_STEPS && steps * rows > LONG_STEPS) return true;
   return rows > 0 && workOf(formula, rows, bytes) > LONG_BYTES;
 }
 
-/** Bytes of a row, about. */
+/** Approximate bytes of a row. */
 function averageBytes({ fragments }: Snapshot): number {
   const rows = fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
   return fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0) / Math.max(1, rows);
@@ -243,7 +243,7 @@ function scannedRows(files: readonly ScanFile[]): number {
   return scanned.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
 }
 
-/** The rows that projections may be computed for. */
+/** Greatest number of rows for which projections are computed. */
 function answeredRows({ files, window }: QueryPlan): number {
   const rows = files.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
   return Math.min(rows, window.limit ?? Infinity);
@@ -253,7 +253,7 @@ function formulasOf({ projections }: QueryPlan): readonly Formula[] {
   return projections.flatMap((each) => (each.kind === 'formula' ? [each.formula] : []));
 }
 
-/** About how many words of a search may be misspelt: each word of a text is compared with all of them. */
+/** Approximate number of fuzzy words: each word of a text is compared with all of them. */
 function misspelt(query: TextQuery): number {
   return leavesOf(query).reduce(
     (sum, leaf) =>
@@ -262,21 +262,24 @@ function misspelt(query: TextQuery): number {
   );
 }
 
-/** Beside its keys a sort holds, for each row, the order and the words that it sorts by. */
+/** Bytes per row that a sort holds beside its keys. */
 const ROW_BYTES = 20;
 
-/** About how many bytes a query holds until its answer is sent: only a sort holds many. */
+/** Estimated bytes that a query holds until its answer is sent; only sorts hold much. */
 function heldBytes({ sort, nearest, snapshot, files }: QueryPlan): number {
   if (sort === null || nearest !== null) return 0;
   const fragments = [...new Set(files.map(({ fragment }) => fragment))];
   const rows = files.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
   const total = fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
-  // Keys are held as they were read and once more in one piece, a portion of rows likewise and in order.
+  // Keys are held twice: as read and joined; so is a portion of rows.
   const keys = columnBytes(snapshot.schema, fragments, sort.columns);
   return 2 * keys + ROW_BYTES * rows + 3 * Math.min(PORTION_BYTES, total);
 }
 
-/** About how many bytes columns have in some files: known for fixed values, an equal share of the rest for others. */
+/**
+ * Estimated bytes of columns in some files: exact for fixed-width types, an equal share of the rest
+ * otherwise.
+ */
 function columnBytes(
   schema: Schema,
   fragments: readonly Fragment[],

@@ -1,10 +1,10 @@
-/** What is known of a result: pieces that came, then perhaps how it ended. */
+/** State of a result: received pieces, then its end. */
 type Ending = { readonly kind: 'complete' } | { readonly kind: 'failed'; readonly error: Error };
 
-/** How many pieces may be in progress, so that a thread works while the one before is sent. */
+/** Pieces in progress, so that a thread works while the previous piece is sent. */
 const AHEAD = 2;
 
-/** The result of a task while it comes: bytes in pieces, as fast as they are taken. */
+/** The streamed result of a task, with back pressure. */
 export class TaskResult {
   readonly #more: () => void;
   readonly #cancel: () => void;
@@ -12,13 +12,10 @@ export class TaskResult {
   #ending: Ending | undefined;
   #wake: () => void = () => undefined;
   #onEnd: () => void = () => undefined;
-  /** Processor time that it took, in ms; known once it has ended. */
+  /** Processor time in ms; available at the end. */
   spent = 0;
 
-  /**
-   * @param more Asks the thread for one piece more.
-   * @param cancel Tells the thread that nobody waits any more.
-   */
+  /** @param more Requests one more piece. @param cancel Cancels the task. */
   constructor(more: () => void, cancel: () => void) {
     this.#more = more;
     this.#cancel = cancel;
@@ -38,7 +35,7 @@ export class TaskResult {
     this.#end({ kind: 'failed', error });
   }
 
-  /** Has this called once the task has ended. */
+  /** Registers a callback for the end of the task. */
   whenEnded(work: () => void): void {
     this.#onEnd = work;
   }
@@ -50,13 +47,13 @@ export class TaskResult {
     this.fail(error);
   }
 
-  /** Resolves with the first piece; throws what the task failed with before. */
+  /** Waits for the first piece; throws if the task failed before it. */
   async begun(): Promise<void> {
     await this.#something();
     if (this.#pieces.length === 0) this.#throwIfFailed();
   }
 
-  /** The pieces, once. Who leaves early cancels the task. */
+  /** The pieces, which can be read once. Leaving early cancels the task. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     try {
       for (;;) {

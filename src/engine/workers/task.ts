@@ -1,38 +1,39 @@
 import { OverBudget, type BudgetMessage } from '../../protocol/budget.ts';
 import type { FormulaMessage } from './formula-task.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import type { QueryRequest } from '../request/request.ts';
 import { CatalogError, errorTable } from '../../protocol/errors.ts';
 import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
-/** What a task may use, and whom it is for. */
-export interface TaskBudget {
+/** Budget and owner of a task. */
+interface TaskBudget {
   readonly budget?: BudgetMessage;
 }
 
-/** Where the rows of a task come from. */
+/** Source of a task's rows. */
 interface CallerRows {
-  /** Whether the task asks its caller for them: they lie in no files of a table. */
+  /** Whether the task requests its rows from its caller: they are in no files. */
   readonly virtual?: boolean;
 }
 
-/** Rows that a task asks its caller for. */
+/** Rows that a task requests from its caller. */
 export interface WantedRows {
   /** Position of the part. */
   readonly part: number;
-  /** Position of the batch in it; null asks how many rows each batch has. */
+  /** Position of the batch in it; null requests the row counts of its batches. */
   readonly batch: number | null;
   readonly columns: readonly string[];
 }
 
-/** What a caller answers: the row counts, or an Arrow IPC stream of one batch. */
+/** Answer of a caller: row counts, an Arrow IPC stream of one batch, or an error. */
 export type FoundRows =
   | { readonly counts: readonly number[] }
   | { readonly stream: readonly Uint8Array[] }
   | { readonly fault: FaultMessage };
 
-/** Work that a thread can do, as plain data: what was asked, and the version of the table that it is asked of. */
+/** Work for a thread as plain data. */
 export type Task = TaskBudget & TaskWork;
 
 type TaskWork =
@@ -48,23 +49,23 @@ type TaskWork =
       readonly snapshot: SnapshotMessage;
     })
   | { readonly kind: 'formula'; readonly formula: FormulaMessage }
-  /** Decompress the buffers of a batch: each is a piece of the result. The memory of the batch goes along. */
+  /** Decompress the buffers of a batch: each is a piece of the result. Its memory is transferred. */
   | { readonly kind: 'unpack'; readonly batch: PackedBatch }
-  /** Index the only fragment. */
+  /** Index the only fragment of the snapshot. */
   | { readonly kind: 'index'; readonly index: IndexDefinition; readonly snapshot: SnapshotMessage };
 
-/** What a thread tells of a fragment that it indexes, as JSON: rows that are done, and at last the file. */
+/** Progress of an index task as JSON: rows done, finally the file. */
 export type IndexStep = { readonly rows: number } | { readonly file: FragmentIndex };
 
-/** What a thread is told. A task is known by its number. */
+/** Messages to a thread. Tasks have numbers. */
 export type ToThread =
   | { readonly kind: 'begin'; readonly id: number; readonly task: Task }
-  /** One more piece may be sent. */
+  /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
   | { readonly kind: 'rows'; readonly id: number; readonly call: number; readonly found: FoundRows }
   | { readonly kind: 'cancel'; readonly id: number };
 
-/** What a thread answers: the bytes of the task's result in pieces, and then how it ended. */
+/** Messages from a thread: pieces of a result, then its end. */
 export type FromThread =
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array }
   | {
@@ -81,9 +82,9 @@ export type FromThread =
       readonly fault: FaultMessage;
     };
 
-/** An error on its way between threads: a refusal by its name, or anything else. */
-export interface FaultMessage {
-  /** Of the error table; null for what is no refusal. */
+/** An error as plain data: a CatalogError by name, or any other error. */
+interface FaultMessage {
+  /** Name in the error table; null for other errors. */
   readonly name: string | null;
   readonly message: string;
   readonly detail: string | undefined;
@@ -113,13 +114,14 @@ export function errorOf({ name, message, detail, stack, over }: FaultMessage): E
   return error;
 }
 
-/** A table at one version as data that can be sent to a thread: only its schema is no plain data. */
-type SnapshotMessage = Omit<Snapshot, 'schema'> & { readonly schema: Uint8Array };
+/** A snapshot as plain data, which can be sent to a thread. */
+type SnapshotMessage = Omit<Snapshot, 'schema' | 'storage'> & { readonly schema: Uint8Array };
 
 export function snapshotMessage(snapshot: Snapshot): SnapshotMessage {
-  return { ...snapshot, schema: encodeSchema(snapshot.schema) };
+  const { storage: _, ...data } = snapshot;
+  return { ...data, schema: encodeSchema(snapshot.schema) };
 }
 
-export function snapshotOf(message: SnapshotMessage): Snapshot {
-  return { ...message, schema: decodeSchema(message.schema) };
+export function snapshotOf(message: SnapshotMessage, storage: Storage): Snapshot {
+  return { ...message, storage, schema: decodeSchema(message.schema) };
 }

@@ -1,9 +1,10 @@
-// What runs in a thread of the pool: tasks side by side, none of which sends more than was asked for.
+// The main module of a pool thread. Runs tasks concurrently, each with back pressure.
 import { parentPort } from 'node:worker_threads';
 import { RequestBudget, unboundedBudget } from '../../protocol/budget.ts';
 import { hintCollection } from '../format/memory/memory-budget.ts';
 import { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { faultMessage, type FoundRows, type FromThread, type Task, type ToThread } from './task.ts';
+import { LocalStorage } from '../../storage/local-storage.ts';
 import { giveWay } from '../../store/process-mark.ts';
 import type { AskCaller } from './caller-rows.ts';
 import { runTask } from './thread-tasks.ts';
@@ -43,7 +44,7 @@ interface Running {
 }
 
 giveWay();
-const reader = new FragmentReader();
+const reader = new FragmentReader(new LocalStorage());
 const running = new Map<number, Running>();
 
 parentPort?.on('message', (message: ToThread) => handlers[message.kind](message as never));

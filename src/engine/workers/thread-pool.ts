@@ -2,8 +2,8 @@ import type { Task } from './task.ts';
 import { Thread, type RowsAnswer } from './thread.ts';
 
 /** How a task is done. */
-export interface TaskOptions {
-  /** Whom it is for: nobody's tasks are on all threads at once. */
+interface TaskOptions {
+  /** Owner of the task: one owner never occupies all threads. */
   readonly owner?: string;
   /** Answers what the task asks for, where its rows lie in no files. */
   readonly rows?: RowsAnswer | undefined;
@@ -69,7 +69,8 @@ export class ThreadPool {
     const most = Math.max(2, this.#size);
     const all = [...this.#threads].sort((left, right) => left.busy - right.busy);
     const own = all.filter((thread) => thread.worksFor(owner) > 0);
-    if (own.length >= most - 1) return own[0]!;
+    const [first] = own;
+    if (first !== undefined && own.length >= most - 1) return first;
     const others = all.filter((thread) => thread.worksFor(owner) === 0);
     const [idlest] = others;
     if (idlest !== undefined && (idlest.busy === 0 || this.#threads.size >= most)) return idlest;

@@ -8,7 +8,7 @@ import { execute } from '../query/execute.ts';
 import { planQuery } from '../query/plan/plan.ts';
 import { ownStatement } from '../base/statement.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { BatchSource, FragmentReader } from '../query/scan/fragment-reader.ts';
 import { callerRows, type AskCaller } from './caller-rows.ts';
 import { asRefusal, type IncomingLimits } from '../format/incoming.ts';
 import { evaluated } from './formula-task.ts';
@@ -21,10 +21,10 @@ import { bytesOf, type FragmentIndex } from '../format/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
-/** A fragment of so many bytes is indexed sooner than a thread has begun. */
+/** Smaller fragments are indexed sooner than a thread starts, in bytes. */
 const LIGHT_BYTES = 2 ** 22;
 
-/** Indexes fragments on threads, where there are some and it takes long: keys are sorted in one go, whatever waits. */
+/** Indexes large fragments on threads: sorting keys blocks a thread. */
 export function indexerOn(pool: ThreadPool): FragmentIndexer {
   return (work) => {
     const { fragment, index } = work;
@@ -66,7 +66,10 @@ export function unpackerOn(pool: ThreadPool): NonNullable<IncomingLimits['unpack
   };
 }
 
-/** So often it is told how many rows are done. */
+/** Reads the files of tables in a thread. */
+type ThreadSource = BatchSource & Pick<FragmentReader, 'storage'>;
+
+/** Interval of progress messages, in ms. */
 const TELL_MILLIS = 100;
 
 /** Indexes a fragment until the signal, and tells how far it has come; leaving early ends the work, too. */
@@ -101,7 +104,7 @@ async function* indexSteps(
   }
 }
 
-/** A message to another thread is worth so many bytes. */
+/** Size of a message to another thread, in bytes. */
 const ENOUGH = 2 ** 18;
 
 /**
@@ -155,12 +158,12 @@ function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array<ArrayB
 type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>;
 type Run<Kind extends Task['kind']> = (
   task: Extract<Task, { readonly kind: Kind }>,
-  source: BatchSource,
+  source: ThreadSource,
   use: TaskUse,
 ) => Chunks;
 
-/** What a task may use, and what is aborted once nobody waits for it. */
-export interface TaskUse {
+/** Budget of a task, and the signal of its cancellation. */
+interface TaskUse {
   readonly signal: AbortSignal;
   readonly budget: RequestBudget;
   readonly ask: AskCaller;
@@ -170,7 +173,7 @@ export interface TaskUse {
 const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
   query: async function* ({ request, snapshot: message, virtual }, reader, use) {
     const { signal, budget, ask } = use;
-    const snapshot = snapshotOf(message);
+    const snapshot = snapshotOf(message, reader.storage);
     const source: BatchSource = virtual === true ? callerRows(snapshot, ask) : reader;
     const plan = planQuery(request, snapshot, ownStatement(budget));
     const { body } = await rowsAnswer({
@@ -184,14 +187,14 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
   },
   count: async function* ({ predicate, snapshot: message, virtual }, source, use) {
     const { signal, budget, ask } = use;
-    const snapshot = snapshotOf(message);
+    const snapshot = snapshotOf(message, source.storage);
     const read = attended(virtual === true ? callerRows(snapshot, ask) : source, signal);
     const statement = ownStatement(budget);
     const count = await countRows(read, snapshot, predicate, statement);
     yield new TextEncoder().encode(String(count));
   },
   analyze: async function* ({ request, snapshot }, source, { signal, budget }) {
-    const plan = planQuery(request, snapshotOf(snapshot), ownStatement(budget));
+    const plan = planQuery(request, snapshotOf(snapshot, source.storage), ownStatement(budget));
     yield new TextEncoder().encode(await analyzePlan(plan, attended(source, signal)));
   },
   formula: async function* ({ formula }, _, { budget }) {
@@ -207,7 +210,7 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
     }
   },
   index: async function* ({ index, snapshot: message }, source, { signal }) {
-    const snapshot = snapshotOf(message);
+    const snapshot = snapshotOf(message, source.storage);
     const [fragment] = snapshot.fragments;
     if (fragment === undefined) throw new Error('there is no fragment to index');
     const work = { source: attended(source, signal), snapshot, fragment, index };
@@ -218,6 +221,6 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
 };
 
 /** Does a task. @throws CatalogError for a refusal. */
-export function runTask(task: Task, source: BatchSource, use: TaskUse): Chunks {
+export function runTask(task: Task, source: ThreadSource, use: TaskUse): Chunks {
   return runs[task.kind](task as never, source, use);
 }

@@ -35,7 +35,7 @@ export class Thread {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
       stderr: true,
     });
-    // What Node says in a thread becomes a warning of the process, which its log has.
+    // Warnings of Node in a thread become warnings of the process, which logs them.
     this.#worker.stderr.on('data', (text: Buffer) => process.emitWarning(String(text).trim()));
     this.#worker.unref();
     this.#worker.on('message', (message: FromThread) => this.#receive(message));
@@ -43,12 +43,12 @@ export class Thread {
     this.#worker.on('exit', () => this.#end());
   }
 
-  /** How many tasks it is doing. */
+  /** Number of running tasks. */
   get busy(): number {
     return this.#results.size;
   }
 
-  /** How many tasks it is doing for somebody. */
+  /** Number of running tasks of an owner. */
   worksFor(owner: string): number {
     return [...this.#owners.values()].filter((each) => each === owner).length;
   }

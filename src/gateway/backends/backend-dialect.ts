@@ -7,10 +7,10 @@ import { canonicalPath } from '../../protocol/identifier.ts';
 import { isJsonObject, parseJson, stringifyJson, type JsonValue } from '../../protocol/json.ts';
 import { normalMode } from '../../protocol/mode.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
-import { BackendUnavailable } from './backend-unavailable.ts';
+import { BackendUnavailable } from './remote-error.ts';
 import type { BackendDialect } from './backend-options.ts';
 import { jsonIn, type BodyLimits } from './bounded-body.ts';
-import { inLanceDb, inNamespace, type Fields, type Rendered } from './query-dialect.ts';
+import { inLanceDb, inNamespace, type JsonFields, type Rendered } from './query-dialect.ts';
 import { jsonOf } from './remote-answer.ts';
 
 /** Maximum size of an answer that is translated, in bytes. */
@@ -20,9 +20,9 @@ const ANSWER_BYTES = 8 * 1024 * 1024;
 interface Rendering {
   /** Parameters that the query gets. */
   readonly query?: Readonly<Record<string, string>>;
-  readonly body?: (body: Fields) => Rendered;
+  readonly body?: (body: JsonFields) => Rendered;
   /** From the backend's dialect to that of the client. */
-  readonly answer?: (answer: Fields) => Rendered;
+  readonly answer?: (answer: JsonFields) => Rendered;
 }
 
 /** Translates a request from one dialect to the other. */
@@ -173,7 +173,7 @@ const renderings: Readonly<Record<Dialect, Renderings>> = {
 };
 
 /** LanceDB sends some modes with literal quotes. */
-function withPlainModes(body: Fields): Fields {
+function withPlainModes(body: JsonFields): JsonFields {
   const entries = Object.entries(body).map(([name, value]) => {
     const isMode = name === 'mode' || name === 'behavior';
     return [name, isMode && typeof value === 'string' ? normalMode(value) : value] as const;
@@ -182,22 +182,22 @@ function withPlainModes(body: Fields): Fields {
 }
 
 /** With a member under another name; one that has that name already stays. */
-function renamed(fields: Fields, from: string, to: string): Fields {
+function renamed(fields: JsonFields, from: string, to: string): JsonFields {
   const { [from]: value, ...others } = fields;
   return value === undefined || value === null ? fields : { [to]: value, ...others };
 }
 
-function withQuery(body: Fields, render: (query: Fields) => Rendered): Rendered {
+function withQuery(body: JsonFields, render: (query: JsonFields) => Rendered): Rendered {
   const { query } = body;
   return isJsonObject(query) ? { ...body, query: render(query) } : body;
 }
 
-function withSchema(answer: Fields, vocabulary: Vocabulary): Rendered {
+function withSchema(answer: JsonFields, vocabulary: Vocabulary): Rendered {
   const schema = schemaInVocabulary(answer['schema'], vocabulary);
   return schema === undefined ? answer : { ...answer, schema };
 }
 
-function withTypes(body: Fields, vocabulary: Vocabulary): Rendered {
+function withTypes(body: JsonFields, vocabulary: Vocabulary): Rendered {
   const { alterations } = body;
   if (!Array.isArray(alterations)) return body;
   return { ...body, alterations: alterations.map((each) => withType(each, vocabulary)) };

@@ -5,7 +5,7 @@ import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { Operation } from '../../protocol/operations/operation.ts';
 import { namesObject } from '../../protocol/operations/operations.ts';
 import type { Permit } from '../../protocol/permit.ts';
-import { namesIn, withMounted } from './mounted-names.ts';
+import { listedNames, withMounted } from './mounted-names.ts';
 import type { RemoteBackend } from './remote-backend.ts';
 import { RoutedPermit, type Territory } from './routed-permit.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
@@ -110,7 +110,7 @@ export class BackendRouter implements Backend {
     this.#checkTarget(request, route);
     const answer = await this.#answer(request, permit, route);
     if (request.operation.name !== 'ListNamespaces') return answer;
-    return withMounted(answer, request, permit, namesIn(request.object, this.#mounts));
+    return withMounted(answer, request, permit, listedNames(request.object, this.#mounts));
   }
 
   async #answer(
@@ -181,7 +181,7 @@ export class BackendRouter implements Backend {
 
   /** Whether a namespace has something in it that some backend serves, though itself it may lie nowhere. */
   #isAbove(object: ObjectPath): boolean {
-    return object.length === 0 || namesIn(object, this.#mounts).length > 0;
+    return object.length === 0 || listedNames(object, this.#mounts).length > 0;
   }
 }
 

@@ -18,7 +18,7 @@ type MeasuredRequest = Pick<
  * Refuses a body whose declared length is more than bodies of its kind may have.
  * @throws CatalogError InvalidInput
  */
-export function checkLength(request: MeasuredRequest, limits: BodyLimits): void {
+export function checkBodyLength(request: MeasuredRequest, limits: BodyLimits): void {
   const most = mostOf(request, limits);
   const length = Number(request.headers['content-length'] ?? 0);
   if (most !== null && length > most) throw refusalOf(request, most);
@@ -52,7 +52,7 @@ export async function jsonIn(
   limits: BodyLimits,
 ): Promise<JsonValue | undefined> {
   if (!hasBody(request)) return undefined;
-  checkLength(request, limits);
+  checkBodyLength(request, limits);
   const bytes = request.body.atHand?.() ?? (await collected(boundedBody(request, limits)));
   if (!isUtf8(bytes)) throw new CatalogError('InvalidInput', 'the body is not valid UTF-8');
   const text = Buffer.from(bytes).toString('utf8');

@@ -1,4 +1,4 @@
-import { BackendUnavailable } from './backend-unavailable.ts';
+import { BackendUnavailable } from './remote-error.ts';
 
 /** A request that the breaker let through and whose result is not known yet. */
 export interface Trial {
@@ -8,7 +8,7 @@ export interface Trial {
   undecided(): void;
 }
 
-export interface BreakerOptions {
+interface BreakerOptions {
   /** Name of the backend, for the sentence of a refusal. */
   readonly name: string;
   readonly failures: number;
@@ -19,18 +19,17 @@ export interface BreakerOptions {
 }
 
 /**
- * Sends nothing to a backend that failed several times in a row: requests are
- * refused at once. When the time is over one request is let through, and
- * what becomes of it decides for all.
+ * Circuit breaker: after several failures in a row, requests to a backend are refused at once.
+ * When the pause is over, one request is let through, and its result decides for all.
  */
 export class CircuitBreaker {
   readonly #options: BreakerOptions;
   readonly #now: () => number;
   #failures = 0;
-  /** When the next request may try; undefined while everything is well. */
+  /** When the next request may try; undefined while closed. */
   #until: number | undefined;
   #trying = false;
-  readonly #heard = (well: boolean | undefined): void => {
+  readonly #noted = (well: boolean | undefined): void => {
     if (well !== undefined) this.note(well);
   };
 
@@ -39,14 +38,14 @@ export class CircuitBreaker {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Whether requests are refused now, and nothing is known to have changed. */
+  /** Whether requests are refused. */
   get open(): boolean {
     return this.#until !== undefined;
   }
 
-  /** Lets a request through. @throws BackendUnavailable when the backend is given a rest */
+  /** Lets a request through. @throws BackendUnavailable while the circuit breaker is open */
   enter(): Trial {
-    if (this.#until === undefined) return new OneTrial(this.#heard);
+    if (this.#until === undefined) return new OneTrial(this.#noted);
     const left = this.#until - this.#now();
     if (left > 0 || this.#trying) {
       const seconds = Math.max(1, Math.ceil(left / 1000));
@@ -59,7 +58,7 @@ export class CircuitBreaker {
     this.#trying = true;
     return new OneTrial((well) => {
       this.#trying = false;
-      this.#heard(well);
+      this.#noted(well);
     });
   }
 
@@ -81,30 +80,30 @@ export class CircuitBreaker {
   }
 }
 
-/** Only the first word that is heard of a request counts. */
+/** Only the first result of a request counts. */
 class OneTrial implements Trial {
-  #hear: ((well: boolean | undefined) => void) | undefined;
+  #report: ((well: boolean | undefined) => void) | undefined;
 
-  /** @param hear Called with whether the backend succeeded; undefined if that is not known. */
-  constructor(hear: (well: boolean | undefined) => void) {
-    this.#hear = hear;
+  /** @param report Called with whether the backend succeeded; undefined if that is not known. */
+  constructor(report: (well: boolean | undefined) => void) {
+    this.#report = report;
   }
 
   succeeded(): void {
-    this.#tell(true);
+    this.#settle(true);
   }
 
   failed(): void {
-    this.#tell(false);
+    this.#settle(false);
   }
 
   undecided(): void {
-    this.#tell(undefined);
+    this.#settle(undefined);
   }
 
-  #tell(well: boolean | undefined): void {
-    const hear = this.#hear;
-    this.#hear = undefined;
-    hear?.(well);
+  #settle(well: boolean | undefined): void {
+    const report = this.#report;
+    this.#report = undefined;
+    report?.(well);
   }
 }

@@ -1,6 +1,6 @@
 /** A request that waits for a connection to a backend. */
 export interface Seated {
-  /** It may now. */
+  /** Called when the request may start. */
   seated(): void;
 }
 
@@ -13,7 +13,7 @@ export class Seats {
     this.#free = count;
   }
 
-  /** Tells it at once where a seat is free. */
+  /** Calls `seated` synchronously if a seat is free. */
   take(who: Seated): void {
     if (this.#free === 0) {
       this.#waiting.add(who);
@@ -38,15 +38,15 @@ export class Seats {
 
 /** A pool of connections to a backend. */
 export interface ConnectionKeeper {
-  /** How many it has, in use or not. */
+  /** Number of open connections, busy or idle. */
   open(): number;
   /** Closes an idle connection, if there is one. */
   dropOne(): boolean;
 }
 
 /**
- * So many connections may a backend have at a time, whoever keeps them. As there are no more
- * requests in flight than that, who has to make one finds one that is not in use in its place.
+ * Limits the connections of a backend over all pools. As the number of requests in flight has the
+ * same limit, an idle connection can always be closed for a new one.
  */
 export class ConnectionLimit {
   readonly #most: number;
@@ -61,7 +61,7 @@ export class ConnectionLimit {
     this.#keepers.push(keeper);
   }
 
-  /** To be called before another connection is made. */
+  /** Call before opening a connection. */
   makeRoom(): void {
     while (this.#open() >= this.#most && this.#keepers.some((each) => each.dropOne()));
   }

@@ -1,9 +1,11 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest } from 'node:http';
+import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { errors } from 'undici';
 import type { RemoteOptions } from './backend-options.ts';
 import { ExchangeFault } from './remote-error.ts';
-import type { PlainAnswer } from './plain-answer.ts';
-import { StreamedResponse, WholeResponse, type RemoteResponse } from './remote-response.ts';
+import type { HeaderFields } from './remote-headers.ts';
+import { StreamedResponse, type RemoteResponse, type WholeResponse } from './remote-response.ts';
 
 type Timeouts = RemoteOptions['timeouts'];
 
@@ -95,22 +97,16 @@ export class Exchange {
     socket.once(event, () => this.connected());
   }
 
-  /** Node's client reads the response to a request that it did not send. */
-  follow(outgoing: ClientRequest): void {
-    this.#refuseUpgrade(outgoing);
-    outgoing.on('response', (message) => this.answered(message));
-    outgoing.on('error', (error) => this.failed(error));
-  }
-
-  answered(message: IncomingMessage): void {
+  /** The head of the answer arrived; its body is read as a stream. */
+  answered(status: number, headers: HeaderFields, body: Readable): void {
     this.connected();
-    this.#settled(new StreamedResponse(message, () => this.#end()));
+    this.#settled(new StreamedResponse(status, headers, body, () => this.#end()));
   }
 
-  /** All of the answer came. */
-  answeredWhole(answer: PlainAnswer): void {
+  /** All of the answer arrived. */
+  answeredWhole(response: WholeResponse): void {
     this.#end();
-    this.#settled(new WholeResponse(answer));
+    this.#settled(response);
   }
 
   /** The request, or its body, could not be sent, or its answer not be read. */
@@ -128,9 +124,13 @@ export class Exchange {
   /** The connection was idle. The cause may be a client that sends or reads slowly. */
   idle(): void {
     const turn = this.#response?.waitsForBackend ?? !this.#request.waitsForClient;
-    const { idle } = this.#timeouts;
-    if (turn) this.#fail(new ExchangeFault('silent', `sent nothing for ${idle} ms`));
+    if (turn) this.silent();
     else this.#request.waitOn();
+  }
+
+  /** The backend was expected to send, and did not within the idle timeout. */
+  silent(): void {
+    this.#fail(new ExchangeFault('silent', `sent nothing for ${this.#timeouts.idle} ms`));
   }
 
   #settled(response: RemoteResponse): void {
@@ -148,11 +148,11 @@ export class Exchange {
   }
 
   #faultOf(error: Error): ExchangeFault {
-    const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
+    const why = reasonOf(error);
     if (!this.#isConnected) {
-      return new ExchangeFault('unreached', `cannot be reached${code}`, error);
+      return new ExchangeFault('unreached', `cannot be reached${why}`, error);
     }
-    return new ExchangeFault(this.#request.isStale ? 'stale' : 'broken', `broke off${code}`, error);
+    return new ExchangeFault(this.#request.isStale ? 'stale' : 'broken', `broke off${why}`, error);
   }
 
   #unconnected(): void {
@@ -188,4 +188,13 @@ export class Exchange {
     this.#request.stop();
     this.#over();
   }
+}
+
+/** The code of an error in brackets, if it says something to an operator. */
+function reasonOf(error: Error): string {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (error instanceof errors.HTTPParserError || code.startsWith('HPE_')) {
+    return ' (its answer is not valid HTTP)';
+  }
+  return code === '' ? '' : ` (${code})`;
 }

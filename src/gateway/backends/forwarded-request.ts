@@ -15,9 +15,8 @@ export interface Forwarded {
 }
 
 /**
- * A request as `http-proxy` takes it, made of what was understood of the
- * client's: that one itself is never handed over. It is asked for more of its
- * body only when the backend took what it has.
+ * A request in the form that `http-proxy` takes, rebuilt from the parsed request of the client.
+ * More of its body is read only after the backend took the previous piece.
  */
 export class ForwardedRequest extends IncomingMessage implements SentRequest {
   readonly #pieces: AsyncIterator<Uint8Array> | undefined;
@@ -43,24 +42,24 @@ export class ForwardedRequest extends IncomingMessage implements SentRequest {
     this.#exchange = exchange;
   }
 
-  /** `http-proxy` has a connection for it, or one on its way. */
+  /** `http-proxy` has assigned a connection, or is opening one. */
   begun(outgoing: ClientRequest): void {
     this.#outgoing = outgoing;
     this.#exchange?.begun(outgoing);
     this.#sendWhole(outgoing);
   }
 
-  /** The head of its answer came. */
+  /** The head of the answer arrived. */
   answered(message: IncomingMessage): void {
-    this.#exchange?.answered(message);
+    this.#exchange?.answered(message.statusCode ?? 0, message.headers, message);
   }
 
-  /** `http-proxy` could not send it, or not read its answer. */
+  /** `http-proxy` could not send the request, or not read the answer. */
   failed(error: Error): void {
     this.#exchange?.failed(error);
   }
 
-  /** It is nothing that could be sent. */
+  /** The request is not valid HTTP. */
   refused(error: Error): void {
     this.#fault = error;
     this.failed(error);
@@ -93,7 +92,7 @@ export class ForwardedRequest extends IncomingMessage implements SentRequest {
     if (this.#outgoing?.writableEnded === false) this.#outgoing.destroy();
   }
 
-  /** Has `http-proxy` end the request to the backend, wherever it is. */
+  /** Makes `http-proxy` end the request. */
   abandon(): void {
     this.emit('aborted');
   }

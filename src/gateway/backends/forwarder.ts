@@ -2,8 +2,8 @@ import { ServerResponse, type Agent } from 'node:http';
 import HttpProxy from 'http-proxy';
 import type { RemoteOptions } from './backend-options.ts';
 import { agentFor } from './connection-agent.ts';
+import { ClientPool } from './client-pool.ts';
 import { ConnectionLimit, Seats, type Seated } from './connection-limit.ts';
-import { ConnectionPool } from './connection-pool.ts';
 import { Exchange, type SentRequest, type OnDisconnect } from './exchange.ts';
 import { ForwardedRequest, type Forwarded } from './forwarded-request.ts';
 import type { RemoteResponse } from './remote-response.ts';
@@ -19,17 +19,17 @@ export class Forwarder {
   readonly #proxy: HttpProxy<ForwardedRequest>;
   readonly #options: RemoteOptions;
   readonly #seats: Seats;
-  readonly #pool: ConnectionPool;
+  readonly #pool: ClientPool;
   readonly #agent: Agent;
   /** Placeholder response for `http-proxy`; nothing is ever written to it. */
   readonly #sink: ServerResponse;
   readonly #host: string;
   readonly #base: string;
-  readonly #proxiesAll: boolean;
+  #proxiesAll: boolean;
 
   /** @param proxiesAll Whether every request goes through `http-proxy`. */
   constructor(options: RemoteOptions, proxiesAll = false) {
-    const { url, timeouts, connections } = options;
+    const { url, connections } = options;
     const { host } = url;
     const hostname = hostOf(url);
     const limit = new ConnectionLimit(connections);
@@ -37,7 +37,7 @@ export class Forwarder {
     this.#host = host;
     this.#proxiesAll = proxiesAll;
     this.#seats = new Seats(connections);
-    this.#pool = new ConnectionPool({ url, timeouts, hostname, limit });
+    this.#pool = new ClientPool(options, limit);
     this.#agent = agentFor(options, limit);
     this.#base = url.pathname.replace(/\/+$/, '').replace(/\/+/g, '/');
     this.#sink = new ServerResponse(new ForwardedRequest(nothing));
@@ -69,7 +69,10 @@ export class Forwarder {
         onDisconnect,
       );
     }
-    const request = new WholeRequest({ method, path, host, headers, body }, this.#pool);
+    const request = new WholeRequest(
+      { method, path, headers, body },
+      { pool: this.#pool, onContinue: () => (this.#proxiesAll = true) },
+    );
     return this.#exchanged(request, request, onDisconnect);
   }
 

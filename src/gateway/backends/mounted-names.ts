@@ -74,7 +74,10 @@ function compare(one: string, other: string): number {
 }
 
 /** The child names of a namespace that the fixed segments of a pattern lead to. */
-export function namesIn(namespace: ObjectPath, mounts: readonly ObjectPath[]): readonly string[] {
+export function listedNames(
+  namespace: ObjectPath,
+  mounts: readonly ObjectPath[],
+): readonly string[] {
   const names = mounts
     .filter((mount) => mount.length > namespace.length)
     .filter((mount) => namespace.every((segment, at) => segment === mount[at]))

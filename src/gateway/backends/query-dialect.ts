@@ -2,7 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
 
 /** Members of a JSON body. */
-export type Fields = Readonly<Record<string, JsonValue>>;
+export type JsonFields = Readonly<Record<string, JsonValue>>;
 
 /** Members of a body that is sent, or of an answer. */
 export type Rendered = Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ const MOST_ROWS = 2 ** 31 - 1;
  * A query of LanceDB's dialect in that of the namespace specification.
  * @throws CatalogError Unsupported for an order, which the specification cannot say
  */
-export function inNamespace(query: Fields): Rendered {
+export function inNamespace(query: JsonFields): Rendered {
   const { vector, columns, full_text_query: search, k, order_by: order, ...others } = query;
   if (Array.isArray(order) && order.length > 0) {
     throw new CatalogError(
@@ -32,7 +32,7 @@ export function inNamespace(query: Fields): Rendered {
 }
 
 /** A query of the namespace specification in LanceDB's dialect. */
-export function inLanceDb(query: Fields): Rendered {
+export function inLanceDb(query: JsonFields): Rendered {
   const { vector, columns, full_text_query: search, ...others } = query;
   return withoutNulls({
     ...others,

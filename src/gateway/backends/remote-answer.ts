@@ -2,13 +2,9 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { Answer, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { parseJson, type JsonValue } from '../../protocol/json.ts';
-import { BackendUnavailable } from './backend-unavailable.ts';
-import { protocolCode, remoteError } from './remote-error.ts';
+import { BackendUnavailable, protocolCode, remoteError } from './remote-error.ts';
 import { headersBack } from './remote-headers.ts';
-import type { RemoteResponse } from './remote-response.ts';
-
-/** Largest response that is buffered, so that its outcome is complete before it is sent. */
-const WHOLE_BYTES = 64 * 1024;
+import { WHOLE_BYTES, type RemoteResponse } from './remote-response.ts';
 
 /**
  * What a backend's response is to the caller. An error in the protocol's own
@@ -91,7 +87,7 @@ function headOf({ status, headers }: RemoteResponse): Head {
 }
 
 function oneOf(field: string | readonly string[] | undefined): string | undefined {
-  return typeof field === 'string' ? field : undefined;
+  return typeof field === 'string' ? field : field?.[0];
 }
 
 function successOf(response: RemoteResponse): Answer | Promise<Answer> {

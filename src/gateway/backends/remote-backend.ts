@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Permit } from '../../protocol/permit.ts';
-import { BackendUnavailable } from './backend-unavailable.ts';
 import {
   renderedAnswer,
   renderedRequest,
@@ -12,7 +11,7 @@ import {
 } from './backend-dialect.ts';
 import {
   boundedBody,
-  checkLength,
+  checkBodyLength,
   hasBody,
   collected,
   jsonIn,
@@ -21,7 +20,7 @@ import {
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
 import type { OnDisconnect } from './exchange.ts';
-import { ExchangeFault } from './remote-error.ts';
+import { BackendUnavailable, ExchangeFault } from './remote-error.ts';
 import type { Forwarded } from './forwarded-request.ts';
 import { Forwarder } from './forwarder.ts';
 import { answerOf } from './remote-answer.ts';
@@ -343,7 +342,7 @@ function bodyOf(
   limits: BodyLimits,
 ): Forwarded['body'] | Promise<Forwarded['body']> {
   if (!hasBody(request)) return needsJson(request) ? EMPTY_OBJECT : null;
-  checkLength(request, limits);
+  checkBodyLength(request, limits);
   const length = Number(request.headers['content-length'] ?? Infinity);
   if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) {
     return boundedBody(request, limits);

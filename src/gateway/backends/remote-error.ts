@@ -1,7 +1,9 @@
-import { CatalogError, errorTable, type ErrorName } from '../../protocol/errors.ts';
+import { CatalogError, errorTable, TryAgain, type ErrorName } from '../../protocol/errors.ts';
 import { isJsonObject, parseJson } from '../../protocol/json.ts';
 import type { ObjectKind, Operation } from '../../protocol/operations/operation.ts';
-import { BackendUnavailable } from './backend-unavailable.ts';
+
+/** A remote backend that cannot answer. */
+export class BackendUnavailable extends TryAgain {}
 
 /**
  * Why an exchange with a backend failed. `unreached`: no connection, so nothing was

@@ -32,7 +32,7 @@ type Rule = (request: GuardedRequest, permit: Permit, backend: Guarded) => void;
  * and the headers as they were judged, but what stands in the body only it
  * reads. Operations that the configuration trusts it with are let through, but
  * for a branch: of that the backend knows no lines.
- * @throws CatalogError Unsupported where nobody could be let through; PermissionDenied
+ * @throws CatalogError Unsupported if no caller could be let through; PermissionDenied
  */
 export function guard(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   branchesOfBody(request, permit, backend);
@@ -67,7 +67,7 @@ function objectsOfBody({ operation }: GuardedRequest, _: Permit, backend: Guarde
 }
 
 /**
- * Nobody asks again once the body has named a branch, also one that differs from that of
+ * The permit is not asked again once the body has named a branch, also one that differs from that of
  * the query: so the lines that decide must come to the same on any.
  */
 function branchesOfBody(request: GuardedRequest, permit: Permit, { name }: Guarded): void {
@@ -83,13 +83,13 @@ function branchesOfBody(request: GuardedRequest, permit: Permit, { name }: Guard
   }
 }
 
-/** A new version is a file that somebody staged; who may name which, only its backend can tell. */
+/** A new version is a staged file; only its backend knows who may name which. */
 function commits({ operation }: GuardedRequest, _: Permit, backend: Guarded): void {
   if (operation.name !== 'CreateTableVersion') return;
   throw untrusted(operation.name, backend, 'what it commits stands in the body');
 }
 
-/** Of a description the body can ask credentials for; who holds all rights that these could give may have any. */
+/** The body of a description can ask for credentials; a caller with all rights that these could give may have them. */
 function modesOfBody(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   const { operation, object } = request;
   if (operation.modeIn !== 'body') return;
@@ -112,7 +112,7 @@ function locations({ operation, headers }: GuardedRequest, _: Permit, backend: G
   throw untrusted(operation.name, backend, `${chosen} chooses where the table lies`);
 }
 
-/** Whoever may do the same to everything gains nothing by naming something else in the body. */
+/** A caller that may do the same to everything gains nothing by naming another object in the body. */
 function mismatches(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   const { operation } = request;
   // The body of a listing stays here.

@@ -50,7 +50,7 @@ function gateway(name: string, meaning: string): CrossingHeader {
 }
 
 /** The headers of a message, their names in lower case. */
-export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>;
+export type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Names and prefixes of the client's headers that a backend gets, from the one table of them. */
 const fromClient = crossingHeaders.filter(({ source }) => source === 'client');
@@ -78,7 +78,7 @@ const passedBack: ReadonlySet<string> = new Set([
 const passedBackPrefixes = ['x-lance-', 'x-lancedb-'];
 
 /** The client's headers that a backend gets for an operation. */
-export function headersOut(headers: Fields, operation: Operation): Record<string, string> {
+export function headersOut(headers: HeaderFields, operation: Operation): Record<string, string> {
   const kept = chosen(headers, passedOn, passedOnPrefixes);
   if (operation.name !== 'CreateTable') return kept;
   for (const name of tableHeaders) {
@@ -91,22 +91,24 @@ export function headersOut(headers: Fields, operation: Operation): Record<string
 }
 
 /** The headers of a backend's answer that the client gets, save the type and length of its body. */
-export function headersBack(headers: Fields): Record<string, string> {
+export function headersBack(headers: HeaderFields): Record<string, string> {
   return chosen(headers, passedBack, passedBackPrefixes);
 }
 
 function chosen(
-  headers: Fields,
+  headers: HeaderFields,
   names: ReadonlySet<string>,
   prefixes: readonly string[],
 ): Record<string, string> {
   const kept: Record<string, string> = {};
   const hop = hopOf(headers.connection);
   for (const name in headers) {
-    const value = headers[name];
-    if (typeof value !== 'string') continue;
+    const field = headers[name];
+    if (field === undefined) continue;
     if (!names.has(name) && !(name.startsWith('x-') && beginsWithOne(name, prefixes))) continue;
-    if (hop === undefined || !hop.has(name)) kept[name] = value;
+    if (hop?.has(name) === true) continue;
+    // The values of a repeated field are a list (RFC 9110 section 5.3).
+    kept[name] = typeof field === 'string' ? field : field.join(', ');
   }
   return kept;
 }
@@ -116,7 +118,7 @@ function beginsWithOne(name: string, prefixes: readonly string[]): boolean {
 }
 
 /** The headers that are for this hop alone, since `Connection` names them (RFC 9110 section 7.6.1). */
-function hopOf(connection: Fields[string]): ReadonlySet<string> | undefined {
+function hopOf(connection: HeaderFields[string]): ReadonlySet<string> | undefined {
   if (typeof connection !== 'string' || connection === 'keep-alive' || connection === 'close') {
     return undefined;
   }

@@ -7,10 +7,10 @@ import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json
 import { operations } from '../../protocol/operations/operations.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import { readParameter } from '../../protocol/query-parameter.ts';
-import { BackendUnavailable } from './backend-unavailable.ts';
+import { BackendUnavailable } from './remote-error.ts';
 import { jsonOf } from './remote-answer.ts';
 
-/** Names that a backend is asked for at a time, at least and at most. */
+/** Minimum and maximum page size of requests to a backend. */
 const LEAST_NAMES = 100;
 const MOST_NAMES = 1000;
 /** Maximum number of pages that one listing asks a backend for. */
@@ -30,7 +30,7 @@ export interface PageTokens {
 }
 
 /** What a listing needs of its backend. */
-export interface ListedBackend {
+interface ListedBackend {
   readonly name: string;
   /** Maximum number of names on one page. */
   readonly page: number;
@@ -159,7 +159,7 @@ class Listing {
   }
 
   /**
-   * Names in the order of the backend, one more than the page holds where there are so many.
+   * Names in the order of the backend, at most one more than the page holds.
    * Undefined where the backend has another order, or tokens that are no names.
    */
   async #inOrder(): Promise<readonly string[] | undefined> {

@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Probe, TrustProbe } from './trust-probe.ts';
 
-/** How long a backend that is well is left alone between two looks, and one that is not. */
+/** Pauses between health checks of an available and an unavailable backend, in ms. */
 const WELL_MILLIS = 10_000;
 const AWAY_MILLIS = 2_000;
 
-export interface MonitorOptions {
+interface MonitorOptions {
   readonly name: string;
   readonly probe: TrustProbe;
   readonly breaker: CircuitBreaker;
@@ -16,15 +16,14 @@ export interface MonitorOptions {
 }
 
 /**
- * Looks at a backend from time to time: whether it answers, and whether it
- * refuses what a backend must refuse that is given no permit. Until it was
- * seen to, it is taken for one that does not.
+ * Checks a backend regularly: whether it answers, and whether it refuses contradicting bodies, as
+ * a backend without a permit must. Until the first check it counts as unavailable and untrusted.
  */
 export class RemoteMonitor {
   readonly #options: MonitorOptions;
   #fault: string | undefined = 'was not asked yet';
   #distrust: string | undefined = 'it was not asked yet';
-  #said: string | undefined;
+  #logged: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -37,14 +36,14 @@ export class RemoteMonitor {
     return this.#fault;
   }
 
-  /** Why its word on bodies is not enough; undefined when it is. */
+  /** Why its checks of bodies are not trusted; undefined if they are. */
   get distrust(): string | undefined {
     return this.#distrust;
   }
 
-  /** Looks at once, and from then on again and again. Resolves after the first look. */
+  /** Starts the checks. Resolves after the first one. */
   async start(): Promise<void> {
-    await this.#look();
+    await this.#check();
   }
 
   stop(): void {
@@ -52,23 +51,23 @@ export class RemoteMonitor {
     clearTimeout(this.#timer);
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const was = this.#fault;
     const mismatch = await this.#options.probe.mismatch();
     this.#fault = faultOf(mismatch);
     if (typeof mismatch.status === 'string') this.#options.breaker.note(false);
     else if (this.#fault === undefined) await this.#judge(mismatch, was !== undefined);
-    this.#tell();
+    this.#log();
     if (this.#stopped) return;
     const pause = this.#fault === undefined ? WELL_MILLIS : AWAY_MILLIS;
-    this.#timer = setTimeout(() => void this.#look(), pause);
+    this.#timer = setTimeout(() => void this.#check(), pause);
     this.#timer.unref();
   }
 
   async #judge(mismatch: Probe, returned: boolean): Promise<void> {
     this.#options.breaker.note(true);
     const distrust = mismatchFault(mismatch);
-    // Made-up credentials are asked about once: somebody may count them.
+    // Made-up credentials are sent once: the backend may count failures.
     if (distrust === undefined && (returned || this.#distrust !== undefined)) {
       this.#distrust = await this.#identityFault();
     } else {
@@ -87,14 +86,14 @@ export class RemoteMonitor {
       : `it answered ${alone.status} to a request whose only credential stood in the body`;
   }
 
-  /** Says what changed. */
-  #tell(): void {
+  /** Logs changes. */
+  #log(): void {
     const { name, log } = this.#options;
     const { fault, distrust } = this;
     const now = fault ?? distrust;
-    if (now === this.#said && now !== undefined) return;
-    const first = this.#said === undefined;
-    this.#said = now;
+    if (now === this.#logged && now !== undefined) return;
+    const first = this.#logged === undefined;
+    this.#logged = now;
     if (fault !== undefined) log.warn({ backend: name, fault }, 'a backend cannot answer');
     else if (distrust !== undefined) {
       log.warn({ backend: name, distrust }, 'a backend gets only what needs no trust');

@@ -1,42 +1,44 @@
-import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { ByteStream } from '../../protocol/backend.ts';
 import { ExchangeFault } from './remote-error.ts';
-import type { PlainAnswer } from './plain-answer.ts';
-import type { Fields } from './remote-headers.ts';
+import type { HeaderFields } from './remote-headers.ts';
 
-/** An answer of a backend whose head has come. Its body must be taken, or given up. */
+/** An answer of a backend whose head has arrived. Its body must be read or failed. */
 export interface RemoteResponse {
   readonly status: number;
-  readonly headers: Fields;
-  /** All of the body, where it has come. */
+  readonly headers: HeaderFields;
+  /** The whole body, if it has arrived. */
   readonly atHand: Buffer | undefined;
-  /** Whether somebody waits for more of the body. */
+  /** Whether a reader waits for more of the body. */
   readonly waitsForBackend: boolean;
-  /** Ends the connection; whoever reads gets this error. */
+  /** Ends the connection; the reader gets this error. */
   fail(error: Error): void;
   /**
-   * All of the body. Undefined when it is longer than the limit; it is then cut off.
+   * The whole body. Undefined if it is longer than the limit; the connection is then cut.
    * @throws ExchangeFault
    */
   whole(limit: number): Promise<Buffer | undefined>;
-  /** The body as it comes, and only as fast as it is taken. Reading throws `ExchangeFault`. */
+  /** The body as a stream with backpressure. Reading throws `ExchangeFault`. */
   stream(): ByteStream;
 }
 
-/** An answer that has come to its end. */
+/** Bodies up to this size are collected before the answer is sent, in bytes. */
+export const WHOLE_BYTES = 64 * 1024;
+
+/** An answer that has arrived completely. */
 export class WholeResponse implements RemoteResponse {
   readonly status: number;
-  readonly headers: Fields;
+  readonly headers: HeaderFields;
   readonly atHand: Buffer;
   readonly waitsForBackend = false;
 
-  constructor({ status, headers, body }: PlainAnswer) {
+  constructor(status: number, headers: HeaderFields, body: Buffer) {
     this.status = status;
     this.headers = headers;
     this.atHand = body;
   }
 
-  /** Nothing of it is still to come. */
+  /** Nothing is outstanding. */
   fail(): void {}
 
   async whole(limit: number): Promise<Buffer | undefined> {
@@ -53,25 +55,21 @@ export class WholeResponse implements RemoteResponse {
   }
 }
 
-/** An answer whose body Node's client reads. */
+/** An answer whose body is read as a stream. */
 export class StreamedResponse implements RemoteResponse {
-  readonly #message: IncomingMessage;
+  readonly status: number;
+  readonly headers: HeaderFields;
+  readonly #body: Readable;
   readonly #ended: () => void;
   #waiting = false;
   readonly atHand = undefined;
 
-  /** @param ended Called once, when the body has come to its end or failed. */
-  constructor(message: IncomingMessage, ended: () => void) {
-    this.#message = message;
+  /** @param ended Called when the body has ended or failed. */
+  constructor(status: number, headers: HeaderFields, body: Readable, ended: () => void) {
+    this.status = status;
+    this.headers = headers;
+    this.#body = body;
     this.#ended = ended;
-  }
-
-  get status(): number {
-    return this.#message.statusCode ?? 0;
-  }
-
-  get headers(): Fields {
-    return this.#message.headers;
   }
 
   get waitsForBackend(): boolean {
@@ -79,7 +77,7 @@ export class StreamedResponse implements RemoteResponse {
   }
 
   fail(error: Error): void {
-    this.#message.destroy(error);
+    this.#body.destroy(error);
   }
 
   whole(limit: number): Promise<Buffer | undefined> {
@@ -87,8 +85,8 @@ export class StreamedResponse implements RemoteResponse {
     let bytes = 0;
     this.#waiting = true;
     return new Promise((resolve, reject) => {
-      const message = this.#message;
-      message.on('data', (chunk: Buffer) => {
+      const body = this.#body;
+      body.on('data', (chunk: Buffer) => {
         bytes += chunk.byteLength;
         if (bytes <= limit) {
           chunks.push(chunk);
@@ -96,18 +94,18 @@ export class StreamedResponse implements RemoteResponse {
         }
         this.#ended();
         resolve(undefined);
-        message.destroy();
+        body.destroy();
       });
-      message.once('end', () => {
+      body.once('end', () => {
         this.#ended();
         resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
       });
-      message.once('error', (error) => {
+      body.once('error', (error) => {
         this.#ended();
         reject(faultOf(error));
       });
-      message.once('close', () => {
-        if (!message.readableEnded) reject(faultOf(undefined));
+      body.once('close', () => {
+        if (!body.readableEnded) reject(faultOf(undefined));
       });
     });
   }
@@ -117,7 +115,7 @@ export class StreamedResponse implements RemoteResponse {
   }
 
   async *#pieces(): AsyncGenerator<Uint8Array> {
-    const chunks: AsyncIterator<Uint8Array> = this.#message[Symbol.asyncIterator]();
+    const chunks: AsyncIterator<Uint8Array> = this.#body[Symbol.asyncIterator]();
     try {
       for (let next = await this.#next(chunks); next !== undefined;) {
         yield next;
@@ -127,7 +125,7 @@ export class StreamedResponse implements RemoteResponse {
       throw faultOf(error);
     } finally {
       this.#ended();
-      // Of one that is complete this does nothing.
+      // Does nothing if the body is complete.
       await chunks.return?.();
     }
   }

@@ -7,7 +7,7 @@ import type { Principal } from '../../protocol/principal.ts';
 /** Which objects a backend serves, of several. */
 export interface Territory {
   serves(object: ObjectPath): boolean;
-  /** Whether it serves the object and whatever may lie below it. False where that cannot be told. */
+  /** Whether it serves the object and everything below it. False if that is uncertain. */
   servesBelow(object: ObjectPath): boolean;
 }
 
@@ -20,7 +20,7 @@ export class RoutedPermit implements Permit {
   readonly #territory: Territory;
   readonly #elsewhere: string;
 
-  /** @param elsewhere What is said of an object that is not reached. */
+  /** @param elsewhere Second half of the refusal of an object that is not served. */
   constructor(
     permit: Permit,
     territory: Territory,

@@ -7,17 +7,16 @@ import { credentialHeader, databaseHeader } from './remote-headers.ts';
 
 /** What a backend answered to a probe. */
 export interface Probe {
-  /** Its status; or what kept the backend from answering. */
+  /** The status; or why the backend did not answer. */
   readonly status: number | string;
 }
 
 const ANSWER_BYTES = 64 * 1024;
-/** Nobody waits for the answer who could go away. */
+/** A probe has no client. */
 const always: OnDisconnect = () => () => undefined;
 
 /**
- * Asks a backend harmless questions that it should refuse, all about tables
- * whose names were made up just now.
+ * Sends harmless requests that a backend should refuse, all about tables with random names.
  */
 export class TrustProbe {
   readonly #options: RemoteOptions;
@@ -40,7 +39,7 @@ export class TrustProbe {
     return this.#ask(route, { id: route, identity: identity() }, this.#credential());
   }
 
-  /** With a made-up credential in the body alone: anything but a refusal means that nobody needs one. */
+  /** With a made-up credential in the body alone: anything but a refusal means that the backend requires none. */
   bodyIdentity(): Promise<Probe> {
     const { route } = this.#names();
     return this.#ask(route, { id: route, identity: identity() }, {});

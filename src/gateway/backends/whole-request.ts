@@ -1,52 +1,68 @@
-import { request, type IncomingMessage } from 'node:http';
-import type { Connection, ConnectionUser } from './connection.ts';
-import type { ConnectionPool } from './connection-pool.ts';
-import type { Exchange, SentRequest } from './exchange.ts';
-import { FORBIDDEN, keepsOf, plainAnswerIn } from './plain-answer.ts';
+import { Readable } from 'node:stream';
+import { errors, type Dispatcher } from 'undici';
+import type { ClientPool, PooledClient } from './client-pool.ts';
 import type { Seated } from './connection-limit.ts';
-import { SentConnection } from './sent-connection.ts';
+import type { Exchange, SentRequest } from './exchange.ts';
+import { WHOLE_BYTES, WholeResponse } from './remote-response.ts';
+import type { HeaderFields } from './remote-headers.ts';
 
-/** What there is to send: a body that is at hand, or none. */
+/** A request whose body is at hand, or that has none. */
 export interface Whole {
   readonly method: string;
   readonly path: string;
-  readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
 }
 
-/**
- * A request that is sent at once, and whose answer mostly comes as one piece: neither
- * needs a stream, which is most of what a client of HTTP does. An answer that is not as
- * plain as that is read by Node's own client, from its first byte.
- */
-export class WholeRequest implements SentRequest, ConnectionUser, Seated {
-  readonly #method: string;
-  readonly #text: string;
-  readonly #pool: ConnectionPool;
-  #exchange: Exchange | undefined;
-  #connection: Connection | undefined;
-  /** What has come of the answer. */
-  #pieces: Buffer[] | undefined;
-  /** How many bytes of it are still to come. */
-  #missing = 0;
-  readonly waitsForClient = false;
-  readonly fault: unknown = undefined;
+/** Dependencies of a whole request. */
+interface WholeOptions {
+  readonly pool: ClientPool;
+  /** Called when the backend sends `100 Continue` unasked, which `undici` takes for an error. */
+  readonly onContinue: () => void;
+}
 
-  /** @throws TypeError for a target or a header that cannot be sent */
-  constructor(whole: Whole, pool: ConnectionPool) {
-    this.#method = whole.method;
-    this.#text = textOf(whole);
-    this.#pool = pool;
+/** The head of an answer. */
+interface Head {
+  readonly status: number;
+  readonly headers: HeaderFields;
+}
+
+/**
+ * A request that `undici` sends in one piece. A short answer is collected; any other one becomes
+ * a stream, unless all of it has arrived with its head.
+ */
+export class WholeRequest implements SentRequest, Seated, Dispatcher.DispatchHandler {
+  readonly #whole: Whole;
+  readonly #options: WholeOptions;
+  #exchange: Exchange | undefined;
+  #pooled: PooledClient | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #isOnUsed = false;
+  #isAbandoned = false;
+  #isOver = false;
+  #head: Head | undefined;
+  #pieces: Buffer[] = [];
+  #stream: Readable | undefined;
+  #fault: TypeError | undefined;
+  readonly waitsForClient = false;
+
+  constructor(whole: Whole, options: WholeOptions) {
+    this.#whole = whole;
+    this.#options = options;
   }
 
   get isBegun(): boolean {
-    return this.#connection !== undefined;
+    return this.#pooled !== undefined;
   }
 
-  /** Whether it may have been lost for no other reason than that its connection was closed before it came. */
+  /** Whether the backend may have closed the connection before the request came. */
   get isStale(): boolean {
-    return this.#connection?.isUsed === true && this.#pieces === undefined;
+    return this.#isOnUsed && this.#head === undefined;
+  }
+
+  /** The request is not valid HTTP, so nothing was sent. */
+  get fault(): unknown {
+    return this.#fault;
   }
 
   watchedBy(exchange: Exchange): void {
@@ -54,111 +70,120 @@ export class WholeRequest implements SentRequest, ConnectionUser, Seated {
   }
 
   seated(): void {
-    const connection = this.#pool.take();
-    this.#connection = connection;
-    connection.use(this);
-    if (connection.isConnected) this.connected();
+    const { method, path, body } = this.#whole;
+    this.#pooled = this.#options.pool.take();
+    this.#pooled.client.dispatch({ method, path, body, headers: fieldsOf(this.#whole) }, this);
   }
 
-  /** Nothing is sent before it is known whose connection it is. */
-  connected(): void {
-    this.#exchange?.connected();
-    this.#connection?.send(this.#text);
-  }
+  /** `undici` limits the idle time itself. */
+  waitOn(): void {}
 
-  came(bytes: Buffer): void {
-    if (this.#pieces === undefined) {
-      this.#pieces = [bytes];
-      this.#look(bytes);
-    } else {
-      this.#pieces.push(bytes);
-      this.#missing -= bytes.byteLength;
-      if (this.#missing <= 0) this.#look(Buffer.concat(this.#pieces));
-    }
-  }
-
-  ended(): void {
-    this.abandon();
-    this.lost(undefined);
-  }
-
-  lost(error: Error | undefined): void {
-    if (this.#pieces === undefined) this.#exchange?.failed(error ?? hungUp());
-    else this.#exchange?.brokeOff();
-  }
-
-  idle(): void {
-    this.#exchange?.idle();
-  }
-
-  /** All of it was handed to the connection. */
+  /** The whole request was handed over. */
   stop(): void {}
 
-  waitOn(): void {
-    this.#connection?.waitOn();
-  }
-
   abandon(): void {
-    this.#connection?.destroy();
+    this.#isAbandoned = true;
+    const error = new Error('the request was abandoned');
+    if (this.#controller === undefined) this.#pooled?.socket?.destroy(error);
+    else if (!this.#isOver) this.#controller.abort(error);
   }
 
-  #look(bytes: Buffer): void {
-    const answer = this.#method === 'HEAD' ? undefined : plainAnswerIn(bytes);
-    if (answer === undefined) {
-      this.#follow(bytes);
-    } else if (typeof answer === 'number') {
-      this.#missing = answer - bytes.byteLength;
-    } else {
-      this.#pool.give(this.#connection!, answer.keeps);
-      this.#exchange?.answeredWhole(answer);
+  /** Called right before the request is written to its connection. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#isOnUsed = this.#pooled?.isUsed === true;
+    if (this.#isAbandoned) this.abandon();
+    else this.#exchange?.connected();
+  }
+
+  onResponseStart(_: unknown, status: number, headers: HeaderFields): void {
+    // Informational responses are followed by the answer (RFC 9110 section 15.2).
+    if (status < 200) return;
+    this.#head = { status, headers };
+    const isShort = Number(headers['content-length']) <= WHOLE_BYTES;
+    // What has arrived with the head is parsed before this runs.
+    if (!isShort) queueMicrotask(() => this.#startStream());
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#stream === undefined) this.#pieces.push(chunk);
+    else if (!this.#stream.push(chunk)) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#isOver = true;
+    // The connection is free once its parser has returned.
+    queueMicrotask(() => {
+      if (this.#pooled !== undefined) this.#options.pool.give(this.#pooled);
+      this.#ended();
+    });
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#isOver = true;
+    if (error.message === UNASKED_CONTINUE) this.#options.onContinue();
+    queueMicrotask(() => {
+      // A client whose connection attempt failed can go on counting its request as running.
+      void this.#pooled?.client.destroy();
+      this.#failed(error);
+    });
+  }
+
+  #ended(): void {
+    if (this.#stream !== undefined) this.#stream.push(null);
+    else if (this.#head !== undefined) {
+      const [first, ...more] = this.#pieces;
+      const body = first !== undefined && more.length === 0 ? first : Buffer.concat(this.#pieces);
+      this.#exchange?.answeredWhole(new WholeResponse(this.#head.status, this.#head.headers, body));
     }
   }
 
-  /** Has Node's client read the answer. */
-  #follow(bytes: Buffer): void {
-    const connection = this.#connection!;
-    let message: IncomingMessage | undefined;
-    let isOver = false;
-    const over = (): void => {
-      if (isOver) return;
-      isOver = true;
-      const isRead = message?.complete === true && message.httpVersion === '1.1';
-      if (isRead && socket.readableLength === 0)
-        this.#pool.give(connection, keepsOf(message!.headers));
-      else connection.destroy();
-    };
-    const socket = new SentConnection(connection, bytes, { idle: () => this.idle(), over });
-    const outgoing = request({ createConnection: () => socket, method: this.#method });
-    outgoing.on('response', (response) => {
-      message = response;
+  #failed(error: Error): void {
+    if (isTimeout(error)) this.#exchange?.silent();
+    else if (this.#stream !== undefined) this.#stream.destroy(error);
+    else if (this.#head !== undefined) this.#exchange?.brokeOff();
+    else if (error instanceof errors.InvalidArgumentError) {
+      this.#fault = new TypeError(error.message, { cause: error });
+      this.#exchange?.failed(this.#fault);
+    } else this.#exchange?.failed(error instanceof errors.SocketError ? reset(error) : error);
+  }
+
+  #startStream(): void {
+    if (this.#isOver || this.#head === undefined) return;
+    const { status, headers } = this.#head;
+    const stream = new Readable({
+      read: () => this.#controller?.resume(),
+      destroy: (error, done) => {
+        this.abandon();
+        done(error);
+      },
     });
-    this.#exchange?.follow(outgoing);
-    outgoing.end();
+    this.#stream = stream;
+    for (const piece of this.#pieces) stream.push(piece);
+    this.#exchange?.answered(status, headers, stream);
   }
 }
 
-function hungUp(): Error {
-  return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
+/** The message of the error for an informational response 100, which has no code of its own. */
+const UNASKED_CONTINUE = 'bad response';
+
+function isTimeout(error: Error): boolean {
+  return error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError;
 }
 
-/** What a target cannot hold. */
-const NO_TARGET = /[^\x21-\x7e\x80-\xff]/;
+/** The backend closed the connection. */
+function reset(cause: Error): Error {
+  return Object.assign(new Error('the connection was closed', { cause }), { code: 'ECONNRESET' });
+}
 
-/**
- * All of a request; as Latin-1 a string stands for any bytes, so head and body are sent as one.
- * Its length is that of its body, whatever was said: what follows on the connection begins there.
- */
-function textOf({ method, path, host, headers, body }: Whole): string {
-  if (NO_TARGET.test(path))
-    throw new TypeError('the target of the request holds what none may hold');
-  let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+/** Names and values in turn. The length of a body is counted, whatever was declared. */
+function fieldsOf({ headers, body }: Whole): string[] {
+  const fields: string[] = [];
   for (const name in headers) {
-    const value = headers[name]!;
-    if (FORBIDDEN.test(value)) throw new TypeError(`the header ${name} holds what none may hold`);
-    if (body === null || name !== 'content-length') text += `${name}: ${value}\r\n`;
+    const value = headers[name];
+    if (value !== undefined && (body === null || name !== 'content-length')) {
+      fields.push(name, value);
+    }
   }
-  if (body === null) return `${text}\r\n`;
-  const { buffer, byteOffset, byteLength } = body;
-  const content = Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
-  return `${text}content-length: ${byteLength}\r\n\r\n${content}`;
+  return fields;
 }

@@ -19,7 +19,7 @@ export interface Need {
 }
 
 /**
- * A route that was asked for before, with what was made of it then. All of that follows from
+ * A route that was requested before, with what was derived from it. All of that follows from
  * the request line and the kind of client alone, so that it is the same for every caller.
  */
 export class KnownRoute implements OperationMatch {

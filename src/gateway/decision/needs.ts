@@ -4,7 +4,7 @@ import { choiceOf } from '../../protocol/mode.ts';
 import type { Operation } from '../../protocol/operations/operation.ts';
 import { namesObject } from '../../protocol/operations/operations.ts';
 import { KnownRoute, type Need } from './known-route.ts';
-import type { Route } from './steps.ts';
+import type { OperationRoute } from './steps.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { guard, type Guarded, type GuardedRequest } from '../backends/remote-guard.ts';
@@ -69,7 +69,7 @@ function denied(what: string): CatalogError {
 }
 
 /** The part of a route that determines the rights of a request. */
-export type RightsInput = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
+export type RightsInput = Pick<OperationRoute, 'operation' | 'object' | 'query' | 'target'>;
 
 /** @throws CatalogError InvalidInput for a mode that the operation does not have. */
 export function needsOf(route: RightsInput): readonly Need[] {

@@ -1,4 +1,4 @@
-import { keepPolicy, sweepIncomplete } from '../../audit/chain/kept-policies.ts';
+import { archivePolicy, sweepIncomplete } from '../../audit/archived-policies.ts';
 import { digestOf, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
 
 /** Retry interval after a failed write, in milliseconds. */
@@ -40,7 +40,7 @@ export class PolicyArchive {
   async keep(texts: PolicyTexts): Promise<void> {
     const digest = digestOf(texts);
     try {
-      await keepPolicy(this.#audit, digest, filesOfPolicy(texts));
+      await archivePolicy(this.#audit, digest, filesOfPolicy(texts));
       this.#owed.delete(digest);
     } catch (error) {
       if (!this.#owed.has(digest)) this.#failed(error);

@@ -18,7 +18,7 @@ export function rateLimitHeaders(states: readonly LimitState[]): RateLimitHeader
   return { ratelimit: left, 'ratelimit-policy': policy };
 }
 
-export interface RateLimitHeaders {
+interface RateLimitHeaders {
   readonly ratelimit: string;
   readonly 'ratelimit-policy': string;
 }

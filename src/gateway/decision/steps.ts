@@ -2,8 +2,8 @@ import type { Answer } from '../../protocol/backend.ts';
 import type { BudgetLimits } from '../../protocol/budget.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { RouteMatch } from '../../protocol/route.ts';
-import type { RequestBody } from '../http/body.ts';
-import type { Incoming, Outgoing } from '../http/message.ts';
+import type { RequestBody } from '../http/request-body.ts';
+import type { IncomingRequest, OutgoingResponse } from '../http/message.ts';
 import type { LimitState } from './throttled.ts';
 import type { SnapshotPermit } from './permit.ts';
 import type { RequestTrace } from '../telemetry/traces.ts';
@@ -26,24 +26,24 @@ export class Attempt {
     return this.#decisionId;
   }
 
-  /** Whether it is known that the record could not be written: nothing took effect then. */
+  /** Whether writing the record has failed; then nothing took effect. */
   get failed(): boolean {
     return this.#failed;
   }
 
-  /** Resolves when it is known whether the record was written; undefined where that is known at once. */
+  /** Resolves when the record was written or has failed; undefined if that needs no waiting. */
   get settled(): Promise<void> | undefined {
     return this.#settled;
   }
 }
 
 /** A route of the operation table, as a request named it. */
-export type Route = Extract<RouteMatch, { kind: 'operation' }>;
+export type OperationRoute = Extract<RouteMatch, { kind: 'operation' }>;
 
 /** A request as it came: it has its ids, nothing of it is believed. */
 export interface Received {
-  readonly incoming: Incoming;
-  readonly response: Outgoing;
+  readonly incoming: IncomingRequest;
+  readonly response: OutgoingResponse;
   readonly body: RequestBody;
   readonly requestId: string;
   /** The same, when the client sent it. */
@@ -63,7 +63,7 @@ export interface Received {
 
 /** Its operation and object are known. */
 export interface Routed extends Received {
-  readonly route: Route;
+  readonly route: OperationRoute;
   /** The database that its headers name, if no database has that name. */
   readonly unknownDatabase?: string | undefined;
   /** The context of the headers. */
@@ -72,7 +72,7 @@ export interface Routed extends Received {
   readonly bodyContext?: ReadonlyMap<string, string> | undefined;
 }
 
-/** The caller is known. */
+/** The caller is identified. */
 export interface Identified extends Routed {
   readonly principal: Principal;
 }

@@ -24,7 +24,7 @@ export function wholeSeconds(micros: number): number {
   return Math.ceil(Math.max(0, micros - NOTHING_MICROS) / 1_000_000);
 }
 
-/** `Retry-After` of a concurrency limit, in microseconds: nobody knows when a running request will end. */
+/** `Retry-After` of a concurrency limit, in microseconds: the end of a running request cannot be predicted. */
 const BUSY_MICROS = 1_000_000;
 
 /** A request beyond a limit (RFC 6585 section 4). */

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { errorCode, fileMark } from './file-mark.ts';
 
 /** Where the certificate of the gateway lies. */
-export interface CertificateFiles {
+interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
   /** Authorities of client certificates; null to request none. */
@@ -12,7 +12,7 @@ export interface CertificateFiles {
 }
 
 /** The texts of a certificate, its key, and the authorities of clients, all PEM. */
-export interface CertificateTexts {
+interface CertificateTexts {
   readonly cert: string;
   readonly key: string;
   readonly ca?: string;

@@ -4,7 +4,7 @@ import { createGunzip, gzip } from 'node:zlib';
 import type { Answer, BodyAhead, BodyBytes, CatalogRequest } from '../../protocol/backend.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import type { Incoming } from './message.ts';
+import type { IncomingRequest } from './message.ts';
 
 /** Shorter answers are sent as they are, in bytes. */
 const LEAST_BYTES = 4096;
@@ -14,7 +14,7 @@ const ACCEPTED = /^\s*(gzip|x-gzip|\*)\s*(?:;\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0
 const compress = promisify(gzip);
 
 /** Whether the body of a request is gzip (RFC 9110 section 8.4). */
-export function isGzip({ headers }: Pick<Incoming, 'headers'>): boolean {
+export function isGzip({ headers }: Pick<IncomingRequest, 'headers'>): boolean {
   const coding = headers['content-encoding']?.toLowerCase();
   return coding === 'gzip' || coding === 'x-gzip';
 }
@@ -91,7 +91,7 @@ function notGzip(): CatalogError {
 }
 
 /** A JSON answer of some size in gzip, for a client that accepts it; any other as it is. */
-export function encoded(answer: Answer, incoming: Incoming): Answer | Promise<Answer> {
+export function encoded(answer: Answer, incoming: IncomingRequest): Answer | Promise<Answer> {
   const { body, contentType, headers } = answer;
   if (typeof body !== 'string' || body.length < LEAST_BYTES) return answer;
   if (contentType?.startsWith('application/json') !== true) return answer;

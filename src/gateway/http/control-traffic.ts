@@ -1,6 +1,6 @@
 import { constants, type Http2ServerResponse, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Incoming } from './message.ts';
+import type { IncomingRequest } from './message.ts';
 
 /**
  * Control bytes that a connection may send at once and in a second. Clients send a few
@@ -86,7 +86,7 @@ export function noteRequest({ stream }: Http2ServerResponse, headers: readonly s
 }
 
 /** Notes bytes of a body that were read; nothing over HTTP/1. */
-export function noteBody(incoming: Incoming, bytes: number): void {
+export function noteBody(incoming: IncomingRequest, bytes: number): void {
   if (!('stream' in incoming)) return;
   const noted = traffic.get(incoming.stream.session ?? incoming.stream);
   if (noted !== undefined) noted.due += bytes * (1 + BODY_SHARE);

@@ -1,6 +1,6 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import { isGzip } from './content-coding.ts';
-import type { Incoming } from './message.ts';
+import type { IncomingRequest } from './message.ts';
 
 /** More headers than any client of the protocol sends; each costs work in every reader after this one. */
 const MOST_HEADERS = 128;
@@ -28,7 +28,7 @@ const singlePrefixes = ['x-service-', 'x-lance-', 'x-lancedb-', 'x-arrowgate-'];
  * (RFC 9112 section 11.2), as far as the parser let it through.
  * @throws CatalogError InvalidInput
  */
-export function checkFraming(incoming: Incoming): void {
+export function checkFraming(incoming: IncomingRequest): void {
   checkVersion(incoming);
   if (incoming.url?.startsWith('/') !== true) {
     throw new CatalogError('InvalidInput', 'the target of a request must be a path');
@@ -41,7 +41,7 @@ export function checkFraming(incoming: Incoming): void {
   checkCoding(incoming);
 }
 
-function checkVersion({ httpVersion, headers, rawHeaders }: Incoming): void {
+function checkVersion({ httpVersion, headers, rawHeaders }: IncomingRequest): void {
   if (httpVersion === '1.1') return;
   // HTTP/2 on a connection that is not framed as such has no pseudo header.
   if (httpVersion === '2.0' && rawHeaders[0]?.startsWith(':') === true) return;
@@ -53,7 +53,7 @@ function checkVersion({ httpVersion, headers, rawHeaders }: Incoming): void {
   }
 }
 
-function checkNames({ rawHeaders: raw, headers }: Incoming): void {
+function checkNames({ rawHeaders: raw, headers }: IncomingRequest): void {
   if (raw.length > 2 * MOST_HEADERS) {
     throw new CatalogError('InvalidInput', `more than ${MOST_HEADERS} headers are too many`);
   }
@@ -78,7 +78,7 @@ function isSingle(name: string): boolean {
   return name.startsWith('x-') && singlePrefixes.some((prefix) => name.startsWith(prefix));
 }
 
-function checkAuthority({ httpVersion, headers }: Incoming): void {
+function checkAuthority({ httpVersion, headers }: IncomingRequest): void {
   const { host } = headers;
   const authority = headers[':authority'];
   if (httpVersion === '1.1' && host === undefined) {
@@ -100,7 +100,7 @@ function checkConnection(connection: string | undefined): void {
   }
 }
 
-function checkCoding(incoming: Incoming): void {
+function checkCoding(incoming: IncomingRequest): void {
   const coding = incoming.headers['content-encoding'];
   if (coding === undefined || coding.toLowerCase() === 'identity' || isGzip(incoming)) return;
   throw new CatalogError('InvalidInput', 'the only content coding that is understood is gzip');

@@ -86,7 +86,7 @@ function secureServer(limits: Limits, certificate: Certificate): Http2SecureServ
 }
 
 /** Lets new connections have each new certificate; those that are open keep theirs. */
-export function follow(
+export function watchServer(
   server: HttpServer,
   log: Logger,
   certificate: Certificate | undefined,

@@ -1,5 +1,5 @@
 import { noteBody } from './control-traffic.ts';
-import type { Incoming } from './message.ts';
+import type { IncomingRequest } from './message.ts';
 
 /** How long, and for how many bytes, the rest of a refused upload is read. */
 export interface LingerLimits {
@@ -15,7 +15,7 @@ export const defaultLinger: LingerLimits = { bytes: 256 * 1024 * 1024, milliseco
  * once would give them a broken pipe in its place. Beyond the limits the
  * connection is cut.
  */
-export function linger(incoming: Incoming, limits: LingerLimits): void {
+export function linger(incoming: IncomingRequest, limits: LingerLimits): void {
   if (incoming.complete || incoming.destroyed) return;
   let left = limits.bytes;
   const cut = (): void => {

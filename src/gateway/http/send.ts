@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Answer, ByteStream } from '../../protocol/backend.ts';
-import { cut, isDisconnected, isHttp2, type Outgoing } from './message.ts';
+import { cut, isDisconnected, isHttp2, type OutgoingResponse } from './message.ts';
 
 /** The result of sending an answer. */
 export interface Sent {
@@ -16,7 +16,7 @@ const ENOUGH = 2 ** 18;
 /**
  * So many bytes are handed to the connection before others get their turn: the
  * system copies them at once, megabytes as readily as kilobytes, and meanwhile
- * nobody else is answered.
+ * no other request is answered.
  */
 const TURN = 2 ** 19;
 
@@ -36,7 +36,11 @@ let answered = 0;
 type Headers = Readonly<Record<string, string>>;
 
 /** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
-export function send(response: Outgoing, answer: Answer, headers: Headers): Sent | Promise<Sent> {
+export function send(
+  response: OutgoingResponse,
+  answer: Answer,
+  headers: Headers,
+): Sent | Promise<Sent> {
   if (isDisconnected(response)) return abandon(answer);
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
@@ -47,7 +51,12 @@ export function send(response: Outgoing, answer: Answer, headers: Headers): Sent
   return sendStream(response, body);
 }
 
-function sendBytes(response: Outgoing, answer: Answer, bytes: Uint8Array, headers: Headers): Sent {
+function sendBytes(
+  response: OutgoingResponse,
+  answer: Answer,
+  bytes: Uint8Array,
+  headers: Headers,
+): Sent {
   const all = headersOf(answer, headers);
   all['content-length'] = String(bytes.byteLength);
   writeHead(response, answer.status, all);
@@ -62,7 +71,12 @@ function headersOf(answer: Answer, headers: Headers): Record<string, string> {
   return Object.assign(all, headers);
 }
 
-function sendText(response: Outgoing, answer: Answer, body: string | null, headers: Headers): Sent {
+function sendText(
+  response: OutgoingResponse,
+  answer: Answer,
+  body: string | null,
+  headers: Headers,
+): Sent {
   const text = body ?? '';
   const length = Buffer.byteLength(text);
   const all = headersOf(answer, headers);
@@ -77,7 +91,7 @@ function sendText(response: Outgoing, answer: Answer, body: string | null, heade
  * Head and body go out as one string, in one piece: `end` would hand over another, empty one
  * behind it, and two pieces cost more to write.
  */
-function endWith(response: Outgoing, text: string, encoding: 'latin1' | 'utf8'): void {
+function endWith(response: OutgoingResponse, text: string, encoding: 'latin1' | 'utf8'): void {
   if (isHttp2(response) || text === '') {
     response.end(text, encoding);
     return;
@@ -96,7 +110,11 @@ const ofConnection = [
   'upgrade',
 ];
 
-function writeHead(response: Outgoing, status: number, headers: Record<string, string>): void {
+function writeHead(
+  response: OutgoingResponse,
+  status: number,
+  headers: Record<string, string>,
+): void {
   if (!isHttp2(response)) {
     response.writeHead(status, headers);
     return;
@@ -115,7 +133,7 @@ function bodiless(status: number): boolean {
  * One chunk at a time, as fast as the client takes them. A source that fails
  * cuts the connection: a short answer must never look like a whole one.
  */
-async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
+async function sendStream(response: OutgoingResponse, body: ByteStream): Promise<Sent> {
   const writer = new TurnWriter(response);
   let bytes = 0n;
   try {
@@ -147,7 +165,7 @@ function checkLength({ length }: ByteStream, bytes: bigint, ended: boolean): voi
 }
 
 /** The same for either version of HTTP; TypeScript does not see that it is. */
-function write(response: Outgoing, chunk: Uint8Array, taken?: Taken): boolean {
+function write(response: OutgoingResponse, chunk: Uint8Array, taken?: Taken): boolean {
   return isHttp2(response) ? response.write(chunk, taken) : response.write(chunk, taken);
 }
 
@@ -155,11 +173,11 @@ type Taken = (error?: Error | null) => void;
 
 /** Writes chunks of any size, a turn's bytes at a time. */
 class TurnWriter {
-  readonly #response: Outgoing;
+  readonly #response: OutgoingResponse;
   readonly #share = new Share();
   #turn = 0;
 
-  constructor(response: Outgoing) {
+  constructor(response: OutgoingResponse) {
     this.#response = response;
   }
 
@@ -206,7 +224,7 @@ class Share {
 }
 
 /** Resolves when the client has read the written bytes, or has disconnected. */
-function drained(response: Outgoing): Promise<void> {
+function drained(response: OutgoingResponse): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {
       response.off('drain', settle);
@@ -218,7 +236,7 @@ function drained(response: Outgoing): Promise<void> {
   });
 }
 
-/** Closes the source of an answer that nobody will read; returns the error of closing it. */
+/** Closes the source of an answer without a reader; returns the error of closing it. */
 async function abandon({ body }: Answer): Promise<Sent> {
   const gone: Sent = { bytes: 0n, end: 'client-gone' };
   if (body === null || typeof body === 'string') return gone;

@@ -18,7 +18,7 @@ export function clientCertificate(socket: Socket): PeerCertificate | undefined {
 }
 
 /**
- * Whom a certificate stands for: `user:` and its one name, percent-encoded.
+ * The principal of a certificate: `user:` and its one name, percent-encoded.
  * The certificate must have been verified.
  * @throws CatalogError Unauthenticated when it has no such name, or several
  */

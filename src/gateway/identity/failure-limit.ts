@@ -1,8 +1,8 @@
-import type { Quota, QuotaAsk } from '../../store/quota.ts';
+import type { Quota, QuotaCharge } from '../../store/quota.ts';
 import { networkOf } from '../http/networks.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 
-/** A request from where too many wrong credentials came (code 21). */
+/** A request from a source of too many wrong credentials (code 21). */
 export class TooManyFailures extends CatalogError {
   /** Seconds until the same request may succeed; at least 1. */
   readonly retryAfter: number;
@@ -14,18 +14,17 @@ export class TooManyFailures extends CatalogError {
 }
 
 const MINUTE_MILLIS = 60_000;
-/** A network may fail so many times as often as one address of it. */
+/** A network may fail this many times as often as one of its addresses. */
 const NETWORK_SHARE = 4;
 const NETWORK_BITS = { 4: 24, 6: 64 } as const;
-/** More sources than this are not remembered; who failed longest ago goes first. */
+/** Maximum number of remembered sources; the one whose last failure is oldest goes first. */
 const REMEMBERED = 50_000;
 
 /**
  * Counts failed identifications by address and by the network around it (/24,
- * /64), and turns away whoever had too many, before anything is computed for
- * them. As the generic cell rate algorithm (ITU-T I.371): so many at once, and
- * one more as each one's share of a minute passes. Other gateways are asked after a failure alone,
- * so what is right never waits for them.
+ * /64), and refuses sources with too many, before any credential is checked. Generic cell
+ * rate algorithm (ITU-T I.371): a burst, then one more as each one's share of a minute
+ * passes. Other gateways are asked only after a failure, so a right credential never waits.
  */
 export class FailureLimit {
   readonly #perMinute: number | null;
@@ -84,7 +83,7 @@ export class FailureLimit {
 
   /**
    * Lets the other gateways know of a failure that was counted, and learns how often its source has
-   * failed at all of them. Nobody needs to wait for it: while they cannot be asked, what failed here counts.
+   * failed at all of them. Callers need not wait for it: while the others cannot be asked, only local failures count.
    */
   async share(address: string): Promise<void> {
     const sources = this.#sources(address);
@@ -98,7 +97,7 @@ export class FailureLimit {
       }
       this.#shrink(now);
     } catch {
-      // Whoever looks after the counters is told of it by their own fault.
+      // The counters report their own fault.
     }
   }
 
@@ -127,7 +126,7 @@ export class FailureLimit {
 }
 
 /** The same failure, as counters ask for it; no limit has such a name. */
-function quotaAskOf([source, each]: readonly [source: string, each: number]): QuotaAsk {
+function quotaAskOf([source, each]: readonly [source: string, each: number]): QuotaCharge {
   const rate = { intervalMicros: each * 1000, burst: Math.round(MINUTE_MILLIS / each) };
   return { key: `(failed):${source}`, rate, cost: 1, concurrency: null };
 }

@@ -64,7 +64,7 @@ export class FileKeySet implements KeySet {
     }
   }
 
-  /** The file may be as it was when it can be read again, so it is tried at each look; that is told once. */
+  /** An unreadable file is tried again at each look, because its mark may not change. Reported once. */
   #read(): string | undefined {
     try {
       return readFileSync(this.#path, 'utf8');

@@ -9,23 +9,23 @@ import {
 } from './client-certificate.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import type { KeyRing } from './key-ring.ts';
-import type { Incoming } from '../http/message.ts';
+import type { IncomingRequest } from '../http/message.ts';
 import type { Tokens } from './tokens.ts';
 
 const BEARER = /^Bearer +(\S+)$/i;
 
 /** What a request is identified by. */
-export interface IdentificationOptions {
+interface IdentificationOptions {
   readonly keys: KeyRing;
   readonly tokens: Tokens;
   readonly failures: FailureLimit;
-  /** What names the owner of a client certificate; certificates name nobody without. */
+  /** The field of a client certificate that names its owner; without it, certificates are ignored. */
   readonly clientSubject?: ClientSubject;
 }
 
 /** The credentials of a request; never its body. */
-export interface CredentialInput {
-  readonly incoming: Pick<Incoming, 'headers' | 'socket'>;
+interface CredentialInput {
+  readonly incoming: Pick<IncomingRequest, 'headers' | 'socket'>;
   readonly sourceIp: string;
 }
 
@@ -43,7 +43,7 @@ export class Identification {
   /**
    * The caller. At once for keys, certificates and tokens that were verified
    * before; a token that comes for the first time takes a moment.
-   * @throws CatalogError Unauthenticated when nobody is proven, or two principals
+   * @throws CatalogError Unauthenticated when no credential is valid, or credentials name two principals
    * are, also by the promise; ServiceUnavailable when the keys of an issuer cannot be
    * had; TooManyFailures after too many failures
    */
@@ -100,7 +100,7 @@ export class Identification {
     return proofs.every(isAtHand) ? onlyOne(proofs) : allOf(proofs).then(onlyOne);
   }
 
-  #certified(socket: Incoming['socket']): Principal | undefined {
+  #certified(socket: IncomingRequest['socket']): Principal | undefined {
     const { clientSubject } = this.#options;
     if (clientSubject === undefined) return undefined;
     const certificate = clientCertificate(socket);

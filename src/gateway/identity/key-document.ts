@@ -1,4 +1,4 @@
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 import type { StoredKey } from './keys.ts';
 
 /** A keys file that cannot be read, written or understood. */
@@ -70,12 +70,12 @@ function rolesOf(value: Record<string, unknown>, where: string): readonly string
   throw new KeyFileError(`${where} has no valid "roles"`);
 }
 
-function scopesOf(value: unknown, where: string): readonly Scope[] {
+function scopesOf(value: unknown, where: string): readonly KeyScope[] {
   if (Array.isArray(value) && value.every(isScope)) return value;
   throw new KeyFileError(`${where} has no valid "scopes"`);
 }
 
-function isScope(value: unknown): value is Scope {
+function isScope(value: unknown): value is KeyScope {
   return (
     isRecord(value) && typeof value['action'] === 'string' && typeof value['pattern'] === 'string'
   );

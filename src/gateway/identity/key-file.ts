@@ -65,7 +65,7 @@ async function isMade(path: string): Promise<boolean> {
 
 /**
  * Removes a lock that a process has left which is gone. One process at a time looks, so that
- * nobody removes what another has taken meanwhile; both times are those of the file system.
+ * no process removes a lock that another has taken meanwhile; both times are those of the file system.
  */
 async function isLost(lock: string): Promise<boolean> {
   const looking = `${lock}.looking`;

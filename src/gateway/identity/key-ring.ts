@@ -10,13 +10,13 @@ const NOBODY = Buffer.alloc(32);
 const SALT_BYTES = 32;
 
 /** What a credential turned out to be. */
-export type Identity =
+export type KeyIdentity =
   | { readonly kind: 'known'; readonly principal: Principal }
   | { readonly kind: 'unknown' }
   /** The secret was right, but the key has ended. */
   | { readonly kind: 'ended'; readonly id: string; readonly state: 'expired' | 'revoked' };
 
-/** The principal of whoever holds the administrator key of this process. */
+/** The principal of the administrator key of this process. */
 export const administrator: Principal = {
   subject: 'user:admin',
   groups: [],
@@ -24,14 +24,14 @@ export const administrator: Principal = {
   credential: { kind: 'key', id: 'admin-key' },
 };
 
-const known: Identity = { kind: 'known', principal: administrator };
+const known: KeyIdentity = { kind: 'known', principal: administrator };
 
 /** A key with what is needed of it for each request. */
 interface HeldKey {
   readonly key: StoredKey;
   readonly hash: Buffer;
   /** What it is while it may be used. */
-  readonly identity: Identity;
+  readonly identity: KeyIdentity;
 }
 
 /**
@@ -44,7 +44,7 @@ export class KeyRing {
   readonly #adminHash: Buffer | undefined;
   readonly #onFault: (fault: string) => void;
   readonly #onUse: (id: string, now: Date) => void;
-  /** Nobody else can tell what digests of this process are like. */
+  /** Key of the digests. It is random, so that digests cannot be predicted. */
   readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
   /** Whose credentials were right since the file was read, by salted digests: the administrator's, or a key's. */
   readonly #proven = new Map<string, HeldKey | 'administrator'>();
@@ -56,7 +56,7 @@ export class KeyRing {
 
   /**
    * `adminKey` is a text that is the administrator's key for this process;
-   * `onFault` is told of each state of the file that cannot be used, `onUse` of
+   * `onFault` is called for each unusable state of the file, `onUse` for
    * each use of a key of the file.
    */
   constructor(
@@ -77,8 +77,8 @@ export class KeyRing {
     return this.#fault;
   }
 
-  /** Who a credential stands for. Takes as long for an unknown id as for a wrong secret. */
-  identify(text: string): Identity {
+  /** The principal of a credential. Takes equally long for an unknown id and a wrong secret. */
+  identify(text: string): KeyIdentity {
     if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();
     const digest = hashOnce('sha256', this.#salt + text, 'base64url');
     let proven = this.#proven.get(digest);
@@ -111,7 +111,7 @@ export class KeyRing {
     return this.#match(id, hash);
   }
 
-  #judge({ key, identity }: HeldKey): Identity {
+  #judge({ key, identity }: HeldKey): KeyIdentity {
     const now = new Date();
     const state = keyState(key, now);
     if (state !== 'active') return { kind: 'ended', id: key.id, state };
@@ -129,19 +129,19 @@ export class KeyRing {
       this.#proven.clear();
       this.#fault = undefined;
     } catch (error) {
-      if (error instanceof KeyFileError) this.#tell(error.message);
+      if (error instanceof KeyFileError) this.#report(error.message);
       else this.#unread(error);
     }
   }
 
-  /** The file may be as it was when it can be read again, so it is tried at each look; that is told once. */
+  /** An unreadable file is tried again at each look, because its mark may not change. Reported once. */
   #unread(error: unknown): void {
     this.#mark = undefined;
     const fault = `${this.#path} cannot be read (${errorCode(error)})`;
-    if (fault !== this.#fault) this.#tell(fault);
+    if (fault !== this.#fault) this.#report(fault);
   }
 
-  #tell(fault: string): void {
+  #report(fault: string): void {
     this.#fault = fault;
     this.#onFault(fault);
   }
@@ -156,7 +156,7 @@ function held(key: StoredKey): HeldKey {
   return { key, hash: Buffer.from(key.hash, 'base64url'), identity };
 }
 
-/** The principal of who holds a key. */
+/** The principal of a key. */
 export function principalOf(key: StoredKey): Principal {
   return {
     subject: key.subject,

@@ -27,7 +27,7 @@ export interface KeySet {
 export interface KeySetEvents {
   /** The keys are others, or there are none any more. */
   readonly changed: () => void;
-  /** The keys cannot be kept up to date; told once until they can again. */
+  /** The keys cannot be refreshed. Called once until they can. */
   readonly failed: (why: string) => void;
   readonly recovered: () => void;
 }

@@ -33,7 +33,7 @@ export class KeyUse {
 
   /**
    * Begins to note uses in a folder, and takes over the files of processes that
-   * have written nothing for a day. `onFault` is told once when nothing can be written.
+   * have written nothing for a day. `onFault` is called once when nothing can be written.
    */
   static async open(folder: string, onFault: (error: unknown) => void): Promise<KeyUse> {
     const use = new KeyUse(folder, onFault);

@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 
 /** A key as it is stored: everything but its secret, of which only a hash is kept. */
 export interface StoredKey {
@@ -9,7 +9,7 @@ export interface StoredKey {
   /** `role:<name>` each. */
   readonly roles: readonly string[];
   /** Present when they narrow the key. */
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly KeyScope[];
   /** SHA-256 of the whole key, base64url. The secret has 256 random bits, so a slow hash would add nothing. */
   readonly hash: string;
   /** RFC 3339. */
@@ -22,7 +22,7 @@ export interface StoredKey {
 export interface KeyDetails {
   readonly subject: string;
   readonly roles: readonly string[];
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly KeyScope[];
   readonly expires: Date | null;
 }
 
@@ -32,7 +32,7 @@ export interface MadeKey {
   readonly stored: StoredKey;
 }
 
-export type KeyState = 'active' | 'expired' | 'revoked';
+type KeyState = 'active' | 'expired' | 'revoked';
 
 const SHAPE = /^agk_([a-z0-9]{8,16})_[A-Za-z0-9_-]{43}$/;
 const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
@@ -86,7 +86,7 @@ export function revoked(key: StoredKey, now: Date): StoredKey {
 
 /**
  * A successor with the same rights, and the old key with an end: both are valid
- * for the overlap, so that nobody is locked out while the new one is handed
+ * for the overlap, so that no client is locked out while the new one is handed
  * round. A key that was made to live for some time gives its successor as long.
  */
 export function rotated(

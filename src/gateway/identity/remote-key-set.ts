@@ -16,7 +16,7 @@ export interface RemoteTimes {
   readonly grace: number;
   /** The pause after a failed fetch: it doubles from the first to the longest. */
   readonly retry: readonly [first: number, longest: number];
-  /** The pause after a key that was asked for and is not there: it doubles while no keys change. */
+  /** The pause after a request for a missing key, in ms. It doubles while no keys change. */
   readonly unknown: readonly [first: number, longest: number];
   /** A fetch takes no longer. */
   readonly timeout: number;
@@ -31,7 +31,7 @@ export const remoteTimes: RemoteTimes = {
 };
 
 /** What a remote key set is made with. */
-export interface RemoteOptions {
+export interface RemoteKeySetOptions {
   readonly events: KeySetEvents;
   readonly times: RemoteTimes;
   /** Milliseconds on a clock that only goes forward. */
@@ -42,13 +42,13 @@ export interface RemoteOptions {
  * A key set at an address. It is fetched when it is made and again every few
  * minutes, so that requests do not wait for it and a withdrawn key ends soon.
  * A token that names an unknown key brings a fetch forward, but not often:
- * whoever makes names up must not reach the issuer through the gateway. While
+ * made-up key names must not cause requests to the issuer. While
  * the issuer is unavailable its last keys hold for a while.
  */
 export class RemoteKeySet implements KeySet {
   readonly uri: string;
   readonly find: JWTVerifyGetKey = (header, token) => this.#find(header, token);
-  readonly #options: RemoteOptions;
+  readonly #options: RemoteKeySetOptions;
   readonly #closed = new AbortController();
   #keys: JWTVerifyGetKey | undefined;
   #text = '';
@@ -61,7 +61,7 @@ export class RemoteKeySet implements KeySet {
   #fetching: Promise<void> | undefined;
   #failure: string | undefined;
 
-  constructor(uri: string, options: RemoteOptions) {
+  constructor(uri: string, options: RemoteKeySetOptions) {
     this.uri = uri;
     this.#options = options;
     this.#retry = options.times.retry[0];

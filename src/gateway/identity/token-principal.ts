@@ -8,9 +8,9 @@ const MAX_NAME = 512;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Whom a verified token stands for: its subject and its groups with the
+ * The principal of a verified token: its subject and its groups with the
  * prefixes of its issuer, percent-encoded like the segments of a path.
- * @throws CatalogError Unauthenticated for claims that name nobody
+ * @throws CatalogError Unauthenticated for claims that name no subject
  */
 export function tokenPrincipal(issuer: Issuer, payload: JWTPayload): Principal {
   const { subjectClaim, subjectPrefix, groupPrefix } = issuer;

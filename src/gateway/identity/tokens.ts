@@ -1,4 +1,5 @@
 import { decodeJwt, jwtVerify, errors } from 'jose';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Issuer } from '../../policy/settings/issuer.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -11,7 +12,7 @@ import { hash } from 'node:crypto';
 
 type Sentence = (error: errors.JOSEError) => string;
 
-/** What is told of a token that does not verify, by the code of the error. Nothing of the token is repeated. */
+/** Sentences about tokens that do not verify, by error code. They repeat nothing of the token. */
 const sentences: Readonly<Record<string, Sentence>> = {
   ERR_JWT_EXPIRED: () => 'the token has expired',
   ERR_JWT_CLAIM_VALIDATION_FAILED: claimSentence,
@@ -50,31 +51,27 @@ interface Entry {
 }
 
 /**
- * Whom verified tokens stand for, by a hash of the token, until they expire
- * and never beyond. Holds no token.
+ * Principals of verified tokens, by a hash of the token, until the token expires.
+ * Holds no token.
  */
 class TokenCache {
-  readonly #entries = new Map<string, Entry>();
-  readonly #limit: number;
+  readonly #entries: LRUCache<string, Entry>;
 
   constructor(limit: number) {
-    this.#limit = limit;
+    this.#entries = new LRUCache({ max: limit });
   }
 
   /** @param now Milliseconds since 1970. */
   get(token: string, now: number): Principal | undefined {
     const key = hashOf(token);
     const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    if (now < entry.expires) return entry.principal;
+    if (entry === undefined || now < entry.expires) return entry?.principal;
     this.#entries.delete(key);
     return undefined;
   }
 
   /** @param expires The token's own end, in milliseconds since 1970. */
   put(token: string, principal: Principal, expires: number): void {
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= this.#limit && oldest !== undefined) this.#entries.delete(oldest);
     this.#entries.set(hashOf(token), { principal, expires });
   }
 
@@ -111,7 +108,7 @@ interface Verified {
 }
 
 /** How the tokens of issuers are verified. */
-export interface TokensOptions {
+interface TokensOptions {
   readonly log: Logger;
   readonly times?: RemoteTimes;
   /** Milliseconds on a clock that only goes forward. */
@@ -143,13 +140,13 @@ export class Tokens {
     return this.#trusted.size > 0 && SHAPE.test(text);
   }
 
-  /** Whom a token stands for that was verified before and has not expired. */
+  /** The principal of a token that was verified before and has not expired. */
   cached(token: string): Principal | undefined {
     return this.#cache.get(token, Date.now());
   }
 
   /**
-   * Whom a token stands for.
+   * The principal of a token.
    * @throws CatalogError Unauthenticated; ServiceUnavailable when the keys of its issuer cannot be had
    */
   async verify(token: string): Promise<Principal> {

@@ -1,4 +1,4 @@
-import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRecord, DecidedRequest } from '../../audit/decided/request.ts';
 import { allowedByPolicy } from '../../audit/record/record.ts';
 import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import { explain, type NearMiss } from '../../policy/explain.ts';
@@ -6,7 +6,7 @@ import { lineOfRule, linesOfText } from '../../policy/lines/line-text.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import { parseCanonicalPath } from '../../protocol/identifier.ts';
 import { circumstancesOfRecord } from './recorded-circumstances.ts';
-import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
 import { replayedVerdict } from './replayed-verdict.ts';
 
 /** An old decision, and what the policy of then says of it. */
@@ -35,7 +35,7 @@ export async function explainRecorded(
   const { operation, object, decision, rule, policy_digest, principal } = record;
   const told = { operation, object, decision, rule, policy_digest };
   const shared = { ...told, time: record.time, subject: principal?.subject ?? null };
-  const question = questionOf(record);
+  const question = recordedQuestion(record);
   if ('why' in question) return { ...shared, line: null, why: question.why, nearest: null };
   const policy = policy_digest === null ? undefined : await before(policy_digest);
   if (policy === undefined) {

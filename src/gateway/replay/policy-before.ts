@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { keptPolicy } from '../../audit/chain/kept-policies.ts';
+import { archivedPolicy } from '../../audit/archived-policies.ts';
 import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
 import { PolicyError } from '../../policy/lines/policy-error.ts';
 import { digestOf, readPolicyTexts } from '../../policy/policy-folder.ts';
@@ -31,7 +31,7 @@ export class PoliciesBefore {
   }
 
   async #load(digest: string): Promise<LoadedPolicy | undefined> {
-    const folder = keptPolicy(this.#audit, digest);
+    const folder = archivedPolicy(this.#audit, digest);
     if (!DIGEST.test(digest) || !(await exists(folder))) return undefined;
     try {
       const texts = await readPolicyTexts(folder);

@@ -1,4 +1,4 @@
-import type { DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRequest } from '../../audit/decided/request.ts';
 import { microsOf } from '../../audit/record/time.ts';
 import {
   circumstancesKey,
@@ -25,7 +25,7 @@ export function kindOfRequest(request: DecidedRequest, lookedAt: LookedAt): stri
 
 /** The facts of the request as the gateway had them. */
 function factsOf(request: DecidedRequest): RequestFacts {
-  const { ip, context, time, durationMicros } = request.surroundings();
+  const { ip, context, time, durationMicros } = request.conditionInputs();
   const entries = Object.entries(context);
   return {
     sourceIp: ip ?? undefined,

@@ -1,4 +1,4 @@
-import type { DecidedRecord } from '../../audit/search/decided-request.ts';
+import type { DecidedRecord } from '../../audit/decided/request.ts';
 import { allowedByPolicy, type AuditPrincipal } from '../../audit/record/record.ts';
 import { accessGroups } from '../../policy/lines/rights.ts';
 import { MAIN_BRANCH } from '../../protocol/branch.ts';
@@ -8,14 +8,14 @@ import { isOperationName, operations } from '../../protocol/operations/operation
 import type { Principal } from '../../protocol/principal.ts';
 import type { RightsInput } from '../decision/needs.ts';
 
-/** A right that the backend asked for. */
-export interface RecordedRight {
+/** A right that the backend required. */
+interface RecordedRight {
   readonly action: Action;
   readonly object: ObjectPath;
   readonly branch: string | undefined;
 }
 
-/** What was asked of the policy, as far as a record says it. */
+/** The question that the policy had to decide, as far as a record has it. */
 export interface RecordedQuestion {
   readonly principal: Principal;
   readonly asking: RightsInput;
@@ -25,7 +25,7 @@ export interface RecordedQuestion {
 }
 
 /** A record about which nothing can be decided, and why. */
-export interface Unanswerable {
+interface Unanswerable {
   readonly why: string;
 }
 
@@ -36,8 +36,8 @@ const undecided: Readonly<Partial<Record<DecidedRecord['decision'], string>>> = 
   unavailable: 'the request could not be served, and may never have been decided',
 };
 
-/** What was asked of the policy about the request of a record. */
-export function questionOf(record: DecidedRecord): RecordedQuestion | Unanswerable {
+/** The questions about the request of a record. */
+export function recordedQuestion(record: DecidedRecord): RecordedQuestion | Unanswerable {
   const why = undecided[record.decision];
   if (why !== undefined) return { why };
   const { principal, operation, object, rights } = record;

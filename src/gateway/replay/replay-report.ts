@@ -1,7 +1,7 @@
-import type { DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRequest } from '../../audit/decided/request.ts';
 
-/** What a proposed policy would give to somebody, or take away. */
-export interface Change {
+/** A right that a proposed policy would give or take away. */
+export interface RightChange {
   readonly subject: string;
   readonly action: string;
   readonly object: string;
@@ -16,11 +16,11 @@ export interface Change {
 /** What became of a request under a proposed policy. */
 export type Replayed =
   | { readonly kind: 'same' }
-  | { readonly kind: 'lose' | 'gain'; readonly change: Change }
+  | { readonly kind: 'lose' | 'gain'; readonly change: RightChange }
   | { readonly kind: 'skipped'; readonly why: string };
 
 /** Requests that change in the same way. */
-export interface ChangedRequests extends Change {
+export interface ChangedRequests extends RightChange {
   readonly kind: 'lose' | 'gain';
   readonly requests: number;
   /** Times of the first and the last of them. */
@@ -31,7 +31,7 @@ export interface ChangedRequests extends Change {
 }
 
 /** Requests that could not be decided again. */
-export interface SkippedRequests {
+interface SkippedRequests {
   readonly why: string;
   readonly requests: number;
   readonly example: string;
@@ -43,7 +43,7 @@ export class ReplayReport {
   #same = 0;
   readonly #changed = new Map<string, Counted<ChangedRequests>>();
   /** The same by the change itself, which many requests share. */
-  readonly #byChange = new WeakMap<Change, Counted<ChangedRequests>>();
+  readonly #byChange = new WeakMap<RightChange, Counted<ChangedRequests>>();
   readonly #skipped = new Map<string, Counted<SkippedRequests>>();
 
   get requests(): number {
@@ -85,7 +85,7 @@ export class ReplayReport {
     else known.requests += 1;
   }
 
-  #change(kind: 'lose' | 'gain', change: Change, { time, decisionId }: DecidedRequest): void {
+  #change(kind: 'lose' | 'gain', change: RightChange, { time, decisionId }: DecidedRequest): void {
     const known = this.#byChange.get(change) ?? this.#entry(kind, change);
     known.requests += 1;
     if (known.first === '' || time < known.first) known.first = copied(time);
@@ -95,7 +95,7 @@ export class ReplayReport {
     }
   }
 
-  #entry(kind: 'lose' | 'gain', change: Change): Counted<ChangedRequests> {
+  #entry(kind: 'lose' | 'gain', change: RightChange): Counted<ChangedRequests> {
     const { subject, action, object, was, now } = change;
     const key = JSON.stringify([kind, subject, action, object, was, now.rule]);
     let entry = this.#changed.get(key);

@@ -1,4 +1,4 @@
-import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRecord, DecidedRequest } from '../../audit/decided/request.ts';
 import { allowedByPolicy } from '../../audit/record/record.ts';
 import type { LookedAt } from '../../policy/conditions/circumstances.ts';
 import { valuesLookedAt } from '../../policy/values-looked-at.ts';
@@ -6,7 +6,7 @@ import type { LoadedPolicy } from '../../policy/load.ts';
 import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
 import { branchOfRoute } from '../../protocol/branch.ts';
 import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
-import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
 import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
 import { ReplayReport, type Replayed } from './replay-report.ts';
 
@@ -16,7 +16,7 @@ type Found = Replayed | 'act';
 /** So many kinds of requests are remembered with what became of them. */
 const KEPT_KINDS = 200_000;
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** The policy that is proposed. */
   readonly proposed: LoadedPolicy;
   /** A policy of before, by its digest; undefined where it is not kept. */
@@ -56,7 +56,7 @@ export class Replay {
   }
 
   async #replay(record: DecidedRecord, request: DecidedRequest): Promise<Replayed> {
-    const question = questionOf(record);
+    const question = recordedQuestion(record);
     if ('why' in question) return { kind: 'skipped', why: question.why };
     const { snapshot } = this.#options.proposed;
     const found = verdictUnder(question, snapshot, request, this.#lookedAt);
@@ -103,7 +103,7 @@ function changeOf(
 ) {
   const refused = allowedByPolicy(record.decision) ? undefined : rights.at(-1);
   const { name, objectsInBody } = asking.operation;
-  // A body that nobody has read may name more objects, or a branch.
+  // An unread body may name more objects, or a branch.
   const isOpen = branchOfRoute(asking.operation, asking.query) === null;
   return {
     subject: record.principal?.subject ?? '',
@@ -115,7 +115,7 @@ function changeOf(
   };
 }
 
-/** The object that was asked for last. */
+/** The object of the last required right. */
 function pathOf({ rights, object }: DecidedRecord): string {
   return rights.at(-1)?.objects.at(-1) ?? object ?? '';
 }

@@ -1,4 +1,4 @@
-import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRecord, DecidedRequest } from '../../audit/decided/request.ts';
 import type { LookedAt } from '../../policy/conditions/circumstances.ts';
 import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import { linesOfText, lineOfRule } from '../../policy/lines/line-text.ts';
@@ -8,12 +8,12 @@ import { EVERYONE } from '../../policy/lines/pattern.ts';
 import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
 import { needsOf } from '../decision/needs.ts';
 import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
-import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
 
 /** So many kinds of requests are remembered as looked at. */
 const KEPT_KINDS = 200_000;
 
-export interface UsageOptions {
+interface UsageOptions {
   /** The policy whose lines are looked at. */
   readonly policy: LoadedPolicy;
   /** A policy of before, by its digest; undefined where it is not kept. */
@@ -31,7 +31,7 @@ export class Usage {
   readonly #closures = new Map<string, ReadonlySet<string>>();
   /** Numbers of the `p` and `g` lines that decided something, or led to a line that did. */
   readonly lines = new Set<number>();
-  /** Names that somebody who asked went by: its own, its groups and roles to any depth. */
+  /** Names that apply to a caller: its own, its groups and its roles, to any depth. */
   readonly names = new Set<string>();
   readonly credentials = new Set<string>();
   /** Policies that decided, and whose text was not kept. */
@@ -77,7 +77,7 @@ export class Usage {
       const lines = await this.#linesOf(record.rule, record.policy_digest);
       for (const line of lines) this.#use(line, own);
     }
-    const question = questionOf(record);
+    const question = recordedQuestion(record);
     if ('why' in question) return;
     for (const line of this.#further(question, request)) this.#use(line, own);
   }
@@ -97,7 +97,7 @@ export class Usage {
     return (text === undefined ? undefined : this.#numbers.get(text)) ?? [];
   }
 
-  /** The lines that decide what was asked for beside the operation itself: a record names one alone. */
+  /** The lines that decide extra rights: a record names only the line of the operation. */
   #further(question: RecordedQuestion, request: DecidedRequest): readonly number[] {
     const { principal, asking, rights } = question;
     const { worst } = circumstancesOfRecord(request, this.#lookedAt);

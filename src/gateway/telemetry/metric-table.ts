@@ -1,5 +1,5 @@
 /** How often, and how long: a histogram of seconds. */
-export class Tally {
+export class MetricTally {
   readonly #counts = new Float64Array(buckets.length + 1);
   #sum = 0;
 
@@ -25,7 +25,7 @@ export class Tally {
   }
 }
 
-/** One metric: everything that is known of it, once. */
+/** One row of the metric table. */
 export interface MetricRow {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';

@@ -1,16 +1,22 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
-import { buckets, metricTable, Tally, type MetricName, type MetricRow } from './metric-table.ts';
+import {
+  buckets,
+  metricTable,
+  MetricTally,
+  type MetricName,
+  type MetricRow,
+} from './metric-table.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** A value of a metric, as it is read when somebody asks. */
+/** A value of a metric, read at each scrape. */
 export interface Sample {
   readonly labels?: Labels;
   readonly value: number;
 }
 
-/** What is read only when somebody asks for it. */
-export type Source = () => readonly Sample[] | Promise<readonly Sample[]>;
+/** Reads values at a scrape. */
+export type MetricSource = () => readonly Sample[] | Promise<readonly Sample[]>;
 
 /** A request that has ended, as the metrics know it: by names of which there are few. */
 export interface Ended {
@@ -26,7 +32,7 @@ export interface Ended {
 
 interface Requests {
   readonly labels: Labels;
-  readonly tally: Tally;
+  readonly tally: MetricTally;
   bytesIn: number;
   bytesOut: number;
 }
@@ -43,8 +49,8 @@ export class Metrics {
   /** What was counted last: the next request is mostly of the same kind. */
   #last: { readonly of: Ended; readonly entry: Requests } | undefined;
   readonly #counts = new Map<MetricName, Map<string, number>>();
-  readonly #flushes = new Tally();
-  readonly #sources = new Map<MetricName, Source>();
+  readonly #flushes = new MetricTally();
+  readonly #sources = new Map<MetricName, MetricSource>();
   #others: () => Promise<readonly MetricValues[]> = async () => [await this.values()];
 
   constructor(version: string) {
@@ -72,12 +78,12 @@ export class Metrics {
     this.#flushes.add(seconds);
   }
 
-  /** Has a metric read whenever somebody asks. */
-  source(name: MetricName, source: Source): void {
+  /** Registers a metric that is read at each scrape. */
+  source(name: MetricName, source: MetricSource): void {
     this.#sources.set(name, source);
   }
 
-  /** Has the values of all processes that serve together told, not only of this one. */
+  /** Reports the values of all processes that serve together, instead of only this one. */
   together(all: () => Promise<readonly MetricValues[]>): void {
     this.#others = all;
   }
@@ -114,7 +120,7 @@ export class Metrics {
     const known = this.#requests.get(key);
     if (known !== undefined) return known;
     const labels = { operation: operation ?? 'none', decision, backend, status: kind };
-    const entry = { labels, tally: new Tally(), bytesIn: 0, bytesOut: 0 };
+    const entry = { labels, tally: new MetricTally(), bytesIn: 0, bytesOut: 0 };
     this.#requests.set(key, entry);
     return entry;
   }
@@ -156,7 +162,7 @@ interface Placed extends Sample {
 }
 
 /** The lines of a histogram. */
-function spread(labels: Labels, tally: Tally): readonly Placed[] {
+function spread(labels: Labels, tally: MetricTally): readonly Placed[] {
   const { atMost, count, sum } = tally;
   return [
     ...buckets.map((bound, at) => ({
@@ -170,7 +176,7 @@ function spread(labels: Labels, tally: Tally): readonly Placed[] {
   ];
 }
 
-/** The library leaves out of a sum what cannot be added, as the time of a start: the first is meant. */
+/** The library omits values that cannot be added, such as start times: the first is used. */
 function kept(metric: { readonly aggregator: string }): object {
   return metric.aggregator === 'omit' ? { ...metric, aggregator: 'min' } : metric;
 }

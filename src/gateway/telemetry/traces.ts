@@ -1,16 +1,16 @@
-import type { Incoming } from '../http/message.ts';
+import type { IncomingRequest } from '../http/message.ts';
 
-/** The steps of a request that are told apart in its trace. */
+/** The steps of a request that have spans of their own. */
 export type TracedStep = 'decide' | 'attempt' | 'backend' | 'outcome';
 
-/** A step, and what is known when it begins. */
+/** Attributes of a step that are known when it begins. */
 export interface TracedDetails {
-  /** Name of the backend that is asked. */
+  /** Name of the backend. */
   readonly backend?: string;
 }
 
 /** What a request came to, as a trace tells it. */
-export interface Judged {
+export interface TracedDecision {
   readonly decision: string;
   readonly decisionId: string;
   /** Name and canonical path, where the route names them. */
@@ -30,7 +30,7 @@ export interface RequestTrace {
   /** The step before this one has ended, and this one begins. */
   step(name: TracedStep, details?: TracedDetails): void;
   /** Says what the request came to. */
-  judged(judged: Judged): void;
+  judged(judged: TracedDecision): void;
   /** The request has ended, at once with the step that ran. */
   end(): void;
 }
@@ -38,7 +38,7 @@ export interface RequestTrace {
 /** Follows requests through the gateway. Nothing here throws or waits. */
 export interface Traces {
   /** A request that came; it continues the trace that its `traceparent` names. */
-  begin(incoming: Incoming, ids: { readonly requestId: string }): RequestTrace;
+  begin(incoming: IncomingRequest, ids: { readonly requestId: string }): RequestTrace;
   /** Sends what was not sent yet, for a few seconds at most. */
   close(): Promise<void>;
 }

@@ -1,47 +1,34 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
-/** An address of the internet as a number. */
-export interface Address {
-  readonly bits: 32 | 128;
-  readonly value: bigint;
-}
+/** An address of the internet. */
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** The addresses that begin with the same bits (RFC 4632, RFC 4291 section 2.3). */
-export interface AddressBlock extends Address {
+export interface AddressBlock {
+  readonly first: Address;
+  /** Number of bits that all addresses of the block share. */
   readonly prefix: number;
 }
 
 /** Either the block, or one sentence that says what is wrong and how it is spelt right. */
 export type BlockResult = { readonly block: AddressBlock } | { readonly fault: string };
 
-/** An IPv4 address inside IPv6 (RFC 4291 section 2.5.5.2). */
-const MAPPED = 0xffffn << 32n;
-
-/** Reads an address; undefined if it is none. IPv4 inside IPv6 is the IPv4 address. */
-export function parseAddress(text: string): Address | undefined {
-  if (isIPv4(text)) return { bits: 32, value: numberOf(text.split('.').map(Number), 8n) };
+/** Reads an address without its zone; undefined if the text is no address. */
+export function readAddress(text: string): Address | undefined {
+  // The package alone also accepts octal, hexadecimal and shortened IPv4 addresses.
+  if (isIPv4(text)) return ipaddr.IPv4.parse(text);
   const [plain = ''] = text.split('%', 1);
   if (!isIPv6(plain)) return undefined;
-  const value = numberOf(groupsOf(plain), 16n);
-  if (value >> 32n === MAPPED >> 32n) return { bits: 32, value: value & 0xffff_ffffn };
-  return { bits: 128, value };
+  // It would take `::1.2.3.4` for `::ffff:1.2.3.4`, which is another address.
+  return ipaddr.IPv6.parse(plain.replace(/^::(?=\d+\.)/, '::0:'));
 }
 
-function numberOf(parts: readonly number[], width: bigint): bigint {
-  return parts.reduce((sum, part) => (sum << width) | BigInt(part), 0n);
-}
-
-/** The eight groups of an IPv6 address that is well formed. */
-function groupsOf(text: string): readonly number[] {
-  const dotted = text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes: string[]) => {
-    const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-  });
-  const [left = '', right] = dotted.split('::');
-  const groups = (part: string) => (part === '' ? [] : part.split(':').map((g) => parseInt(g, 16)));
-  const [before, after] = [groups(left), groups(right ?? '')];
-  const zeros = right === undefined ? 0 : 8 - before.length - after.length;
-  return [...before, ...Array.from({ length: zeros }, () => 0), ...after];
+/** The same; an IPv4 address inside IPv6 (RFC 4291 section 2.5.5.2) becomes the IPv4 address. */
+export function parseAddress(text: string): Address | undefined {
+  const address = readAddress(text);
+  const isMapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress();
+  return isMapped ? address.toIPv4Address() : address;
 }
 
 /** Reads `10.0.0.0/8`, `2001:db8::/32` or a single address. */
@@ -51,32 +38,25 @@ export function parseBlock(text: string): BlockResult {
   if (address === undefined || more.length > 0) {
     return { fault: `${JSON.stringify(text)} is no network: write one like 10.0.0.0/8` };
   }
-  const { bits, value } = address;
-  if (length === undefined) return { block: { ...address, prefix: bits } };
-  const prefix = Number(length);
-  if (!/^\d{1,3}$/.test(length) || prefix > bits) {
+  const bits = address.kind() === 'ipv4' ? 32 : 128;
+  const prefix = length === undefined ? bits : Number(length);
+  if ((length !== undefined && !/^\d{1,3}$/.test(length)) || prefix > bits) {
     return { fault: `${JSON.stringify(text)} is no network: a prefix is from 0 to ${bits}` };
   }
-  const rest = BigInt(bits - prefix);
-  if ((value >> rest) << rest === value) return { block: { ...address, prefix } };
-  const begin = formatAddress({ bits, value: (value >> rest) << rest });
-  return {
-    fault: `${JSON.stringify(text)} has bits beyond its prefix: write ${begin}/${prefix}`,
-  };
+  const first = firstOf(address, prefix);
+  const begin = first.toString();
+  if (begin === address.toString()) return { block: { first, prefix } };
+  return { fault: `${JSON.stringify(text)} has bits beyond its prefix: write ${begin}/${prefix}` };
 }
 
-function formatAddress({ bits, value }: Address): string {
-  if (bits === 32) return [24n, 16n, 8n, 0n].map((at) => (value >> at) & 0xffn).join('.');
-  const groups = [112n, 96n, 80n, 64n, 48n, 32n, 16n, 0n].map((at) =>
-    ((value >> at) & 0xffffn).toString(16),
-  );
-  return groups.join(':').replace(/(^|:)(0(:|$)){2,}/, '::');
+function firstOf(address: Address, prefix: number): Address {
+  const kind = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
+  return kind.networkAddressFromCIDR(`${address.toString()}/${prefix}`);
 }
 
 /** Whether the address lies in the block. */
-export function blockHolds({ bits, value, prefix }: AddressBlock, address: Address): boolean {
-  const rest = BigInt(bits - prefix);
-  return bits === address.bits && value >> rest === address.value >> rest;
+export function blockHolds({ first, prefix }: AddressBlock, address: Address): boolean {
+  return first.kind() === address.kind() && address.match(first, prefix);
 }
 
 /** Whether all lists of blocks have an address in common. */
@@ -86,11 +66,7 @@ export function haveCommonAddress(lists: readonly (readonly AddressBlock[])[]): 
     .flat()
     .some((block) =>
       lists.every((blocks) =>
-        blocks.some((other) => other.prefix <= block.prefix && blocksMeet(other, block)),
+        blocks.some((other) => other.prefix <= block.prefix && blockHolds(other, block.first)),
       ),
     );
-}
-
-function blocksMeet(one: AddressBlock, other: AddressBlock): boolean {
-  return one.prefix <= other.prefix ? blockHolds(one, other) : blockHolds(other, one);
 }

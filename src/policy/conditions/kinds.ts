@@ -5,7 +5,7 @@ import { blockHolds, haveCommonAddress, parseAddress, parseBlock } from './addre
 import type { AddressBlock } from './address.ts';
 import { kindOf, type ConditionKind, type KindRow, type Openness } from './kind.ts';
 import { ConditionFault, type Membership } from './term-reader.ts';
-import { isWithin, parseMoment, shownTime, windowOf, windowsMeet } from './time-window.ts';
+import { isWithin, MOMENT, parseMoment, shownTime, windowOf, windowsMeet } from './time-window.ts';
 import type { TimeWindow } from './time-window.ts';
 
 /**
@@ -44,7 +44,7 @@ export type Supposed = ReadonlyMap<string, string>;
 
 type Field = keyof ConditionValues;
 
-/** Where a value comes from. */
+/** Where a value comes from, and how a case and a flag give it. */
 export interface ValueSource<Of extends Field = Field> {
   readonly field: Of;
   /** Its key in a case and its flag of `policy explain` and `policy who`. */
@@ -54,6 +54,8 @@ export interface ValueSource<Of extends Field = Field> {
   readonly placeholder: string;
   /** What the flag means, for the help. */
   readonly flagAbout: string;
+  /** The value in a case, for the schema of `cases.yaml`: its meaning and, if not any text is one, a pattern. */
+  readonly inCase: { readonly about: string; readonly pattern?: string };
   /** The text of the flag unless it is given. */
   readonly flagDefault?: () => string;
   /** From a request, and from its record; absent if the question itself has the value. */
@@ -74,6 +76,7 @@ const address: ValueSource<'ip'> = {
   keyed: false,
   placeholder: '<address>',
   flagAbout: 'source address of the request; default: unknown',
+  inCase: { about: 'Source address of the request; missing when absent.' },
   live: ({ sourceIp }) => sourceIp,
   alike: ({ ip }, looksAt) => (looksAt('ip') ? ip : null),
   fault: (supposed) => {
@@ -92,6 +95,7 @@ const clock: ValueSource<'time'> = {
   keyed: false,
   placeholder: '<moment>',
   flagAbout: 'time of the request, such as 2026-01-31T18:30:00Z; default: now',
+  inCase: { about: 'Time of the request, RFC 3339; missing when absent.', pattern: MOMENT.source },
   flagDefault: () => new Date().toISOString(),
   live: ({ arrivedMicros }) => Math.floor(arrivedMicros / 1000),
   // Conditions tell minutes apart, no seconds.
@@ -116,6 +120,7 @@ const context: ValueSource<'context'> = {
   keyed: true,
   placeholder: '<key=value>',
   flagAbout: 'an entry of its context; may be repeated',
+  inCase: { about: 'Context of the request; keys in lower case.' },
   live: (facts) => facts.context ?? noContext,
   hidden: ({ hiddenKeys = [] }) => hiddenKeys.map((key) => CTX + key),
   alike: (values, looksAt) => [...values.context].filter(([key]) => looksAt(CTX + key)),
@@ -140,6 +145,7 @@ const branch: ValueSource<'branch'> = {
   keyed: false,
   placeholder: '<name>',
   flagAbout: 'branch of the request; default: main',
+  inCase: { about: 'Branch of the request; main when absent.' },
   suppose: (supposed, action) => {
     const named = supposed.get('branch');
     if (named === '') return MAIN_BRANCH;

@@ -39,7 +39,8 @@ export function shownTime(zone: string, millis: number | undefined): string | un
   return `${day} ${[hours, minutes].map((n) => String(n).padStart(2, '0')).join(':')} ${zone}`;
 }
 
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+/** A moment as RFC 3339 writes it. */
+export const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** Milliseconds since 1970 of a moment as RFC 3339 writes it; undefined if it is none. */
 export function parseMoment(text: string): number | undefined {

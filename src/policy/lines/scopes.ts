@@ -1,5 +1,5 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 import { parsePattern, patternMatches, type Pattern } from './pattern.ts';
 import { RightSet } from './right-set.ts';
 import { rightsOf } from './rights.ts';
@@ -12,7 +12,7 @@ export interface CompiledScope {
 }
 
 /** The fault of a scope; undefined if it is valid. */
-export function scopeFault(scope: Scope): string | undefined {
+export function scopeFault(scope: KeyScope): string | undefined {
   const result = parsePattern(scope.pattern);
   if ('fault' in result) return result.fault;
   if (rightsOf(scope.action) !== undefined) return undefined;
@@ -20,7 +20,7 @@ export function scopeFault(scope: Scope): string | undefined {
 }
 
 /** Reads the scopes of a credential. One that is not understood covers nothing. */
-export function compileScopes(scopes: readonly Scope[]): readonly CompiledScope[] {
+export function compileScopes(scopes: readonly KeyScope[]): readonly CompiledScope[] {
   return scopes.flatMap((scope) => {
     const result = parsePattern(scope.pattern);
     const rights = rightsOf(scope.action);

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import type { RequirementName } from '../../rules/commit-rule.ts';
 
 const text = (about: string, expects = 'a text that is not empty') =>
   Type.String({ minLength: 1, expects, description: about });
@@ -66,51 +67,52 @@ const freeze = Type.Object(
   { additionalProperties: false, expects: 'a mapping' },
 );
 
-const require = Type.Object(
-  {
-    append_only: Type.Optional(yes('no row is changed or removed')),
-    schema: Type.Optional(
-      Type.Union([Type.Literal('additive'), Type.Literal('locked')], {
-        expects: 'additive or locked',
-        description: 'additive: only new nullable columns; locked: no change of columns',
-      }),
-    ),
-    columns: Type.Optional(
-      Type.Array(column, {
-        minItems: 1,
-        expects: 'a list of at least one column',
-        description: 'columns that the table must have',
-      }),
-    ),
-    check: Type.Optional(text('SQL that must be true of every new or changed row')),
-    unique: Type.Optional(texts('columns on which no two rows agree; nulls never agree')),
-    max_rows: Type.Optional(whole('the most rows that one commit may add')),
-    max_bytes: Type.Optional(whole('the most bytes that one commit may add')),
-    max_removed_share: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1,
-        expects: 'a number from 0 to 1',
-        description: 'the greatest share of the rows that one commit may remove or overwrite',
-      }),
-    ),
-    no_drop: Type.Optional(
-      yes('no drop, deregistration, overwrite, or rename out of the patterns'),
-    ),
-    protected_tags: Type.Optional(texts('tags that are not moved or deleted')),
-    protected_branches: Type.Optional(texts('branches that are not deleted or restored')),
-    locations: Type.Optional(texts('folders in which tables may lie')),
-    context: Type.Optional(texts('keys that the context of the request must have')),
-    freeze: Type.Optional(
-      Type.Array(freeze, {
-        minItems: 1,
-        expects: 'a list of at least one window',
-        description: 'when nothing is committed',
-      }),
-    ),
-  },
-  { additionalProperties: false, minProperties: 1, expects: 'a mapping with at least one key' },
-);
+const requirements = {
+  append_only: Type.Optional(yes('no row is changed or removed')),
+  schema: Type.Optional(
+    Type.Union([Type.Literal('additive'), Type.Literal('locked')], {
+      expects: 'additive or locked',
+      description: 'additive: only new nullable columns; locked: no change of columns',
+    }),
+  ),
+  columns: Type.Optional(
+    Type.Array(column, {
+      minItems: 1,
+      expects: 'a list of at least one column',
+      description: 'columns that the table must have',
+    }),
+  ),
+  check: Type.Optional(text('SQL that must be true of every new or changed row')),
+  unique: Type.Optional(texts('columns on which no two rows agree; nulls never agree')),
+  max_rows: Type.Optional(whole('the most rows that one commit may add')),
+  max_bytes: Type.Optional(whole('the most bytes that one commit may add')),
+  max_removed_share: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      expects: 'a number from 0 to 1',
+      description: 'the greatest share of the rows that one commit may remove or overwrite',
+    }),
+  ),
+  no_drop: Type.Optional(yes('no drop, deregistration, overwrite, or rename out of the patterns')),
+  protected_tags: Type.Optional(texts('tags that are not moved or deleted')),
+  protected_branches: Type.Optional(texts('branches that are not deleted or restored')),
+  locations: Type.Optional(texts('folders in which tables may lie')),
+  context: Type.Optional(texts('keys that the context of the request must have')),
+  freeze: Type.Optional(
+    Type.Array(freeze, {
+      minItems: 1,
+      expects: 'a list of at least one window',
+      description: 'when nothing is committed',
+    }),
+  ),
+} satisfies Record<RequirementName, TSchema>;
+
+const require = Type.Object(requirements, {
+  additionalProperties: false,
+  minProperties: 1,
+  expects: 'a mapping with at least one key',
+});
 
 const webhook = Type.Object(
   {

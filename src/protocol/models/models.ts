@@ -30,7 +30,7 @@ export const models = {
   ...extensionModels,
 };
 
-export type ModelName = keyof typeof models;
+type ModelName = keyof typeof models;
 
 /** The type of a checked value of a model. Integers are numbers or bigints. */
 export type Model<Name extends ModelName> = Static<(typeof models)[Name], typeof models>;

@@ -105,7 +105,7 @@ export type AccessGroup =
 export type ObjectKind = 'namespace' | 'table' | 'root' | 'transaction' | 'none';
 
 /** Content of the request's body. */
-export type BodyKind = 'none' | 'json' | 'map' | 'arrow';
+type BodyKind = 'none' | 'json' | 'map' | 'arrow';
 
 /** Content of the answer's body. */
 export type ResponseKind =
@@ -119,7 +119,7 @@ export type ResponseKind =
   | 'bytes';
 
 /** A further right that a mode asks for. `instead` of the operation's own, or beside it. */
-export interface ModeNeed {
+interface ModeNeed {
   readonly actions: readonly Action[];
   readonly instead: boolean;
 }
@@ -133,7 +133,7 @@ export interface Route {
   readonly path: string;
 }
 
-/** One row of the operation table: everything that is known of an operation, once. */
+/** One row of the operation table. */
 export interface Operation {
   readonly name: OperationName;
   readonly access: AccessGroup;
@@ -141,7 +141,7 @@ export interface Operation {
   readonly mutates: boolean;
   /**
    * Whether a change takes effect in one step at its end, so that it may be prepared
-   * while its attempt is on its way to the audit log. Who prepares it waits before that step.
+   * while its attempt is on its way to the audit log. Its handler waits before that step.
    */
   readonly staged?: true;
   /**

@@ -17,7 +17,7 @@ export interface RouteEnd {
 }
 
 /** A known path: its routes by verb, and the segments of its parameters. */
-export interface RoutePlace {
+interface RoutePlace {
   readonly ends: ReadonlyMap<string, RouteEnd>;
   readonly values: readonly string[];
 }

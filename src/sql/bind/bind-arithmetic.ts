@@ -13,13 +13,13 @@ import {
 import { arithmeticKernel, negateKernel } from '../evaluate/arithmetic.ts';
 import type { Bound, BoundLiteral } from '../evaluate/bound.ts';
 import { coerce, commonNumber, commonTimestamp, isNumeric, timestampOf } from '../cast/coerce.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { ArithmeticOperator, Interval } from '../values/expression.ts';
 import { adaptLiteral, decimalOf, float64Type, int64Type } from '../cast/literals.ts';
 import { call, literal, nullLiteral } from '../evaluate/node.ts';
 import { dayDifferenceKernel, shiftKernel, stepSumKernel } from '../evaluate/temporal.ts';
-import { sameType } from '../values/same-type.ts';
-import { familyOf, integerOf, integerType, stepOf, typeName } from '../values/types.ts';
+import { sameType } from '../../arrow/types.ts';
+import { familyOf, integerOf, integerType, stepOf, sqlTypeName } from '../values/types.ts';
 import { clockOf } from '../values/zone-clock.ts';
 
 /** The operands of an operator that is being bound. */
@@ -31,7 +31,7 @@ interface Operation {
 }
 
 function refuse({ operator, left, right, position }: Operation, hint = ''): SqlError {
-  const found = `${typeName(left.type)} ${operator} ${typeName(right.type)}${hint}`;
+  const found = `${sqlTypeName(left.type)} ${operator} ${sqlTypeName(right.type)}${hint}`;
   return new SqlError(
     'type',
     `expected operands that ${operator} is defined for, found ${found}`,
@@ -41,14 +41,14 @@ function refuse({ operator, left, right, position }: Operation, hint = ''): SqlE
 
 const float32 = new Float32();
 
-/** A literal takes the type of the column beside it when that holds it; otherwise the wider of both. */
+/** A literal takes the type of the other operand if that type can hold it, otherwise the wider of both types. */
 function settle(left: Bound, right: Bound): DataType {
   const [adapts, fixed] = left.kind === 'literal' ? [left, right] : [right, left];
   const adapted = fixed.kind === 'literal' ? undefined : adaptLiteral(adapts, fixed.type);
   return adapted?.type ?? commonNumber(left.type, right.type);
 }
 
-/** A number literal beside a decimal is the decimal it was written as. */
+/** A number literal next to a decimal keeps its written digits. */
 function exactly(node: Bound): Bound {
   const exact =
     node.kind === 'literal' && familyOf(node.type) === 'float' ? decimalOf(node) : undefined;
@@ -61,11 +61,9 @@ function scaleOf(type: DataType): number {
   return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
 }
 
-/** A quotient has four digits more than the dividend, as far as there is room. */
+/** A quotient has four more digits of scale than the dividend, up to the maximum precision. */
 function decimalScale(operator: ArithmeticOperator, left: number, right: number): number {
-  if (operator === '/') {
-    return Math.min(38, left + 4);
-  }
+  if (operator === '/') return Math.min(38, left + 4);
   return operator === '*' ? left + right : Math.max(left, right);
 }
 
@@ -117,9 +115,7 @@ function bindNumbers(operation: Operation): Bound {
     return bindDecimals(operation);
   }
   const type = settle(left, right);
-  if (familyOf(type) === 'float') {
-    return bindFloats(operation, type);
-  }
+  if (familyOf(type) === 'float') return bindFloats(operation, type);
   // A literal gets the form of the type; columns of two widths meet in the kernel.
   const args = [left, right].map((node) =>
     node.kind === 'literal' ? (adaptLiteral(node, type) ?? node) : node,
@@ -143,7 +139,7 @@ function isMoment(node: Bound): boolean {
   return family === 'date' || family === 'timestamp';
 }
 
-/** A date moved by hours is a timestamp; moved by days it stays a date. */
+/** A date plus hours is a timestamp; a date plus days is a date. */
 function shiftedType(type: DataType, { nanoseconds }: Interval): DataType {
   return familyOf(type) === 'date' && nanoseconds !== 0n ? new TimestampMicrosecond() : type;
 }
@@ -214,18 +210,14 @@ function difference(operation: Operation): Bound {
 /** Sums of dates, timestamps, intervals and durations; undefined for other operands. */
 function bindTemporal(operation: Operation): Bound | undefined {
   const { operator, left, right, position } = operation;
-  if (operator !== '+' && operator !== '-') {
-    return undefined;
-  }
+  if (operator !== '+' && operator !== '-') return undefined;
   if (isMoment(left) && isInterval(right)) {
     return shift(left, right.value as Interval, operator === '+' ? 1 : -1, position);
   }
   if (isInterval(left) && isMoment(right) && operator === '+') {
     return shift(right, left.value as Interval, 1, position);
   }
-  if (isMoment(left) && isMoment(right) && operator === '-') {
-    return difference(operation);
-  }
+  if (isMoment(left) && isMoment(right) && operator === '-') return difference(operation);
   const [a, b] = [familyOf(left.type), familyOf(right.type)];
   if (isMoment(left) && b === 'duration') {
     return momentPlusDuration(operation, left.type, right.type);
@@ -238,13 +230,11 @@ function bindTemporal(operation: Operation): Bound | undefined {
     : undefined;
 }
 
-/** A null beside a number is a null of its type; two nulls are one of int64. */
+/** A null operand takes the type of the other operand; two nulls are int64. */
 function withNulls(operation: Operation): Operation {
   const { left, right } = operation;
   const [a, b] = [familyOf(left.type) === 'null', familyOf(right.type) === 'null'];
-  if (!a && !b) {
-    return operation;
-  }
+  if (!a && !b) return operation;
   const other = a ? right.type : left.type;
   const type = isNumeric(other) || familyOf(other) === 'duration' ? other : int64Type;
   const filled = (node: Bound, isNull: boolean): Bound =>
@@ -252,7 +242,7 @@ function withNulls(operation: Operation): Operation {
   return { ...operation, left: filled(left, a), right: filled(right, b) };
 }
 
-/** `left operator right`. Throws SqlError `type` for operands it is not defined for. */
+/** `left operator right`. Throws SqlError `type` if the operator does not support the operand types. */
 export function bindArithmetic(
   operator: ArithmeticOperator,
   left: Bound,
@@ -264,22 +254,18 @@ export function bindArithmetic(
     return bindNumbers(operation);
   }
   const bound = bindTemporal(operation);
-  if (bound === undefined) {
-    throw refuse(operation);
-  }
+  if (bound === undefined) throw refuse(operation);
   return bound;
 }
 
-/** The opposite of an unsigned integer needs a wider type with a sign. */
+/** Negating an unsigned integer needs a wider signed type. */
 function negatedType(type: DataType): DataType {
-  if (familyOf(type) !== 'integer') {
-    return type;
-  }
+  if (familyOf(type) !== 'integer') return type;
   const { signed, width } = integerOf(type);
   return signed ? type : integerType({ signed: true, width: Math.min(64, width * 2) });
 }
 
-/** `-operand`. Throws SqlError `type` when it is no number and no interval. */
+/** `-operand`. Throws SqlError `type` if the operand is neither a number nor an interval. */
 export function bindNegation(operand: Bound, position: number): Bound {
   if (isInterval(operand)) {
     const { months, days, nanoseconds } = operand.value as Interval;
@@ -293,7 +279,7 @@ export function bindNegation(operand: Bound, position: number): Bound {
   if (!isNumeric(typed.type)) {
     throw new SqlError(
       'type',
-      `expected a number behind -, found ${typeName(operand.type)}`,
+      `expected a number after -, found ${sqlTypeName(operand.type)}`,
       position,
     );
   }

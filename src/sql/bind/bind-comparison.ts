@@ -10,16 +10,16 @@ import { dayNanoseconds } from '../values/calendar.ts';
 import { castTo, coerce, isNumeric, timestampOf } from '../cast/coerce.ts';
 import type { Factors } from '../compare/compare.ts';
 import { bindNestedComparison, commonNested } from './compare-nested.ts';
-import { nestedMembership, membershipOf, type Membership } from '../compare/membership.ts';
-import { SqlError } from '../values/errors.ts';
+import { nestedMembership, membershipOf, type LiteralSet } from '../compare/membership.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { ComparisonOperator, Interval } from '../values/expression.ts';
 import { decimalOf, float64Type, literalAs, momentOfText } from '../cast/literals.ts';
 import { fold, junction, literal, negation, nullLiteral, shared } from '../evaluate/node.ts';
 import type { Scalar } from '../values/scalar.ts';
-import { familyOf, stepOf, typeName } from '../values/types.ts';
+import { familyOf, stepOf, sqlTypeName } from '../values/types.ts';
 import { hasClock, isPlainStamp } from '../values/zone-clock.ts';
 
-/** Two operands whose values compare once they are multiplied with the factors. */
+/** Two operands, and the factors that bring their values to one scale. */
 interface Aligned {
   readonly left: Bound;
   readonly right: Bound;
@@ -38,11 +38,9 @@ function scaleFactors(left: number, right: number): Factors {
   return [10n ** BigInt(finer - left), 10n ** BigInt(finer - right)];
 }
 
-/** A number literal beside a decimal counts as it was written, not as the float nearest to it. */
+/** A number literal compared with a decimal keeps its written digits; it is not rounded to a float. */
 function asDecimal(node: Bound): Bound {
-  if (familyOf(node.type) !== 'float' || node.kind !== 'literal') {
-    return node;
-  }
+  if (familyOf(node.type) !== 'float' || node.kind !== 'literal') return node;
   const exact = node.value === null ? undefined : decimalOf(node);
   return exact === undefined
     ? node
@@ -57,7 +55,7 @@ function alignDecimals(left: Bound, right: Bound): Aligned {
   return { left: a, right: b, factors: scaleFactors(scaleOf(a.type), scaleOf(b.type)) };
 }
 
-/** A float literal takes the width of the column beside it, so that `x = 0.1` finds 0.1 in a float32. */
+/** A float literal takes the width of the column, so that `x = 0.1` matches 0.1 in a float32 column. */
 function narrowed(node: Bound, beside: DataType): Bound {
   const floats = familyOf(node.type) === 'float' && familyOf(beside) === 'float';
   return floats && node.kind === 'literal' ? (literalAs(node, beside) ?? node) : node;
@@ -73,7 +71,7 @@ function alignNumbers(left: Bound, right: Bound): Aligned {
 
 const temporal: ReadonlySet<string> = new Set(['date', 'timestamp', 'time', 'duration']);
 
-/** A time without a zone beside clocks is what they show; dates and moments of other zones are moments already. */
+/** A timestamp without a zone is read as local time of the other operand's zone; dates and timestamps with a zone are instants already. */
 function byClock(node: Bound, beside: DataType): Bound {
   const isTime = isPlainStamp(node.type) && hasClock(beside);
   const zone = isTime ? (beside as Timestamp).timezone : undefined;
@@ -87,7 +85,7 @@ function alignSteps(first: Bound, second: Bound): Aligned {
   return { left, right, factors: [a / finer, b / finer] };
 }
 
-/** The text literal as nanoseconds; its type says only that. */
+/** A text literal as nanoseconds. */
 function alignText(other: Bound, text: BoundLiteral): Aligned {
   const nanoseconds = momentOfText(text, other.type);
   return {
@@ -107,15 +105,13 @@ function isMomentText(node: Bound, beside: Bound): node is BoundLiteral {
   return moment && node.kind === 'literal' && familyOf(node.type) === 'text' && node.value !== null;
 }
 
-/** An interval beside a duration is as long as its days and times; months are of no one length. */
+/** An interval compared with a duration counts its days and times; months have no fixed length. */
 function asDuration(node: Bound, beside: DataType): Bound {
   const isLength = node.kind === 'literal' && familyOf(node.type) === 'interval';
-  if (!isLength || node.value === null || familyOf(beside) !== 'duration') {
-    return node;
-  }
+  if (!isLength || node.value === null || familyOf(beside) !== 'duration') return node;
   const { months, days, nanoseconds } = node.value as Interval;
   if (months !== 0) {
-    const message = `expected an interval of days and times beside ${typeName(beside)}, found one of months`;
+    const message = `expected an interval of days and times with ${sqlTypeName(beside)}, found one of months`;
     throw new SqlError('type', message, node.position);
   }
   const length = BigInt(days) * dayNanoseconds + nanoseconds;
@@ -126,12 +122,8 @@ const plain: ReadonlySet<string> = new Set(['text', 'binary', 'boolean']);
 
 function alignFamilies(left: Bound, right: Bound): Aligned | undefined {
   const [a, b] = [familyOf(left.type), familyOf(right.type)];
-  if (isNumeric(left.type) && isNumeric(right.type)) {
-    return alignNumbers(left, right);
-  }
-  if (a === b && plain.has(a)) {
-    return { left, right, factors: one };
-  }
+  if (isNumeric(left.type) && isNumeric(right.type)) return alignNumbers(left, right);
+  if (a === b && plain.has(a)) return { left, right, factors: one };
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
   return calendar || (a === b && temporal.has(a)) ? alignSteps(left, right) : undefined;
 }
@@ -145,15 +137,11 @@ function align(first: Bound, second: Bound, position: number): Aligned {
     // Whichever way round, a null is UNKNOWN to an order and the same to IS DISTINCT FROM.
     return { left: right, right: nullLiteral(right.type, left.position), factors: one };
   }
-  if (isMomentText(right, left)) {
-    return alignText(left, right);
-  }
-  if (isMomentText(left, right)) {
-    return swapped(alignText(right, left));
-  }
+  if (isMomentText(right, left)) return alignText(left, right);
+  if (isMomentText(left, right)) return swapped(alignText(right, left));
   const aligned = alignFamilies(left, right);
   if (aligned === undefined) {
-    const found = `${typeName(left.type)} and ${typeName(right.type)}`;
+    const found = `${sqlTypeName(left.type)} and ${sqlTypeName(right.type)}`;
     throw new SqlError(
       'type',
       `expected two values that compare with each other, found ${found}`,
@@ -182,9 +170,7 @@ export function bindComparison(
   position: number,
 ): Bound {
   const nested = bindNestedComparison(operator, left, right, position);
-  if (nested !== undefined) {
-    return nested;
-  }
+  if (nested !== undefined) return nested;
   const aligned = align(left, right, position);
   const swap = aligned.left.kind === 'literal' && aligned.right.kind !== 'literal';
   const sides = swap ? swapped(aligned) : aligned;
@@ -210,7 +196,7 @@ export function bindBetween(operand: Bound, low: Bound, high: Bound, position: n
   return junction('and', [above, bindComparison('<=', value, high, position)], position);
 }
 
-/** A literal as a value of the operand's type; undefined when no value of it is equal. */
+/** The literal in the operand's type; undefined if no value of that type equals it. */
 function memberValue(operand: Bound, { right, factors }: Aligned): Scalar | undefined {
   const { value } = right as BoundLiteral;
   const isFloat = familyOf(operand.type) === 'float';
@@ -243,14 +229,12 @@ function splitItems(operand: Bound, items: readonly Bound[], position: number): 
       continue;
     }
     const value = memberValue(operand, aligned);
-    if (value !== undefined) {
-      split.members.push(value);
-    }
+    if (value !== undefined) split.members.push(value);
   }
   return split;
 }
 
-function membershipNode(operand: Bound, members: Membership, position: number): Bound {
+function membershipNode(operand: Bound, members: LiteralSet, position: number): Bound {
   const { fallible } = operand;
   return fold({ kind: 'in', type: boolType, operand, members, negated: false, position, fallible });
 }
@@ -261,7 +245,7 @@ function nestedItems(operand: Bound, items: readonly Bound[]): Map<string, Neste
   for (const item of items) {
     const type = commonNested(operand, item);
     if (type !== undefined && item.kind === 'literal') {
-      const name = typeName(type);
+      const name = sqlTypeName(type);
       const group = groups.get(name) ?? { type, items: [] };
       group.items.push(item);
       groups.set(name, group);
@@ -275,7 +259,7 @@ interface NestedItems {
   readonly items: Bound[];
 }
 
-/** Membership of lists and structs: one look-up for all the literals of a type. */
+/** LiteralSet of lists and structs: one look-up for all the literals of a type. */
 function bindNestedIn(operand: Bound, items: readonly Bound[], position: number): Bound {
   const groups = [...nestedItems(operand, items).values()];
   const hashed = new Set(groups.flatMap((group) => group.items));
@@ -291,7 +275,7 @@ function bindNestedIn(operand: Bound, items: readonly Bound[], position: number)
   );
 }
 
-/** `operand IN (items)`: the literals are hashed, the others compared one by one. */
+/** `operand IN (items)`: literals are looked up in a hash set, other items are compared one by one. */
 export function bindIn(
   operand: Bound,
   items: readonly Bound[],

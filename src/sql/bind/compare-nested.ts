@@ -1,11 +1,11 @@
 import type { DataType } from 'apache-arrow';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce, commonOfTwo } from '../cast/coerce.ts';
 import { isValid, newStates, statesColumn, truth, type Column } from '../values/column.ts';
 import { listType } from './element.ts';
 import type { ComparisonOperator } from '../values/expression.ts';
 import { call } from '../evaluate/node.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { elementType, familyOf, isComputable } from '../values/types.ts';
 
 const tests: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = {
@@ -20,13 +20,13 @@ const tests: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = 
 };
 
 /** Compares lists or structs row by row; a null is UNKNOWN unless the operator takes it as a value. */
-export function compareNested(
+function compareNested(
   operator: ComparisonOperator,
   columns: readonly [Column, Column],
   type: DataType,
 ): Column {
   const [left, right] = columns;
-  const [order, test] = [orderOf(left, right, type), tests[operator]];
+  const [order, test] = [rowOrder(left, right, type), tests[operator]];
   const distinct = operator.startsWith('is');
   const states = newStates(left.length);
   for (let row = 0; row < states.length; row++) {
@@ -37,7 +37,9 @@ export function compareNested(
 }
 
 function nestedKernel(operator: ComparisonOperator): Kernel {
-  return ([left, right], { types }) => compareNested(operator, [left!, right!], types[0]!);
+  return kernelOf(2, ([left, right], { types }) =>
+    compareNested(operator, [left, right], types[0]),
+  );
 }
 
 function isNested(type: DataType): boolean {
@@ -45,7 +47,7 @@ function isNested(type: DataType): boolean {
   return (family === 'list' || family === 'struct' || family === 'map') && isComputable(type);
 }
 
-/** Numbers with a point in a list that is written out take the width of the list beside it. */
+/** Decimal-point numbers in a list literal take the float width of the other list. */
 function commonElement(left: Bound, right: Bound): DataType | undefined {
   const [a, b] = [elementType(left.type), elementType(right.type)];
   if (familyOf(a) === 'float' && familyOf(b) === 'float' && left.kind !== right.kind) {
@@ -56,9 +58,7 @@ function commonElement(left: Bound, right: Bound): DataType | undefined {
 
 /** The type in which two lists or two structs compare; undefined when there is none. */
 export function commonNested(left: Bound, right: Bound): DataType | undefined {
-  if (!isNested(left.type) || !isNested(right.type)) {
-    return undefined;
-  }
+  if (!isNested(left.type) || !isNested(right.type)) return undefined;
   if (familyOf(left.type) === 'list' && familyOf(right.type) === 'list') {
     const element = commonElement(left, right);
     return element === undefined ? undefined : listType(element);

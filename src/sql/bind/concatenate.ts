@@ -1,15 +1,16 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import type { DataType } from 'apache-arrow';
 import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
 import { canCast } from '../cast/cast.ts';
 import { castTo } from '../cast/coerce.ts';
 import type { BytesColumn, Valid } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxTextBytes } from '../values/limits.ts';
 import { hold, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { allValid, bytesOf, textTooLong } from '../values/text.ts';
-import { familyOf, typeName } from '../values/types.ts';
+import { allValid, textColumnOf, textTooLong } from '../values/text.ts';
+import { familyOf, sqlTypeName } from '../values/types.ts';
 
 /** Joins the bytes of each row; a column's nulls add nothing. */
 function joinRows(
@@ -18,9 +19,7 @@ function joinRows(
   { length, position }: KernelCall,
 ): BytesColumn {
   const size = columns.reduce((sum, column) => sum + sizeOf(column, valid), 0);
-  if (size > maxTextBytes) {
-    throw textTooLong(position);
-  }
+  if (size > maxTextBytes) throw textTooLong(position);
   hold(size + length * 8);
   const bytes = new Uint8Array(size);
   const starts = new Uint32Array(length);
@@ -44,51 +43,43 @@ function sizeOf(column: BytesColumn, valid: Valid): number {
   let size = 0;
   for (let row = 0; row < column.length; row++) {
     const used = hasValue(column, row) && (valid === null || valid[row] === 1);
-    size += used ? column.ends[row]! - column.starts[row]! : 0;
+    size += used ? sizeAt(column, row) : 0;
   }
   return size;
 }
 
-/** Fewer bytes are copied faster one by one. */
+/** Below this many bytes a loop is faster than `set`. */
 const SHORT = 256;
 
 function copyRow(column: BytesColumn, row: number, into: Uint8Array, end: number): number {
-  if (!hasValue(column, row)) {
-    return end;
-  }
-  const start = column.starts[row]!;
-  const size = column.ends[row]! - start;
+  if (!hasValue(column, row)) return end;
+  const start = startAt(column, row);
+  const size = endAt(column, row) - start;
   spend(size);
   if (size > SHORT) {
     into.set(column.bytes.subarray(start, start + size), end);
     return end + size;
   }
-  for (let at = 0; at < size; at++) {
-    into[end + at] = column.bytes[start + at]!;
-  }
+  for (let at = 0; at < size; at++) into[end + at] = column.bytes[start + at]!;
   return end + size;
 }
 
 /** `a || b`: null where one of them is. */
 const joinKernel: Kernel = (columns, call) =>
-  joinRows(columns.map(bytesOf), allValid(columns), call);
+  joinRows(columns.map(textColumnOf), allValid(columns), call);
 
 /** `concat(a, b)`: a null counts as an empty text. */
-const concatKernel: Kernel = (columns, call) => joinRows(columns.map(bytesOf), null, call);
+const concatKernel: Kernel = (columns, call) => joinRows(columns.map(textColumnOf), null, call);
 
-/** The operand as a text. Throws SqlError `type` for one that has none, such as a binary. */
+/** The operand as a text. Throws SqlError `type` for types without a text form, such as binary. */
 export function asText(node: Bound, position: number): Bound {
   const family = familyOf(node.type);
-  if (family === 'text') {
-    return node;
-  }
-  if (family === 'null') {
-    return nullLiteral(textType, node.position);
-  }
+  if (family === 'text') return node;
+  if (family === 'null') return nullLiteral(textType, node.position);
   if (family === 'binary' || !canCast(node.type, textType)) {
     throw new SqlError(
       'type',
-      `expected values that have a text, found ${typeName(node.type)}`,
+      `expected values that have a text, found ${sqlTypeName(node.type)}`,
       position,
     );
   }

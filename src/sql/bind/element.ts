@@ -1,8 +1,9 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import { Field, List, type DataType } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce, commonType } from '../cast/coerce.ts';
 import { bothValid, validOf, type Column } from '../values/column.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { Name } from '../values/expression.ts';
 import { listsOf } from '../values/lists.ts';
 import { int64Type } from '../cast/literals.ts';
@@ -13,30 +14,30 @@ import { findField } from './scope.ts';
 import { appendAll } from '../values/append.ts';
 import { bindMapElement } from './map-element.ts';
 import { takeRows } from '../values/take.ts';
-import { elementType, familyOf, plainType, typeName } from '../values/types.ts';
+import { elementType, familyOf, plainType, sqlTypeName } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
 
-/** Element `n` counted from 1, or from the end below 0; null when the list has no such element. */
-const elementKernel: Kernel = ([operand, index], call) => {
-  const lists = listsOf(operand!);
-  const wanted = bigintsOf(index!);
-  const present = bothValid(validOf(lists), validOf(index!)) ?? new Uint8Array(call.length).fill(1);
+/** Element `n`, counted from 1, or from the end if negative; null if the list has no such element. */
+const elementKernel: Kernel = kernelOf(2, ([operand, index], call) => {
+  const lists = listsOf(operand);
+  const wanted = bigintsOf(index);
+  const present = bothValid(validOf(lists), validOf(index)) ?? new Uint8Array(call.length).fill(1);
   const valid = present.slice();
   const rows = new Uint32Array(call.length);
   for (let row = 0; row < rows.length; row++) {
-    const size = lists.ends[row]! - lists.starts[row]!;
+    const size = sizeAt(lists, row);
     const at = Number(wanted[row]);
     const inside = at >= 1 ? at <= size : at < 0 && -at <= size;
     valid[row] = inside ? valid[row]! : 0;
     rows[row] =
-      valid[row] === 1 ? (at > 0 ? lists.starts[row]! + at - 1 : lists.ends[row]! + at) : 0;
+      valid[row] === 1 ? (at > 0 ? startAt(lists, row) + at - 1 : endAt(lists, row) + at) : 0;
   }
   return lists.child.length === 0
     ? constantColumn(call.type, null, call.length)
     : hideRows(takeRows(lists.child, rows), valid);
-};
+});
 
-/** The struct as the batch holds it, whose fields may be dictionaries; of a dictionary its values. */
+/** The stored struct type, whose fields may be dictionaries; for a dictionary the type of its values. */
 function structOf(operand: Bound): DataType {
   const stored = operand.kind === 'column' || operand.kind === 'field' ? operand.stored : undefined;
   return stored !== undefined && familyOf(stored) === 'struct' ? stored : operand.type;
@@ -47,7 +48,7 @@ export function bindField(operand: Bound, name: Name, position: number): Bound {
   if (familyOf(operand.type) !== 'struct') {
     throw new SqlError(
       'type',
-      `expected a struct before .${excerpt(name.text)}, found ${typeName(operand.type)}`,
+      `expected a struct before .${excerpt(name.text)}, found ${sqlTypeName(operand.type)}`,
       position,
     );
   }
@@ -71,7 +72,7 @@ export function bindListElement(operand: Bound, index: Bound, position: number):
   if (familyOf(at.type) !== 'integer') {
     throw new SqlError(
       'type',
-      `expected a whole number as the place in a list, found ${typeName(index.type)}`,
+      `expected a whole number as the place in a list, found ${sqlTypeName(index.type)}`,
       index.position,
     );
   }
@@ -92,17 +93,13 @@ export function bindElement(operand: Bound, index: Bound, position: number): Bou
   if (family === 'struct' && index.kind === 'literal' && typeof index.value === 'string') {
     return bindField(operand, { text: index.value, quoted: false }, position);
   }
-  if (family === 'list') {
-    return bindListElement(operand, index, position);
-  }
-  if (family === 'map') {
-    return bindMapElement(operand, index, position);
-  }
+  if (family === 'list') return bindListElement(operand, index, position);
+  if (family === 'map') return bindMapElement(operand, index, position);
   const expected =
     family === 'struct' ? 'the name of a field in quotes' : 'a list, a struct or a map before [';
   throw new SqlError(
     'type',
-    `expected ${expected}, found ${typeName(family === 'struct' ? index.type : operand.type)}`,
+    `expected ${expected}, found ${sqlTypeName(family === 'struct' ? index.type : operand.type)}`,
     position,
   );
 }
@@ -117,9 +114,7 @@ const listKernel: Kernel = (columns, call): Column => {
   for (let row = 0; row < length; row++) {
     starts[row] = row * size;
     ends[row] = (row + 1) * size;
-    for (let item = 0; item < size; item++) {
-      rows[row * size + item] = item * length + row;
-    }
+    for (let item = 0; item < size; item++) rows[row * size + item] = item * length + row;
   }
   const child: Column =
     size === 0 ? { kind: 'null', length: 0 } : takeRows(appendAll(columns), rows);

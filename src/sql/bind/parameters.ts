@@ -1,12 +1,12 @@
 import type { DataType, Vector } from 'apache-arrow';
 import type { BoundLiteral } from '../evaluate/bound.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { literal } from '../evaluate/node.ts';
 import { readColumn } from '../values/read.ts';
 import { scalarAt } from '../values/scalar.ts';
-import { familyOf, isComputable, plainType, typeName } from '../values/types.ts';
+import { familyOf, isComputable, plainType, sqlTypeName } from '../values/types.ts';
 
-/** A value that stands for `$1` or `?` in an expression's text: the first row of an Arrow vector, of its type. */
+/** Value of `$1` or `?` in an expression: the first row of an Arrow vector, with its type. */
 export type Parameter = Vector;
 
 /**
@@ -26,7 +26,7 @@ export function bindParameter(
   }
   const type: DataType = plainType(given.type as DataType);
   if (!isComputable(type)) {
-    const message = `expected a parameter that can be computed with, found ${typeName(type)}`;
+    const message = `expected a parameter that can be computed with, found ${sqlTypeName(type)}`;
     throw new SqlError('type', message, position);
   }
   const data = given.data.find(({ length }) => length > 0)!;

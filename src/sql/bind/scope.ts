@@ -1,29 +1,29 @@
 import type { Field } from 'apache-arrow';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { Name } from '../values/expression.ts';
 import type { EvaluationBudget } from '../values/meter.ts';
 import { nearestNames } from '../values/nearest.ts';
 import type { Parameter } from './parameters.ts';
 
 /** The columns that an expression may name. */
-export interface Scope {
+export interface ColumnScope {
   /** Fields in the order of the batch; pseudo columns such as `_rowid` are among them. */
   readonly fields: readonly Field[];
   /** The moment of the statement in nanoseconds since 1970, when several expressions must see the same. */
   readonly now?: bigint;
-  /** What `$1`, `$2` and so on stand for; none where nothing gives them, as over HTTP. */
+  /** Values of `$1`, `$2` and so on; absent if the caller gives none, as over HTTP. */
   readonly parameters?: readonly Parameter[];
   /** What evaluating the expression may use; without it only the limits of the language hold. */
   readonly budget?: EvaluationBudget;
 }
 
-/** This moment in nanoseconds since 1970, for all expressions of a statement. */
+/** The current time, in nanoseconds since 1970. */
 export function momentNow(): bigint {
   return BigInt(Date.now()) * 1_000_000n;
 }
 
-/** A column or field that was found, and its place among the others. */
-export interface Found {
+/** A column or field, and its index. */
+interface Found {
   readonly field: Field;
   readonly index: number;
 }
@@ -63,17 +63,11 @@ export function findField(
   position: number,
 ): Found {
   const index = fields.findIndex((field) => field.name === name.text);
-  if (index >= 0) {
-    return { field: fields[index]!, index };
-  }
+  if (index >= 0) return { field: fields[index]!, index };
   const lower = name.text.toLowerCase();
   const alike = name.quoted ? [] : fields.filter((field) => field.name.toLowerCase() === lower);
-  if (alike.length > 1) {
-    throw ambiguous(name, alike, position);
-  }
+  if (alike.length > 1) throw ambiguous(name, alike, position);
   const [field] = alike;
-  if (field === undefined) {
-    throw unknown(name, fields, what, position);
-  }
+  if (field === undefined) throw unknown(name, fields, what, position);
   return { field, index: fields.indexOf(field) };
 }

@@ -24,23 +24,21 @@ import {
   integerRange,
   stepOf,
   familyOf,
-  typeName,
+  sqlTypeName,
   type Family,
 } from '../values/types.ts';
 import { clockOf, clockOfCast } from '../values/zone-clock.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 
 const text = new Utf8();
 
-/** A value as a person writes it: decimals with their point, moments as dates and times. */
+/** A value as text for messages. */
 function written(value: RowValue, type: DataType): string {
-  if (typeof value === 'string') {
-    return value;
-  }
+  if (typeof value === 'string') return value;
   return String(conversionOf(familyOf(type), 'text')?.(type, text)(value) ?? value);
 }
 
-/** The refusal of a value that another type cannot hold. A text that is no number is one of kind `value`. */
+/** The error for a value that the target type cannot hold; of kind `value` for a text that is not a number. */
 export class LostValue extends SqlError {
   /** The value as text, a string in double quotes. */
   readonly value: string;
@@ -49,13 +47,13 @@ export class LostValue extends SqlError {
     const isText = familyOf(from) === 'text';
     const shown = written(value, from);
     const found = isText ? `'${excerpt(shown)}'` : shown;
-    const message = `expected a value that ${typeName(to)} can hold, found ${found} of ${typeName(from)}`;
+    const message = `expected a value that ${sqlTypeName(to)} can hold, found ${found} of ${sqlTypeName(from)}`;
     super(isText ? 'value' : 'overflow', message, position);
     this.value = isText ? JSON.stringify(shown) : shown;
   }
 }
 
-/** A value of a row; bigint for all that counts in steps, and for decimals without their point. */
+/** A value of one row; bigint for integers, times and unscaled decimals. */
 export type RowValue = boolean | bigint | number | string;
 
 /** Converts one value; undefined when the target type cannot hold it. */
@@ -83,9 +81,7 @@ function floatToInteger(value: number, to: DataType): bigint | undefined {
 }
 
 function fitDecimal(decimal: DecimalValue | undefined, to: DataType): bigint | undefined {
-  if (decimal === undefined) {
-    return undefined;
-  }
+  if (decimal === undefined) return undefined;
   const { precision, scale } = to as Decimal;
   const value = rescale(decimal, scale);
   const limit = 10n ** BigInt(precision);
@@ -96,28 +92,22 @@ function asDecimal(value: bigint, from: DataType): DecimalValue {
   return { value, scale: (from as Decimal).scale };
 }
 
-/** The fewest digits that read back as the same float; `single` for one of 32 bits. */
+/** The shortest digits that parse to the same float; `single` means 32 bits. */
 function shortest(value: number, single: boolean): string {
   for (let digits = single ? 1 : 9; digits < 9; digits++) {
     const text = value.toExponential(digits - 1);
-    if (Math.fround(Number(text)) === value) {
-      return text;
-    }
+    if (Math.fround(Number(text)) === value) return text;
   }
   return value.toExponential();
 }
 
 /** The shortest text of a float: whole ones keep a point, large and small ones have an exponent. */
 export function formatFloat(value: number, single = false): string {
-  if (!Number.isFinite(value)) {
-    return Number.isNaN(value) ? 'NaN' : value > 0 ? 'inf' : '-inf';
-  }
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? 'inf' : '-inf';
   const [mantissa = '', exponent = '0'] = shortest(value, single).split('e');
   const sign = Object.is(value, -0) ? '-' : '';
   const power = Number(exponent);
-  if (power >= 16 || power < -5) {
-    return `${mantissa}e${power}`;
-  }
+  if (power >= 16 || power < -5) return `${mantissa}e${power}`;
   const text = sign + String(Number(`${mantissa}e${power}`));
   return text.includes('.') ? text : `${text}.0`;
 }
@@ -176,7 +166,7 @@ function parseDateText(text: string, to: DataType): bigint | undefined {
 
 const restep = convert<bigint>((value, from, to) => floorDivide(value * stepOf(from), stepOf(to)));
 
-/** A day or a moment without a zone as the moment at which the clocks of the zone show it; other moments stay. */
+/** Converts a local date or timestamp to the instant in the zone; instants stay unchanged. */
 function restamp(from: DataType, to: DataType): Convert {
   const clock = clockOfCast(from, to);
   return clock === undefined
@@ -184,7 +174,7 @@ function restamp(from: DataType, to: DataType): Convert {
     : (value) => toStep(clock.moment((value as bigint) * stepOf(from)), to);
 }
 
-/** What the clocks of a moment's zone show, as something else. */
+/** Converts the local time of a timestamp's zone into another type. */
 function shown(make: ConvertOf<bigint>): (from: DataType, to: DataType) => Convert {
   return (from, to) => {
     const clock = clockOfCast(from, to);
@@ -195,7 +185,7 @@ function shown(make: ConvertOf<bigint>): (from: DataType, to: DataType) => Conve
   };
 }
 
-/** What the clocks of a type's zone show at a moment of it, in steps of a type without a zone. */
+/** Local time of a timestamp's zone, in the steps of a type without a zone. */
 export function localSteps(from: DataType, to: DataType): Convert {
   const clock = clockOf(from);
   return (value) => {
@@ -204,7 +194,7 @@ export function localSteps(from: DataType, to: DataType): Convert {
   };
 }
 
-/** As RFC 3339 has it: by the clocks of the zone, and how far they are ahead; a Z in UTC. */
+/** RFC 3339 text: local time with its UTC offset; `Z` for UTC. */
 function stampText(from: DataType, to: DataType): Convert {
   const clock = clockOfCast(from, to);
   return (value) => {
@@ -215,7 +205,7 @@ function stampText(from: DataType, to: DataType): Convert {
   };
 }
 
-/** A text that names no zone tells what the clocks of the type's zone show. */
+/** A text without a zone is local time in the zone of the type. */
 function readStamp(from: DataType, to: DataType): Convert {
   const clock = clockOfCast(from, to);
   return (value) => {
@@ -262,7 +252,7 @@ const numeric: Readonly<Partial<Record<Family, Row>>> = {
   },
 };
 
-/** What stands behind a moment of UTC, as RFC 3339 writes it; nothing where the type has no zone. */
+/** Suffix of a UTC timestamp in RFC 3339; empty if the type has no zone. */
 function zoneMark(type: DataType): string {
   return (type as Timestamp).timezone ? 'Z' : '';
 }

@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import type { DataType } from 'apache-arrow';
 import type { KernelCall } from '../evaluate/bound.ts';
 import { isValid, type BytesColumn, type Column } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { LostValue } from './cast-values.ts';
 import { storageOf } from '../values/storage.ts';
 import { familyOf, integerOf, integerRange } from '../values/types.ts';
 import { doublesOf, widenToBigints } from '../values/widen.ts';
 
-/** The type that a cast is to give, for how many rows, and its place in the text. */
+/** Target type of a cast, number of rows, and position in the text. */
 export type CastTarget = Pick<KernelCall, 'type' | 'position' | 'length'>;
 
-/** Texts and binaries share their bytes; only what becomes text is checked. */
+/** Texts and binaries share their bytes; a binary that becomes text is checked for valid UTF-8. */
 export function castBytes(column: BytesColumn, from: DataType, target: CastTarget): Column {
   if (familyOf(from) === 'binary' && familyOf(target.type) === 'text') {
     for (let row = 0; row < column.length; row++) {
@@ -28,15 +28,13 @@ export function castBytes(column: BytesColumn, from: DataType, target: CastTarge
   return column;
 }
 
-/** The conversions that need no look at the values: 32-bit integers widen, integers become floats. */
+/** Conversions that cannot fail: 32-bit integers widen, integers become floats. */
 export function castWhole(column: Column, from: DataType, target: CastTarget): Column | undefined {
   const to = target.type;
   const { length } = column;
   const storage = storageOf(to);
   const numeric = column.kind === 'number' || column.kind === 'bigint';
-  if (!numeric || storage.kind === 'wide') {
-    return undefined;
-  }
+  if (!numeric || storage.kind === 'wide') return undefined;
   if (familyOf(to) === 'float' && storage.kind === 'number') {
     const doubles = doublesOf(column);
     const values =
@@ -56,15 +54,13 @@ export function castWhole(column: Column, from: DataType, target: CastTarget): C
     const values = storage.array === BigUint64Array ? new BigUint64Array(wide.buffer) : wide;
     return { kind: 'bigint', length, values, valid: column.valid };
   }
-  if (storage.kind !== 'number') {
-    return undefined;
-  }
+  if (storage.kind !== 'number') return undefined;
   const values = new storage.array(length);
   values.set(column.values);
   return { kind: 'number', length, values, valid: column.valid };
 }
 
-/** Doubles as float32. One that is too large would become infinite and is refused. */
+/** Doubles as float32. Values too large for float32 are refused, as they would become infinite. */
 function narrowed(
   doubles: Float64Array,
   column: Column,

@@ -1,5 +1,5 @@
 import { DataType as DataTypeClass, type DataType } from 'apache-arrow';
-import type { Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel } from '../evaluate/bound.ts';
 import { conversionOf, LostValue, type RowValue } from './cast-values.ts';
 import { castBytes, castWhole, holdsAll, type CastTarget } from './cast-whole.ts';
 import {
@@ -19,12 +19,12 @@ import { checkedSizes, packedLists } from '../values/lists.ts';
 import { hideRows } from '../values/read.ts';
 import { constantColumn, scalarAt } from '../values/scalar.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
-import { buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { elementType, familyOf, mapTypes, stepOf, type Family } from '../values/types.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { readsClock } from '../values/zone-clock.ts';
 
-/** The steps that the type's array holds; beyond it there is no value. */
+/** Range of the type's typed array, in steps. */
 function fits(value: RowValue, type: DataType): boolean {
   if (typeof value !== 'bigint' || familyOf(type) === 'decimal' || familyOf(type) === 'integer') {
     return true;
@@ -61,7 +61,7 @@ function converter(column: Column, from: DataType, target: CastTarget): (row: nu
   };
 }
 
-/** The rows of a new column, and how to come by their values. */
+/** Rows and values of a new column. */
 interface Rows extends CastTarget {
   readonly valid: Valid;
   readonly value: (row: number) => RowValue;
@@ -70,9 +70,7 @@ interface Rows extends CastTarget {
 /** Puts each row that has a value. */
 function fill(into: { [row: number]: RowValue }, { length, valid, value }: Rows): void {
   for (let row = 0; row < length; row++) {
-    if (valid === null || valid[row] === 1) {
-      into[row] = value(row);
-    }
+    if (valid === null || valid[row] === 1) into[row] = value(row);
   }
 }
 
@@ -88,16 +86,12 @@ function fillNumbers(rows: Rows, values: NumberArray): Column {
   return { kind: 'number', length: rows.length, values, valid: rows.valid };
 }
 
-/** The rows in whatever form the target has. */
+/** Builds the column in the storage of the target type. */
 function fillRows(rows: Rows): Column {
   const { length, valid, type, position, value } = rows;
   const storage = storageOf(type);
-  if (storage.kind === 'states') {
-    return fillStates(rows);
-  }
-  if (storage.kind === 'number') {
-    return fillNumbers(rows, new storage.array(length));
-  }
+  if (storage.kind === 'states') return fillStates(rows);
+  if (storage.kind === 'number') return fillNumbers(rows, new storage.array(length));
   if (storage.kind === 'bigint') {
     const values = new storage.array(length);
     fill(values, rows);
@@ -115,7 +109,7 @@ function fillRows(rows: Rows): Column {
 function listTexts(column: ListColumn, from: DataType, target: CastTarget): Column {
   const { child, starts, ends, valid, length } = packedLists(column);
   const inner = { ...target, length: child.length };
-  const texts = bytesOf(castColumn(child, elementType(from), inner));
+  const texts = textColumnOf(castColumn(child, elementType(from), inner));
   return buildTexts(length, valid, target.position, (row) => {
     const parts = Array.from({ length: ends[row]! - starts[row]! }, (_, at) =>
       isValid(texts, starts[row]! + at) ? textAt(texts, starts[row]! + at) : '',
@@ -131,7 +125,7 @@ function castLists(column: ListColumn, from: DataType, target: CastTarget): Colu
   return { ...lists, child: castColumn(lists.child, elementType(from), inner) };
 }
 
-/** Key and value by their places, whatever their names are. */
+/** Keys and values are matched by position; their names are ignored. */
 function castMaps(column: ListColumn, from: DataType, target: CastTarget): Column {
   const maps = packedLists(column);
   const { child } = maps;
@@ -148,7 +142,7 @@ function castMaps(column: ListColumn, from: DataType, target: CastTarget): Colum
     : maps;
 }
 
-/** Fields are found by their names; one that is missing is null. */
+/** Fields are matched by name; a missing one is null. */
 function castStructs(column: StructColumn, from: DataType, target: CastTarget): Column {
   const { length, valid } = column;
   const fields = target.type.children.map(({ name, type }): Column => {
@@ -163,18 +157,10 @@ function castStructs(column: StructColumn, from: DataType, target: CastTarget): 
 /** The column as another type. Throws SqlError `overflow` or `value` for the first value that does not fit. */
 export function castColumn(column: Column, from: DataType, target: CastTarget): Column {
   const { type, length } = target;
-  if (sameType(from, type)) {
-    return column;
-  }
-  if (column.kind === 'null') {
-    return constantColumn(type, null, length);
-  }
-  if (column.kind === 'struct') {
-    return castStructs(column, from, target);
-  }
-  if (column.kind === 'list' && familyOf(type) === 'map') {
-    return castMaps(column, from, target);
-  }
+  if (sameType(from, type)) return column;
+  if (column.kind === 'null') return constantColumn(type, null, length);
+  if (column.kind === 'struct') return castStructs(column, from, target);
+  if (column.kind === 'list' && familyOf(type) === 'map') return castMaps(column, from, target);
   if (column.kind === 'list') {
     return familyOf(type) === 'text'
       ? listTexts(column, from, target)
@@ -189,7 +175,7 @@ export function castColumn(column: Column, from: DataType, target: CastTarget): 
   );
 }
 
-/** The fields of both that have one name. */
+/** Pairs of fields with the same name. */
 function sharedFields(from: DataType, to: DataType): readonly (readonly [DataType, DataType])[] {
   return to.children.flatMap(({ name, type }): [DataType, DataType][] => {
     const field = from.children.find((each) => each.name === name);
@@ -200,9 +186,7 @@ function sharedFields(from: DataType, to: DataType): readonly (readonly [DataTyp
 /** Whether CAST from one type to another is defined. */
 export function canCast(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (sameType(from, to) || a === 'null') {
-    return true;
-  }
+  if (sameType(from, to) || a === 'null') return true;
   if (a === 'list' && (b === 'list' || b === 'text')) {
     const element = elementType(from);
     return b === 'list'
@@ -220,12 +204,10 @@ export function canCast(from: DataType, to: DataType): boolean {
   return bytes || conversionOf(a, b) !== undefined;
 }
 
-/** Whether no value can be refused, so that a cast is safe on rows that are not asked for. */
+/** Whether the cast succeeds for every value, so that it may run on rows that a condition excludes. */
 export function castAlwaysFits(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'integer' && b === 'integer') {
-    return holdsAll(from, to);
-  }
+  if (a === 'integer' && b === 'integer') return holdsAll(from, to);
   if (a === 'list' && b === 'list') {
     return !DataTypeClass.isFixedSizeList(to) && castAlwaysFits(elementType(from), elementType(to));
   }
@@ -236,12 +218,8 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
     return mapTypes(from).every((type, at) => castAlwaysFits(type, mapTypes(to)[at]!));
   }
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
-  if (calendar) {
-    return stepOf(from) === stepOf(to) && (b === 'date' || !readsClock(from, to));
-  }
-  if (a === 'float' && b === 'float') {
-    return !isSingle(to) || isSingle(from);
-  }
+  if (calendar) return stepOf(from) === stepOf(to) && (b === 'date' || !readsClock(from, to));
+  if (a === 'float' && b === 'float') return !isSingle(to) || isSingle(from);
   if (a === 'binary' || b === 'binary' || a === 'list') {
     return a === 'text' && !DataTypeClass.isFixedSizeBinary(to);
   }
@@ -249,4 +227,6 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
 }
 
 /** The kernel of CAST; the type of the call is the target. */
-export const castKernel: Kernel = ([column], call) => castColumn(column!, call.types[0]!, call);
+export const castKernel: Kernel = kernelOf(1, ([column], call) =>
+  castColumn(column, call.types[0], call),
+);

@@ -14,10 +14,10 @@ import {
 } from 'apache-arrow';
 import type { Bound } from '../evaluate/bound.ts';
 import { castAlwaysFits, castKernel, canCast } from './cast.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { adaptLiteral, float64Type, literalAs, textType } from './literals.ts';
 import { call, nullType } from '../evaluate/node.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import {
   commonInteger,
   elementType,
@@ -25,32 +25,30 @@ import {
   integerOf,
   integerType,
   isComputable,
-  mapOf,
+  mapTypeOf,
   mapTypes,
   stepOf,
-  typeName,
+  sqlTypeName,
 } from '../values/types.ts';
 import { tryCastKernel } from './try-cast.ts';
 import { checkClocks, hasClock } from '../values/zone-clock.ts';
 
 /** The node as another type: a literal directly, anything else through a cast. */
 export function coerce(node: Bound, type: DataType): Bound {
-  if (sameType(node.type, type)) {
-    return node;
-  }
+  if (sameType(node.type, type)) return node;
   const converted = node.kind === 'literal' ? literalAs(node, type) : undefined;
   return converted ?? castTo(node, type, node.position);
 }
 
-/** A cast of a node. The caller has asked `canCast`. */
+/** A cast of a node. The caller has checked `canCast`. */
 export function castTo(node: Bound, type: DataType, position: number): Bound {
   checkClocks(node.type, type, position);
   const fallible = !castAlwaysFits(node.type, type);
   return call({ name: 'cast', type, arguments: [node], kernel: castKernel, position, fallible });
 }
 
-/** TRY_CAST of a node. The caller has asked `canCast`. */
-export function tryCastTo(node: Bound, type: DataType, position: number): Bound {
+/** TRY_CAST of a node. The caller has checked `canCast`. */
+function tryCastTo(node: Bound, type: DataType, position: number): Bound {
   checkClocks(node.type, type, position);
   return castAlwaysFits(node.type, type)
     ? castTo(node, type, position)
@@ -71,7 +69,7 @@ const stampTypes: readonly (readonly [bigint, (zone: string | null) => DataType]
   [1_000_000_000n, (zone) => new TimestampSecond(zone)],
 ];
 
-/** The timestamp of a step in nanoseconds; a day's step makes it seconds. */
+/** Timestamp type for a step in nanoseconds; steps of days use seconds. */
 export function timestampOf(step: bigint, zone: string | null): DataType {
   const found = stampTypes.findLast(([each]) => each <= step)!;
   return found[1](zone);
@@ -81,7 +79,7 @@ function zoneOf(type: DataType): string | null {
   return familyOf(type) === 'timestamp' ? ((type as Timestamp).timezone ?? null) : null;
 }
 
-/** The timestamp that holds both of two dates or timestamps. Of a date beside other clocks than UTC's it has no zone. */
+/** The timestamp type that can hold both. A date with a timestamp of another zone than UTC gives one without a zone. */
 export function commonTimestamp(left: DataType, right: DataType): DataType {
   const [a, b] = [stepOf(left), stepOf(right)];
   const hasDate = familyOf(left) === 'date' || familyOf(right) === 'date';
@@ -93,15 +91,13 @@ function scaleOf(type: DataType): number {
   return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
 }
 
-/** The type that holds the numbers of both types; integers beside floats become float64. */
+/** The type that can hold the numbers of both; integers with floats become float64. */
 export function commonNumber(left: DataType, right: DataType): DataType {
   const families = [familyOf(left), familyOf(right)];
   if (families.every((family) => family === 'integer')) {
     return integerType(commonInteger(integerOf(left), integerOf(right)));
   }
-  if (families.includes('float')) {
-    return sameType(left, right) ? left : float64Type;
-  }
+  if (families.includes('float')) return sameType(left, right) ? left : float64Type;
   return new DecimalType(Math.max(scaleOf(left), scaleOf(right)), 38, 128);
 }
 
@@ -117,14 +113,14 @@ function commonList(left: DataType, right: DataType): DataType | undefined {
   return inner === undefined ? undefined : new List(new Field('item', inner, true));
 }
 
-/** Maps meet in maps of what holds the keys of both and the values of both. */
+/** The map type whose key and value types can hold those of both. */
 function commonMap(left: DataType, right: DataType): DataType | undefined {
   const [a, b] = [mapTypes(left), mapTypes(right)];
   const [key, value] = [commonOfTwo(a[0], b[0]), commonOfTwo(a[1], b[1])];
-  return key === undefined || value === undefined ? undefined : mapOf(key, value);
+  return key === undefined || value === undefined ? undefined : mapTypeOf(key, value);
 }
 
-/** Structs of the same fields in the same order meet in structs of what holds both of each. */
+/** The struct type whose fields can hold those of both; both need the same fields in the same order. */
 function commonStruct(left: DataType, right: DataType): DataType | undefined {
   const fields = left.children.map((field, at) => {
     const other = right.children[at];
@@ -135,25 +131,15 @@ function commonStruct(left: DataType, right: DataType): DataType | undefined {
   return alike && fields.every((field) => field !== undefined) ? new Struct(fields) : undefined;
 }
 
-/** The type that holds the values of both; undefined when there is none. */
+/** The type that can hold the values of both; undefined if there is none. */
 export function commonOfTwo(left: DataType, right: DataType): DataType | undefined {
   const [a, b] = [familyOf(left), familyOf(right)];
-  if (sameType(left, right) || b === 'null') {
-    return left;
-  }
-  if (a === 'null') {
-    return right;
-  }
-  if (isNumeric(left) && isNumeric(right)) {
-    return commonNumber(left, right);
-  }
+  if (sameType(left, right) || b === 'null') return left;
+  if (a === 'null') return right;
+  if (isNumeric(left) && isNumeric(right)) return commonNumber(left, right);
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
-  if (calendar) {
-    return commonTimestamp(left, right);
-  }
-  if (a !== b) {
-    return undefined;
-  }
+  if (calendar) return commonTimestamp(left, right);
+  if (a !== b) return undefined;
   const shared: Partial<Record<typeof a, () => DataType | undefined>> = {
     text: () => textType,
     binary: () => new Binary(),
@@ -166,7 +152,7 @@ export function commonOfTwo(left: DataType, right: DataType): DataType | undefin
   return shared[a]?.();
 }
 
-/** The literals take the type of the others where it holds them; only the others decide it. */
+/** Non-literals decide the type; literals take it if it can hold them. */
 function widen(current: DataType, node: Bound): DataType | undefined {
   const fits = familyOf(current) !== 'null' && adaptLiteral(node, current) !== undefined;
   return fits ? current : commonOfTwo(current, node.type);
@@ -187,7 +173,7 @@ export function commonType(nodes: readonly Bound[], position: number): DataType 
     if (wider === undefined) {
       throw new SqlError(
         'type',
-        `expected results of one type, found ${typeName(type)} and ${typeName(node.type)}`,
+        `expected results of one type, found ${sqlTypeName(type)} and ${sqlTypeName(node.type)}`,
         position,
       );
     }
@@ -196,14 +182,14 @@ export function commonType(nodes: readonly Bound[], position: number): DataType 
   if (!isComputable(type)) {
     throw new SqlError(
       'type',
-      `expected results that can be computed with, found ${typeName(type)}`,
+      `expected results that can be computed with, found ${sqlTypeName(type)}`,
       position,
     );
   }
   return type;
 }
 
-/** CAST or TRY_CAST of a node. Throws SqlError `type` where no value of its type casts. */
+/** CAST or TRY_CAST of a node. Throws SqlError `type` if the types cannot be cast. */
 export function bindCastTo(bound: Bound, type: DataType, tries: boolean, position: number): Bound {
   if (sameType(bound.type, type)) {
     // A column is handed out as it is stored, so a dictionary of texts is not yet a text.
@@ -212,19 +198,19 @@ export function bindCastTo(bound: Bound, type: DataType, tries: boolean, positio
   if (!canCast(bound.type, type)) {
     throw new SqlError(
       'type',
-      `expected a value that casts to ${typeName(type)}, found ${typeName(bound.type)}`,
+      `expected a value that casts to ${sqlTypeName(type)}, found ${sqlTypeName(bound.type)}`,
       position,
     );
   }
   return tries ? tryCastTo(bound, type, position) : castTo(bound, type, position);
 }
 
-/** A column, or a field of one, is handed out as the batch holds it; anything else as it was computed. */
+/** A column or field keeps its stored type; anything else has its computed type. */
 export function isStored(node: Bound): boolean {
   return node.kind === 'column' || (node.kind === 'field' && isStoredStruct(node.operand));
 }
 
-/** A dictionary of structs has no fields that could be handed out. */
+/** Fields of a dictionary of structs cannot be returned as stored. */
 function isStoredStruct(node: Bound): boolean {
   const stored = node.kind === 'column' || node.kind === 'field';
   return stored && isStored(node) && familyOf(node.stored) === 'struct';

@@ -1,6 +1,6 @@
 import type { Data, DataType } from 'apache-arrow';
 import { canCast } from './cast.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { LostValue } from './cast-values.ts';
 import { readColumn } from '../values/read.ts';
 import { castExactly } from './round-trip.ts';
@@ -9,18 +9,18 @@ import {
   familyOf,
   isComputable,
   plainType,
-  typeName,
+  sqlTypeName,
   type Family,
 } from '../values/types.ts';
 import { vectorOf } from '../values/write.ts';
 
-/** What became of values: others of the new type, or one that the type cannot hold. */
-export type ExactCast =
+/** Result of an exact cast: the new values, or the first value that the type cannot hold. */
+type ExactCast =
   | { readonly kind: 'values'; readonly data: Data }
   /** The first value that would be lost, as text. */
   | { readonly kind: 'lost'; readonly value: string };
 
-/** Casts of these say themselves when a value does not fit. */
+/** Types whose casts already report values that do not fit. */
 const selfJudging: ReadonlySet<Family> = new Set<Family>(['text', 'binary', 'null']);
 
 function castsValue(from: DataType, to: DataType): boolean {
@@ -30,7 +30,7 @@ function castsValue(from: DataType, to: DataType): boolean {
   return there && (selfJudging.has(a) || selfJudging.has(b) || canCast(to, from));
 }
 
-/** Structs keep their fields by their names, none more and none less. */
+/** Both structs must have the same field names. */
 function castsFields(from: DataType, to: DataType): boolean {
   const pairs = to.children.map(({ name, type }) => {
     const field = from.children.find((each) => each.name === name);
@@ -41,9 +41,7 @@ function castsFields(from: DataType, to: DataType): boolean {
 
 function castsPlain(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'list' && b === 'list') {
-    return castsPlain(elementType(from), elementType(to));
-  }
+  if (a === 'list' && b === 'list') return castsPlain(elementType(from), elementType(to));
   return a === 'struct' && b === 'struct' ? castsFields(from, to) : castsValue(from, to);
 }
 
@@ -63,7 +61,7 @@ function mayRound(from: Family, to: Family): boolean {
 
 /**
  * Values as another type. A float that becomes a shorter one is rounded; any other
- * value that would not come back as it was is lost. The caller has asked `castsExactly`.
+ * value that would not come back as it was is lost. The caller has checked `castsExactly`.
  */
 export function exactCast(data: Data, to: DataType): ExactCast {
   const target = { type: to, length: data.length, position: 1 };
@@ -71,10 +69,8 @@ export function exactCast(data: Data, to: DataType): ExactCast {
     const column = castExactly(readColumn(data), plainType(data.type), target, mayRound);
     return { kind: 'values', data: vectorOf(column, to).data[0]! };
   } catch (error) {
-    if (!(error instanceof SqlError)) {
-      throw error;
-    }
-    const value = error instanceof LostValue ? error.value : `of ${typeName(data.type)}`;
+    if (!(error instanceof SqlError)) throw error;
+    const value = error instanceof LostValue ? error.value : `of ${sqlTypeName(data.type)}`;
     return { kind: 'lost', value };
   }
 }

@@ -18,12 +18,19 @@ import {
 import { boolType, type Bound, type BoundLiteral } from '../evaluate/bound.ts';
 import { parseDate, parseTime, parseTimestamp } from '../values/calendar.ts';
 import { parseDecimal } from '../values/decimal.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { Literal, LiteralValue } from '../values/expression.ts';
 import { literal, nullLiteral, nullType } from '../evaluate/node.ts';
 import type { Scalar } from '../values/scalar.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
-import { dateType, familyOf, integerOf, integerRange, stepOf, typeName } from '../values/types.ts';
+import {
+  dateType,
+  familyOf,
+  integerOf,
+  integerRange,
+  stepOf,
+  sqlTypeName,
+} from '../values/types.ts';
 import {
   clockOf,
   clockOfCast,
@@ -32,18 +39,16 @@ import {
   type ZoneClock,
 } from '../values/zone-clock.ts';
 
-/** The type of texts that are made here. */
+/** Type of computed texts. */
 export const textType: DataType = new Utf8();
-/** The type of whole numbers. */
+/** Type of whole numbers that are computed. */
 export const int64Type: DataType = new Int64();
-/** The type of numbers with a point. */
+/** Type of fractional numbers that are computed. */
 export const float64Type: DataType = new Float64();
 
-/** Whole numbers are int64, above that uint64, above that decimals. */
+/** Whole numbers are int64; larger ones uint64, then decimals. */
 function integerType64(value: bigint): DataType {
-  if (value >= -(1n << 63n) && value < 1n << 63n) {
-    return int64Type;
-  }
+  if (value >= -(1n << 63n) && value < 1n << 63n) return int64Type;
   return value > 0n && value < 1n << 64n ? new Uint64() : new DecimalType(0, 38, 128);
 }
 
@@ -55,7 +60,7 @@ function numberLiteral(text: string, position: number): BoundLiteral {
   return literal(float64Type, value, position, text);
 }
 
-/** Microseconds, and nanoseconds only where the text has them: they span 292 years each way. */
+/** Microseconds; nanoseconds only if the text has them, as they span only 292 years each way. */
 function timestampLiteral(
   value: Extract<LiteralValue, { type: 'timestamp' }>,
   position: number,
@@ -67,7 +72,7 @@ function timestampLiteral(
   if (step >= 1n << 63n || step < -(1n << 63n)) {
     throw new SqlError(
       'overflow',
-      `expected a moment within ${typeName(type)}, found ${step} steps`,
+      `expected a moment within ${sqlTypeName(type)}, found ${step} steps`,
       position,
     );
   }
@@ -120,7 +125,7 @@ const moments: Readonly<
   time: { parse: parseTime, expected: 'a time such as 23:59:59.5' },
 };
 
-/** A text that names no zone tells what the clocks of the type's zone show. */
+/** A text without a zone is local time in the zone of the type. */
 function momentOfClock(text: string, type: DataType, position: number): bigint | undefined {
   const stamp = parseTimestamp(text);
   return stamp === undefined || stamp.zoned
@@ -128,7 +133,7 @@ function momentOfClock(text: string, type: DataType, position: number): bigint |
     : clockOf(type, position)?.moment(stamp.nanoseconds);
 }
 
-/** Nanoseconds of a text literal that stands beside a date, time or timestamp. Throws SqlError `value`. */
+/** Nanoseconds of a text literal compared with a date, time or timestamp. Throws SqlError `value`. */
 export function momentOfText(node: BoundLiteral, type: DataType): bigint {
   const { parse, expected } = hasClock(type)
     ? {
@@ -140,7 +145,7 @@ export function momentOfText(node: BoundLiteral, type: DataType): bigint {
   if (nanoseconds === undefined) {
     throw new SqlError(
       'value',
-      `expected ${expected} beside ${typeName(type)}, found '${excerpt(node.value as string)}'`,
+      `expected ${expected} for ${sqlTypeName(type)}, found '${excerpt(node.value as string)}'`,
       node.position,
     );
   }
@@ -158,7 +163,7 @@ function exactInteger(value: Scalar, type: DataType): bigint | undefined {
   return whole !== undefined && whole >= least && whole <= greatest ? whole : undefined;
 }
 
-/** A float takes the nearest value of a number with a point, but only the exact one of a whole number. */
+/** A fractional number rounds to the nearest float; a whole number must be exact. */
 function nearestFloat(value: Scalar, type: DataType): number | undefined {
   const number = isSingle(type) ? Math.fround(Number(value)) : Number(value);
   if (typeof value === 'bigint') {
@@ -167,7 +172,7 @@ function nearestFloat(value: Scalar, type: DataType): number | undefined {
   return Number.isFinite(number) || !Number.isFinite(value) ? number : undefined;
 }
 
-/** The decimal of a number's digits; undefined when it has more of them than the type. */
+/** The unscaled decimal of a number; undefined if it has more digits than the type. */
 function exactDecimal(node: BoundLiteral, type: DataType): bigint | undefined {
   const { precision, scale } = type as Decimal;
   const decimal = decimalOf(node);
@@ -185,7 +190,7 @@ function exactDecimal(node: BoundLiteral, type: DataType): bigint | undefined {
   return value < limit && value > -limit ? value : undefined;
 }
 
-/** The exact value of a number literal as it was written; undefined for what is no finite number. */
+/** The exact value of a number literal as it was written; undefined if it is not a finite number. */
 export function decimalOf(
   node: BoundLiteral,
 ): { readonly value: bigint; readonly scale: number } | undefined {
@@ -199,7 +204,7 @@ export function decimalOf(
 
 const numeric: ReadonlySet<string> = new Set(['integer', 'float', 'decimal']);
 
-/** A date or timestamp in a type with clocks, or a timestamp with them as a date; undefined for no one moment. */
+/** Converts between a date or timestamp and a timestamp with a zone; undefined if the instant is ambiguous. */
 function momentBy(
   clock: ZoneClock,
   node: BoundLiteral,
@@ -209,22 +214,20 @@ function momentBy(
   return readsClock(node.type, type) ? clock.moment(nanoseconds) : clock.local(nanoseconds);
 }
 
-/** The steps of a moment in another type; undefined when the type's step is too coarse for it. */
+/** A moment in the steps of another type; undefined if the step is too coarse. */
 function exactMoment(node: BoundLiteral, type: DataType): bigint | undefined {
   const isText = familyOf(node.type) === 'text';
   const given = isText ? momentOfText(node, type) : (node.value as bigint) * stepOf(node.type);
   const clock = isText ? undefined : clockOfCast(node.type, type, node.position);
   const nanoseconds = clock === undefined ? given : momentBy(clock, node, type, given);
-  if (nanoseconds === undefined) {
-    return undefined;
-  }
+  if (nanoseconds === undefined) return undefined;
   const step = stepOf(type);
   const limit = storageOf(type).kind === 'number' ? 1n << 31n : 1n << 63n;
   const steps = nanoseconds / step;
   return nanoseconds % step === 0n && steps < limit && steps >= -limit ? steps : undefined;
 }
 
-/** A type of fixed width holds only values of that width. */
+/** Fixed-size types hold only values of that size. */
 function fixedBytes(value: Scalar, type: DataType): Scalar | undefined {
   const fits = value instanceof Uint8Array && (!isFixed(type) || value.length === type.byteWidth);
   return fits ? value : undefined;
@@ -242,9 +245,7 @@ function exactValue(node: BoundLiteral, type: DataType): Scalar | undefined {
   if (numeric.has(from) && to === 'float') {
     return from === 'decimal' ? undefined : nearestFloat(node.value, type);
   }
-  if (numeric.has(from) && to === 'decimal') {
-    return exactDecimal(node, type);
-  }
+  if (numeric.has(from) && to === 'decimal') return exactDecimal(node, type);
   const calendar = to === 'date' || to === 'timestamp';
   if (
     (calendar && (from === 'text' || from === 'date' || from === 'timestamp')) ||
@@ -252,17 +253,13 @@ function exactValue(node: BoundLiteral, type: DataType): Scalar | undefined {
   ) {
     return exactMoment(node, type);
   }
-  if (from === 'binary' && to === 'binary') {
-    return fixedBytes(node.value, type);
-  }
+  if (from === 'binary' && to === 'binary') return fixedBytes(node.value, type);
   return from === to && (to === 'text' || to === 'boolean') ? node.value : undefined;
 }
 
 /** The literal as another type, if that type holds its value; undefined otherwise. */
 export function literalAs(node: BoundLiteral, type: DataType): BoundLiteral | undefined {
-  if (node.value === null) {
-    return nullLiteral(type, node.position);
-  }
+  if (node.value === null) return nullLiteral(type, node.position);
   const value = exactValue(node, type);
   return value === undefined ? undefined : literal(type, value, node.position, node.digits);
 }

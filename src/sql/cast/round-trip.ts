@@ -11,7 +11,7 @@ import { elementType, familyOf, stepOf, type Family } from '../values/types.ts';
 import { hasClock, isPlainStamp } from '../values/zone-clock.ts';
 
 /** Whether a cast between two families may round; texts and binaries are judged by the cast itself. */
-export type MayRound = (from: Family, to: Family) => boolean;
+type MayRound = (from: Family, to: Family) => boolean;
 
 const judged: ReadonlySet<Family> = new Set<Family>([
   'boolean',
@@ -24,12 +24,12 @@ const judged: ReadonlySet<Family> = new Set<Family>([
   'duration',
 ]);
 
-/** What a cast is to keep. */
+/** What the round trip checks. */
 interface Exact extends CastTarget {
   readonly mayRound: MayRound;
 }
 
-/** Throws LostValue for the first value that is another one when it is converted back. */
+/** Throws LostValue for the first value that changes when it is converted back. */
 function checkSame(before: Column, after: Column, from: DataType, target: Exact): void {
   const { type } = target;
   const [a, b] = [familyOf(from), familyOf(type)];
@@ -61,11 +61,9 @@ function checkFields(
   }
 }
 
-/** A timestamp that was given clocks goes back by them, and one that was taken out of a zone goes back as it is. */
+/** A timestamp that gained a zone is converted back through it; one that lost its zone is converted back unchanged. */
 function wayBack(from: DataType, to: DataType): Convert | undefined {
-  if (isPlainStamp(to) && hasClock(from)) {
-    return localSteps(from, to);
-  }
+  if (isPlainStamp(to) && hasClock(from)) return localSteps(from, to);
   const plain = isPlainStamp(from) && hasClock(to) ? timestampOf(stepOf(to), null) : to;
   return conversionOf(familyOf(from), familyOf(to))?.(from, plain);
 }
@@ -83,7 +81,7 @@ function checkValues(before: Column, after: Column, from: DataType, target: Exac
   }
 }
 
-/** The elements of lists before and after a cast stand in the same places once they are packed. */
+/** Packed lists have their elements in the same rows before and after a cast. */
 function packed(column: Column): Column {
   return column.kind === 'list'
     ? { ...packedLists(column), child: packed(packedLists(column).child) }

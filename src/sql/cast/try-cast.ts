@@ -1,11 +1,12 @@
+import { sizeAt } from '../../arrow/spans.ts';
 import { isUtf8 } from 'node:buffer';
 import type { DataType } from 'apache-arrow';
-import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { castKernel, tryConverter } from './cast.ts';
 import { isValid, structColumn, type Column, type ListColumn } from '../values/column.ts';
 import { fixedSize } from '../values/lists.ts';
 import { hideRows } from '../values/read.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { constantColumn } from '../values/scalar.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
 import { elementType, familyOf } from '../values/types.ts';
@@ -42,14 +43,13 @@ function castable(column: Column, from: DataType, to: DataType): Uint8Array {
   return valid;
 }
 
-/** A list of another length than the type's is null as a whole. */
+/** A list whose length differs from a fixed-size type becomes null. */
 function tryCastLists(column: ListColumn, from: DataType, call: KernelCall): Column {
   const type = elementType(call.type);
   const inner = { ...call, type, length: column.child.length };
   const lists = { ...column, child: tryCast(column.child, elementType(from), inner) };
   const size = fixedSize(call.type);
-  const sizeAt = (row: number): number => lists.ends[row]! - lists.starts[row]!;
-  const fits = (row: number): number => (sizeAt(row) === size ? 1 : 0);
+  const fits = (row: number): number => (sizeAt(lists, row) === size ? 1 : 0);
   const { length } = lists;
   return size === undefined
     ? lists
@@ -59,11 +59,9 @@ function tryCastLists(column: ListColumn, from: DataType, call: KernelCall): Col
       );
 }
 
-/** Texts of lists always fit; of a struct each field is tried by itself. */
+/** Lists always fit into texts; struct fields are tried one by one. */
 function tryCastNested(column: Column, from: DataType, call: KernelCall): Column {
-  if (column.kind !== 'struct') {
-    return castKernel([column], { ...call, types: [from] });
-  }
+  if (column.kind !== 'struct') return castKernel([column], { ...call, types: [from] });
   const { length, valid } = column;
   const fields = call.type.children.map(({ name, type }) => {
     const at = from.children.findIndex((field) => field.name === name);
@@ -76,19 +74,17 @@ function tryCastNested(column: Column, from: DataType, call: KernelCall): Column
 
 /** A list keeps its place; only the elements that cannot be cast become null. */
 function tryCast(column: Column, from: DataType, call: KernelCall): Column {
-  if (sameType(from, call.type)) {
-    return column;
-  }
+  if (sameType(from, call.type)) return column;
   if (column.kind === 'list' && familyOf(call.type) === 'list') {
     return tryCastLists(column, from, call);
   }
-  if (column.kind === 'struct' || column.kind === 'list') {
-    return tryCastNested(column, from, call);
-  }
-  const kept =
+  if (column.kind === 'struct' || column.kind === 'list') return tryCastNested(column, from, call);
+  const fitting =
     column.kind === 'null' ? column : hideRows(column, castable(column, from, call.type));
-  return castKernel([kept], { ...call, types: [from] });
+  return castKernel([fitting], { ...call, types: [from] });
 }
 
 /** The kernel of TRY_CAST: null where CAST would fail. The type of the call is the target. */
-export const tryCastKernel: Kernel = ([column], call) => tryCast(column!, call.types[0]!, call);
+export const tryCastKernel: Kernel = kernelOf(1, ([column], call) =>
+  tryCast(column, call.types[0], call),
+);

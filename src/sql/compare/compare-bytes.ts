@@ -1,8 +1,9 @@
+import { compareRuns, firstDifference } from '../../arrow/spans.ts';
 import type { BytesColumn } from '../values/column.ts';
 import { spend } from '../values/meter.ts';
-import type { Form, Outcome } from './compare-numbers.ts';
+import type { Form, StateBits } from './compare-numbers.ts';
 
-/** Comparing fewer bytes is counted with the row. */
+/** Comparing up to this many bytes is charged with the row. */
 const LONG = 64;
 
 /**
@@ -17,33 +18,20 @@ export function orderBytes(
 ): number {
   const from = left.starts[row]!;
   const to = right.starts[other]!;
-  const length = left.ends[row]! - from;
-  const otherLength = right.ends[other]! - to;
-  const shared = Math.min(length, otherLength);
-  for (let at = 0; at < shared; at++) {
-    const difference = left.bytes[from + at]! - right.bytes[to + at]!;
-    if (difference !== 0) {
-      if (at > LONG) spend(at);
-      return difference;
-    }
-  }
-  if (shared > LONG) spend(shared);
-  return length - otherLength;
+  const [end, otherEnd] = [left.ends[row]!, right.ends[other]!];
+  const shared = Math.min(end - from, otherEnd - to);
+  if (shared <= LONG) return compareRuns(left.bytes, from, end, right.bytes, to, otherEnd);
+  const at = firstDifference(left.bytes, from, right.bytes, to, shared);
+  if (at > LONG) spend(at);
+  return compareRuns(left.bytes, from + at, end, right.bytes, to + at, otherEnd);
 }
 
 /** Whether a value of the column is the given bytes. */
 export function equalBytes(column: BytesColumn, row: number, literal: Uint8Array): boolean {
   const from = column.starts[row]!;
-  if (column.ends[row]! - from !== literal.length) {
-    return false;
-  }
+  if (column.ends[row]! - from !== literal.length) return false;
   if (literal.length > LONG) spend(literal.length);
-  for (let at = 0; at < literal.length; at++) {
-    if (column.bytes[from + at] !== literal[at]) {
-      return false;
-    }
-  }
-  return true;
+  return firstDifference(column.bytes, from, literal, 0, literal.length) === literal.length;
 }
 
 /** Compares the values of two columns byte by byte. */
@@ -52,7 +40,7 @@ export function compareBytes(
   left: BytesColumn,
   right: BytesColumn,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     const found = orderBytes(left, row, right, row);
@@ -67,7 +55,7 @@ export function compareBytesTo(
   column: BytesColumn,
   literal: Uint8Array,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   if (form === 'eq') {
     for (let row = 0; row < into.length; row++) {

@@ -11,12 +11,12 @@ export type Form = 'eq' | 'lt' | 'le';
  * What a row becomes where the form does not hold, and the bits that flip where
  * it does. Loops use them without a branch: `no ^ (-Number(x < y) & flip)`.
  */
-export interface Outcome {
+export interface StateBits {
   readonly no: number;
   readonly flip: number;
 }
 
-/** Few array types, so that the loops stay compiled for each. */
+/** Reduces the array types, so that the loops stay monomorphic. */
 function widened(values: NumberArray): NumberArray {
   if (
     values instanceof Int32Array ||
@@ -32,7 +32,7 @@ function literalEq(
   values: NumberArray,
   literal: number,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(values[row] === literal) & flip);
@@ -43,7 +43,7 @@ function literalLt(
   values: NumberArray,
   literal: number,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(values[row]! < literal) & flip);
@@ -54,7 +54,7 @@ function literalLe(
   values: NumberArray,
   literal: number,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(values[row]! <= literal) & flip);
@@ -68,7 +68,7 @@ function nanLiteral(
   form: Form,
   values: NumberArray,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     const isNan = Number.isNaN(values[row]);
@@ -82,7 +82,7 @@ export function compareNumbersTo(
   values: NumberArray,
   literal: number,
   into: Uint8Array,
-  outcome: Outcome,
+  outcome: StateBits,
 ): void {
   if (Number.isNaN(literal)) {
     nanLiteral(form, values, into, outcome);
@@ -91,7 +91,7 @@ export function compareNumbersTo(
   literalLoops[form](widened(values), literal, into, outcome);
 }
 
-// To count needs no states, so these loops write nothing.
+// Counting needs no states, so these loops write nothing.
 
 function countEq(values: NumberArray, literal: number): number {
   let count = 0;
@@ -113,7 +113,7 @@ function countLe(values: NumberArray, literal: number): number {
 
 const countLoops = { eq: countEq, lt: countLt, le: countLe } as const;
 
-/** For how many of some numbers the form holds against one that is not NaN. */
+/** Number of values for which the comparison with a literal holds. The literal is not NaN. */
 export function countNumbersTo(form: Form, values: NumberArray, literal: number): number {
   return countLoops[form](widened(values), literal);
 }
@@ -122,7 +122,7 @@ function bigintEq(
   values: BigintArray,
   literal: bigint,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(values[row] === literal) & flip);
@@ -133,7 +133,7 @@ function bigintLt(
   values: BigintArray,
   literal: bigint,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(values[row]! < literal) & flip);
@@ -144,7 +144,7 @@ function bigintLe(
   values: BigintArray,
   literal: bigint,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(values[row]! <= literal) & flip);
@@ -159,7 +159,7 @@ export function compareBigintsTo(
   values: BigintArray,
   literal: bigint,
   into: Uint8Array,
-  outcome: Outcome,
+  outcome: StateBits,
 ): void {
   bigintLoops[form](values, literal, into, outcome);
 }
@@ -177,13 +177,13 @@ function mixed(form: Form, left: number | bigint, right: number | bigint): boole
   return form === 'eq' ? left == right : form === 'lt' ? left < right : left <= right;
 }
 
-/** Compares values of two columns that are not of one kind. */
+/** Compares the values of two columns of different kinds. */
 export function compareMixed(
   form: Form,
   left: AnyValues,
   right: AnyValues,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(mixed(form, left[row]!, right[row]!)) & flip);
@@ -196,7 +196,7 @@ export function compareMixedTo(
   values: AnyValues,
   literal: number | bigint,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     into[row] = no ^ (-Number(mixed(form, values[row]!, literal)) & flip);
@@ -209,7 +209,7 @@ export function compareNumbers(
   left: NumberArray,
   right: NumberArray,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   const a = widened(left);
   const b = widened(right);
@@ -227,7 +227,7 @@ export function compareBigints(
   left: BigintArray,
   right: BigintArray,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     const [x, y] = [left[row]!, right[row]!];

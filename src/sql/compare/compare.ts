@@ -19,7 +19,7 @@ import {
   compareNumbersTo,
   countNumbersTo,
   type Form,
-  type Outcome,
+  type StateBits,
 } from './compare-numbers.ts';
 import type { ComparisonOperator } from '../values/expression.ts';
 import type { Scalar } from '../values/scalar.ts';
@@ -27,11 +27,11 @@ import { scaledValues, widenToBigints } from '../values/widen.ts';
 
 interface Plan {
   readonly form: Form;
-  readonly outcome: Outcome;
+  readonly outcome: StateBits;
 }
 
-const holds: Outcome = { no: truth.false, flip: truth.true };
-const fails: Outcome = { no: truth.true, flip: truth.true };
+const holds: StateBits = { no: truth.false, flip: truth.true };
+const fails: StateBits = { no: truth.true, flip: truth.true };
 
 const plans: Readonly<Record<ComparisonOperator, Plan>> = {
   '=': { form: 'eq', outcome: holds },
@@ -44,18 +44,16 @@ const plans: Readonly<Record<ComparisonOperator, Plan>> = {
   'is distinct from': { form: 'eq', outcome: fails },
 };
 
-/** What a value of each side is multiplied with before the two compare. */
+/** Factors by which the values of each side are multiplied before comparison. */
 export type Factors = readonly [bigint, bigint];
 
-/** A literal in the column's own step: `form` may have changed, `never` means that no value is equal. */
+/** A literal in the column's step; `form` may have changed. `never`: no value matches. */
 type Bound = { readonly form: Form; readonly literal: bigint } | 'always' | 'never';
 
 /** `value * factor` against `literal`, without the multiplication. */
 function scaledBound(form: Form, literal: bigint, factor: bigint): Bound {
   const rest = literal % factor;
-  if (rest === 0n) {
-    return { form, literal: literal / factor };
-  }
+  if (rest === 0n) return { form, literal: literal / factor };
   return form === 'eq'
     ? 'never'
     : { form: 'le', literal: (literal - rest) / factor - (rest < 0n ? 1n : 0n) };
@@ -63,15 +61,9 @@ function scaledBound(form: Form, literal: bigint, factor: bigint): Bound {
 
 /** An integer against a float, exactly: `i < 1.5` is `i <= 1`. */
 function floatBound(form: Form, literal: number): Bound {
-  if (Number.isNaN(literal) || literal === Infinity) {
-    return form === 'eq' ? 'never' : 'always';
-  }
-  if (literal === -Infinity) {
-    return 'never';
-  }
-  if (Number.isInteger(literal)) {
-    return { form, literal: BigInt(literal) };
-  }
+  if (Number.isNaN(literal) || literal === Infinity) return form === 'eq' ? 'never' : 'always';
+  if (literal === -Infinity) return 'never';
+  if (Number.isInteger(literal)) return { form, literal: BigInt(literal) };
   return form === 'eq' ? 'never' : { form: 'le', literal: BigInt(Math.floor(literal)) };
 }
 
@@ -80,7 +72,7 @@ function compareTruth(
   left: Uint8Array,
   right: Uint8Array,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     const [x, y] = [left[row]!, right[row]!];
@@ -92,7 +84,7 @@ function compareIntegerTo(
   column: Column & { kind: 'number' | 'bigint' | 'wide' },
   bound: Bound,
   into: Uint8Array,
-  outcome: Outcome,
+  outcome: StateBits,
 ): void {
   if (typeof bound === 'string') {
     into.fill(bound === 'always' ? outcome.no ^ outcome.flip : outcome.no);
@@ -147,13 +139,11 @@ function compareValueTo(
   }
 }
 
-/** Nulls are values to `IS [NOT] DISTINCT FROM`: two nulls are alike, a null and a value are not. */
-function distinctNulls(states: Uint8Array, left: Valid, right: Valid, outcome: Outcome): void {
+/** Nulls are values to `IS [NOT] DISTINCT FROM`: two nulls are equal, a null and a value are not. */
+function distinctNulls(states: Uint8Array, left: Valid, right: Valid, outcome: StateBits): void {
   for (let row = 0; row < states.length; row++) {
     const [x, y] = [left === null || left[row] === 1, right === null || right[row] === 1];
-    if (!x || !y) {
-      states[row] = x === y ? outcome.no ^ outcome.flip : outcome.no;
-    }
+    if (!x || !y) states[row] = x === y ? outcome.no ^ outcome.flip : outcome.no;
   }
 }
 
@@ -182,9 +172,7 @@ export function compareToLiteral(
   if (literal === null) {
     return finish(operator, states, validOf(column), new Uint8Array(column.length));
   }
-  if (column.kind !== 'null') {
-    compareValueTo(column, literal, plans[operator], factors, states);
-  }
+  if (column.kind !== 'null') compareValueTo(column, literal, plans[operator], factors, states);
   return finish(operator, states, validOf(column), null);
 }
 
@@ -237,7 +225,7 @@ function compareNumeric(
   left: Column,
   right: Column,
   into: Uint8Array,
-  outcome: Outcome,
+  outcome: StateBits,
 ): void {
   if (left.kind === 'number' && right.kind === 'number') {
     compareNumbers(form, left.values, right.values, into, outcome);
@@ -260,9 +248,7 @@ function numericValues(
   if (column.kind === 'number') {
     return isInteger(column) ? widenToBigints(column.values) : column.values;
   }
-  if (column.kind === 'bigint' || column.kind === 'wide') {
-    return column.values;
-  }
+  if (column.kind === 'bigint' || column.kind === 'wide') return column.values;
   throw new TypeError(`a ${column.kind} column does not compare with numbers`);
 }
 

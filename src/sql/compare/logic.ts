@@ -8,7 +8,7 @@ import {
 } from '../values/column.ts';
 import type { IsTest } from '../values/expression.ts';
 
-/** The states as words of four rows; the padding behind the last row is part of it. */
+/** The states as 32-bit words of four rows, padding included. */
 function wordsOf(states: Uint8Array): Uint32Array {
   return new Uint32Array(states.buffer, states.byteOffset, (states.length + 3) >> 2);
 }
@@ -17,9 +17,7 @@ function wordsOf(states: Uint8Array): Uint32Array {
 export function andStates(left: Uint8Array, right: Uint8Array): Uint8Array {
   const states = newStates(left.length);
   const [result, a, b] = [wordsOf(states), wordsOf(left), wordsOf(right)];
-  for (let word = 0; word < result.length; word++) {
-    result[word] = a[word]! & b[word]!;
-  }
+  for (let word = 0; word < result.length; word++) result[word] = a[word]! & b[word]!;
   return states;
 }
 
@@ -27,9 +25,7 @@ export function andStates(left: Uint8Array, right: Uint8Array): Uint8Array {
 export function orStates(left: Uint8Array, right: Uint8Array): Uint8Array {
   const states = newStates(left.length);
   const [result, a, b] = [wordsOf(states), wordsOf(left), wordsOf(right)];
-  for (let word = 0; word < result.length; word++) {
-    result[word] = a[word]! | b[word]!;
-  }
+  for (let word = 0; word < result.length; word++) result[word] = a[word]! | b[word]!;
   return states;
 }
 
@@ -44,14 +40,10 @@ export function notStates(states: Uint8Array): Uint8Array {
   return inverse;
 }
 
-/** The states of a boolean column; nulls of no type are UNKNOWN. */
+/** The states of a boolean column; untyped nulls are UNKNOWN. */
 export function statesOf(column: Column): Uint8Array {
-  if (column.kind === 'states') {
-    return column.states;
-  }
-  if (column.kind !== 'null') {
-    throw new TypeError(`a ${column.kind} column has no truth values`);
-  }
+  if (column.kind === 'states') return column.states;
+  if (column.kind !== 'null') throw new TypeError(`a ${column.kind} column has no truth values`);
   return newStates(column.length).fill(truth.unknown);
 }
 
@@ -81,38 +73,34 @@ function testNull(column: Column, whenNull: number): Uint8Array {
   const states = newStates(column.length);
   const valid = validOf(column);
   const otherwise = truth.true - whenNull;
-  if (valid === null) {
-    return states.fill(otherwise);
-  }
+  if (valid === null) return states.fill(otherwise);
   for (let row = 0; row < states.length; row++) {
     states[row] = otherwise ^ (-Number(valid[row] === 0) & truth.true);
   }
   return states;
 }
 
-const asked = { true: truth.true, false: truth.false, unknown: truth.unknown } as const;
+const testedStates = { true: truth.true, false: truth.false, unknown: truth.unknown } as const;
 
 /** `IS [NOT] NULL, TRUE, FALSE, UNKNOWN`: never UNKNOWN itself. */
 export function testIs(column: Column, test: IsTest['test'], negated: boolean): StatesColumn {
   const match = negated ? truth.false : truth.true;
-  if (test === 'null') {
-    return statesColumn(testNull(column, match));
-  }
+  if (test === 'null') return statesColumn(testNull(column, match));
   const states = newStates(column.length);
   const from = statesOf(column);
-  const wanted = asked[test];
+  const wanted = testedStates[test];
   for (let row = 0; row < states.length; row++) {
     states[row] = (truth.true - match) ^ (-Number(from[row] === wanted) & truth.true);
   }
   return statesColumn(states);
 }
 
-/** One bit of each of four states, the one that TRUE alone has. */
+/** Mask of the bit that only TRUE has, for four states. */
 const TRUE_BITS = 0x01_01_01_01;
-/** So many such bits can be added before a byte is full. */
+/** Number of additions before a byte overflows. */
 const FULL = 255;
 
-/** The number of rows that are TRUE, of states from `newStates`: four at once, which is quick. */
+/** The number of rows that are TRUE, of states from `newStates`. Counts four rows at a time. */
 export function countTrue(states: Uint8Array): number {
   const words = new Uint32Array(states.buffer, states.byteOffset, states.length >> 2);
   let count = 0;
@@ -127,10 +115,8 @@ export function countTrue(states: Uint8Array): number {
 }
 
 /** The number of rows that have the state. */
-export function countOf(states: Uint8Array, state: number): number {
+export function countState(states: Uint8Array, state: number): number {
   let count = 0;
-  for (let row = 0; row < states.length; row++) {
-    count += Number(states[row] === state);
-  }
+  for (let row = 0; row < states.length; row++) count += Number(states[row] === state);
   return count;
 }

@@ -12,10 +12,10 @@ import { equalBytes } from './compare-bytes.ts';
 import { spend } from '../values/meter.ts';
 import { constantColumn, type Scalar } from '../values/scalar.ts';
 import type { DataType } from 'apache-arrow';
-import { keysOf, type Key } from '../values/keys.ts';
+import { rowKeys, type Key } from '../values/keys.ts';
 
-/** The literals of an IN list, hashed, so that the length of the list costs nothing per row. */
-export interface Membership {
+/** The literals of an IN list in a hash set: the cost per row does not depend on the length of the list. */
+export interface LiteralSet {
   /** A null in the list makes a row UNKNOWN that is no member: it might equal the null. */
   readonly hasNull: boolean;
   readonly size: number;
@@ -27,15 +27,13 @@ export interface Membership {
 
 const encoder = new TextEncoder();
 
-/** Differs in each process, so that no list can be made up whose texts all collide. */
+/** Random per process, so that no list can be crafted whose texts all collide. */
 const seed = Math.floor(Math.random() * 4_294_967_296);
 
-/** FNV-1a, 32 bits, from a start of our own. */
+/** FNV-1a, 32 bits, with a seed. */
 function hashBytes(bytes: Uint8Array, start: number, end: number): number {
   let hash = seed;
-  for (let at = start; at < end; at++) {
-    hash = Math.imul(hash ^ bytes[at]!, 0x0100_0193);
-  }
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x0100_0193);
   return hash;
 }
 
@@ -50,7 +48,7 @@ function bytesTable(members: readonly Uint8Array[]): Map<number, Uint8Array[]> {
   return table;
 }
 
-/** Equal texts are kept once. */
+/** Equal texts are stored once. */
 function distinctBytes(values: readonly Scalar[]): readonly Uint8Array[] {
   const texts = new Map<string, Uint8Array>();
   for (const value of values) {
@@ -69,9 +67,7 @@ function markBytes(
   for (let row = 0; row < into.length; row++) {
     spend(column.ends[row]! - column.starts[row]!);
     const bucket = table.get(hashBytes(column.bytes, column.starts[row]!, column.ends[row]!));
-    if (bucket?.some((member) => equalBytes(column, row, member)) === true) {
-      into[row] = yes;
-    }
+    if (bucket?.some((member) => equalBytes(column, row, member)) === true) into[row] = yes;
   }
 }
 
@@ -82,18 +78,16 @@ function markEach(
   yes: number,
 ): void {
   for (let row = 0; row < into.length; row++) {
-    if (members.has(values[row]!)) {
-      into[row] = yes;
-    }
+    if (members.has(values[row]!)) into[row] = yes;
   }
 }
 
-/** The members that a JavaScript number holds, for columns of numbers. */
+/** The members that a JavaScript number can represent, for columns of numbers. */
 function asNumbers(values: readonly Scalar[]): ReadonlySet<Scalar> {
   return new Set(values.map((value) => (typeof value === 'bigint' ? Number(value) : value)));
 }
 
-/** Long integers are looked up as doubles: beyond 2^53 none is equal to a member below it. */
+/** 64-bit integers are looked up as doubles: values beyond 2^53 equal no member below it. */
 function markLongs(
   members: ReadonlySet<Scalar>,
   values: BigInt64Array | BigUint64Array,
@@ -107,9 +101,7 @@ function markLongs(
       ? words
       : new Int32Array(values.buffer, values.byteOffset, values.length * 2);
   for (let row = 0; row < into.length; row++) {
-    if (members.has(high[row * 2 + 1]! * 4_294_967_296 + words[row * 2]!)) {
-      into[row] = yes;
-    }
+    if (members.has(high[row * 2 + 1]! * 4_294_967_296 + words[row * 2]!)) into[row] = yes;
   }
 }
 
@@ -117,8 +109,8 @@ function allSafe(values: readonly Scalar[]): boolean {
   return values.every((value) => typeof value === 'bigint' && Number.isSafeInteger(Number(value)));
 }
 
-/** The members among `values`, which are of the column's type; nulls are told apart. */
-export function membershipOf(values: readonly Scalar[]): Membership {
+/** The members among `values`, which have the column's type; nulls are counted separately. */
+export function membershipOf(values: readonly Scalar[]): LiteralSet {
   const present = values.filter((value) => value !== null);
   const table = present.some((value) => typeof value === 'string' || value instanceof Uint8Array)
     ? bytesTable(distinctBytes(present))
@@ -147,7 +139,7 @@ export function membershipOf(values: readonly Scalar[]): Membership {
 /** `column IN (...)`, or NOT IN. */
 export function testMembership(
   column: Column,
-  members: Membership,
+  members: LiteralSet,
   negated: boolean,
 ): StatesColumn {
   const [yes, no] = negated ? [truth.false, truth.true] : [truth.true, truth.false];
@@ -158,16 +150,14 @@ export function testMembership(
   return statesColumn(states);
 }
 
-/** The lists or structs of an IN list by their keys; nulls inside them are alike. */
-export function nestedMembership(values: readonly Scalar[], type: DataType): Membership {
+/** The lists or structs of an IN list by their keys; nulls inside them are equal. */
+export function nestedMembership(values: readonly Scalar[], type: DataType): LiteralSet {
   const present = values.filter((value) => value !== null);
-  const members = new Set(present.map((value) => keysOf(constantColumn(type, value, 1), type)(0)));
+  const members = new Set(present.map((value) => rowKeys(constantColumn(type, value, 1), type)(0)));
   const mark = (column: Column, into: Uint8Array, yes: number): void => {
-    const key: Key = keysOf(column, type);
+    const key: Key = rowKeys(column, type);
     for (let row = 0; row < into.length; row++) {
-      if (members.has(key(row))) {
-        into[row] = yes;
-      }
+      if (members.has(key(row))) into[row] = yes;
     }
   };
   const hasNull = present.length < values.length;

@@ -3,14 +3,12 @@ import { orderBytes } from './compare-bytes.ts';
 import { spend } from '../values/meter.ts';
 import type { DataType } from 'apache-arrow';
 
-/** Below, equal to or above zero, as row `row` of the one column is to row `other` of the other. */
+/** Compares row `row` of one column with row `other` of another: negative, 0 or positive. */
 export type Order = (row: number, other: number) => number;
 
-/** NaN is the greatest and like itself; -0 is 0. Numbers and bigints compare exactly (ECMA-262, IsLessThan). */
+/** NaN is the greatest value and equals itself; -0 equals 0. Numbers and bigints compare exactly (ECMA-262, IsLessThan). */
 function orderNumbers(left: number | bigint, right: number | bigint): number {
-  if (left < right || left > right) {
-    return left < right ? -1 : 1;
-  }
+  if (left < right || left > right) return left < right ? -1 : 1;
   return Number(Number.isNaN(left)) - Number(Number.isNaN(right));
 }
 
@@ -18,17 +16,15 @@ function orderValues(left: ArrayLike<number | bigint>, right: ArrayLike<number |
   return (row, other) => orderNumbers(left[row]!, right[other]!);
 }
 
-/** Element by element; of two lists that begin alike the shorter one is less. */
+/** Element by element; if one list is a prefix of the other, it is less. */
 function orderLists(left: ListColumn, right: ListColumn, element: DataType): Order {
-  const order = orderOf(left.child, right.child, element);
+  const order = rowOrder(left.child, right.child, element);
   return (row, other) => {
     const [from, to] = [left.starts[row]!, right.starts[other]!];
     const [size, otherSize] = [left.ends[row]! - from, right.ends[other]! - to];
     for (let at = 0; at < Math.min(size, otherSize); at++) {
       const found = order(from + at, to + at);
-      if (found !== 0) {
-        return found;
-      }
+      if (found !== 0) return found;
     }
     return size - otherSize;
   };
@@ -37,14 +33,12 @@ function orderLists(left: ListColumn, right: ListColumn, element: DataType): Ord
 /** Field by field, in the order of the type. */
 function orderStructs(left: StructColumn, right: StructColumn, type: DataType): Order {
   const orders = type.children.map((field, at) =>
-    orderOf(left.field(at), right.field(at), field.type),
+    rowOrder(left.field(at), right.field(at), field.type),
   );
   return (row, other) => {
     for (const order of orders) {
       const found = order(row, other);
-      if (found !== 0) {
-        return found;
-      }
+      if (found !== 0) return found;
     }
     return 0;
   };
@@ -60,21 +54,19 @@ function orderPresent(left: Column, right: Column, type: DataType): Order {
   if (left.kind === 'list' && right.kind === 'list') {
     return orderLists(left, right, type.children[0]!.type);
   }
-  if (left.kind === 'struct' && right.kind === 'struct') {
-    return orderStructs(left, right, type);
-  }
+  if (left.kind === 'struct' && right.kind === 'struct') return orderStructs(left, right, type);
   const numbers = 'values' in left && 'values' in right;
   return numbers ? orderValues(left.values, right.values) : () => 0;
 }
 
-/** Work of a comparison beside that of long values. */
+/** Work of one comparison, in bytes; long values are charged in addition. */
 const ORDER_BYTES = 8;
 
 /**
  * The order of the values of two columns of one type, whatever it is: lists by their
  * elements, structs by their fields. Nulls are alike and less than every value.
  */
-export function orderOf(left: Column, right: Column, type: DataType): Order {
+export function rowOrder(left: Column, right: Column, type: DataType): Order {
   const order = orderPresent(left, right, type);
   return (row, other) => {
     spend(ORDER_BYTES);

@@ -4,18 +4,18 @@ import type { Scalar } from '../values/scalar.ts';
 /** A value in an order: an integer in its type's own step (a boolean is 0 or 1), a float, or bytes. */
 export type RangeValue = bigint | number | Uint8Array;
 
-/** What is known of the values of a column in some rows. More may seem possible than is there. */
+/** Bounds of the values of a column in some rows. They may be wider than the values. */
 export interface ValueRange {
   /** Whether a row may have no value. */
   readonly null: boolean;
-  /** Whether a row may be NaN, which is greater than all else. */
+  /** Whether a row may be NaN, which is greater than every other value. */
   readonly nan: boolean;
-  /** Between which values the others lie: `none` when there are no others, `any` when nothing is known. */
-  readonly values: Between | 'none' | 'any';
+  /** Bounds of the other values: `none` if there are no others, `any` if nothing is known. */
+  readonly values: ValueBounds | 'none' | 'any';
 }
 
-/** Both ends belong to it; a null end is open. */
-export interface Between {
+/** Both ends are included; a null end is open. */
+interface ValueBounds {
   readonly least: RangeValue | null;
   readonly greatest: RangeValue | null;
 }
@@ -28,14 +28,10 @@ export const onlyNull: ValueRange = { null: true, nan: false, values: 'none' };
 
 const encoder = new TextEncoder();
 
-/** A literal as a value in an order; undefined for lists and intervals, which have none here. */
+/** A literal as a value in an order; undefined for lists and intervals, which have no order here. */
 export function rangeValue(value: Scalar): RangeValue | undefined {
-  if (typeof value === 'boolean') {
-    return value ? 1n : 0n;
-  }
-  if (typeof value === 'string') {
-    return encoder.encode(value);
-  }
+  if (typeof value === 'boolean') return value ? 1n : 0n;
+  if (typeof value === 'string') return encoder.encode(value);
   const simple =
     typeof value === 'bigint' || typeof value === 'number' || value instanceof Uint8Array;
   return simple ? value : undefined;
@@ -43,9 +39,7 @@ export function rangeValue(value: Scalar): RangeValue | undefined {
 
 /** The range of a literal. */
 export function rangeOfLiteral(value: Scalar): ValueRange {
-  if (value === null) {
-    return onlyNull;
-  }
+  if (value === null) return onlyNull;
   if (typeof value === 'number' && Number.isNaN(value)) {
     return { null: false, nan: true, values: 'none' };
   }
@@ -67,7 +61,7 @@ export function compareRangeValues(left: RangeValue, right: RangeValue): number 
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Which orders two values may have. */
+/** Possible results of a comparison of two values. */
 export interface Orders {
   readonly less: boolean;
   readonly equal: boolean;
@@ -76,7 +70,7 @@ export interface Orders {
 
 const anyOrder: Orders = { less: true, equal: true, greater: true };
 
-/** Which orders a value of the one range and one of the other may have, each multiplied by its factor first. */
+/** Possible results of comparing a value of one range with one of the other, each multiplied by its factor. */
 export function ordersOf(left: ValueRange, right: ValueRange, factors: Factors): Orders {
   const both = ordersBetween(left.values, right.values, factors);
   const [leftSome, rightSome] = [left.values !== 'none', right.values !== 'none'];
@@ -92,12 +86,8 @@ function ordersBetween(
   right: ValueRange['values'],
   factors: Factors,
 ): Orders {
-  if (left === 'none' || right === 'none') {
-    return { less: false, equal: false, greater: false };
-  }
-  if (left === 'any' || right === 'any') {
-    return anyOrder;
-  }
+  if (left === 'none' || right === 'none') return { less: false, equal: false, greater: false };
+  if (left === 'any' || right === 'any') return anyOrder;
   // The least of the left against the greatest of the right, and the other way round.
   const low = endsOrder(left.least, right.greatest, factors);
   const high = endsOrder(left.greatest, right.least, factors);
@@ -114,9 +104,7 @@ function endsOrder(
   right: RangeValue | null,
   [a, b]: Factors,
 ): number | null {
-  if (left === null || right === null) {
-    return null;
-  }
+  if (left === null || right === null) return null;
   return compareRangeValues(scaled(left, a), scaled(right, b));
 }
 

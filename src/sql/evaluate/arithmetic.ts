@@ -1,11 +1,11 @@
 import type { DataType, Decimal } from 'apache-arrow';
 import { bothValid, validOf, type BigintArray, type Column, type Valid } from '../values/column.ts';
-import type { Kernel, KernelCall } from './bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from './bound.ts';
 import { formatDecimal } from '../values/decimal.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { ArithmeticOperator } from '../values/expression.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
-import { familyOf, integerOf, integerRange, typeName } from '../values/types.ts';
+import { familyOf, integerOf, integerRange, sqlTypeName } from '../values/types.ts';
 import { bigintsOf, doublesOf, scaledValues } from '../values/widen.ts';
 
 type Numbers = ArrayLike<number>;
@@ -18,7 +18,7 @@ function overflow(
 ): SqlError {
   // A negation is a subtraction from zero that the text does not show.
   const shown = call.types.length === 1 ? `-(${right})` : `${left} ${operator} ${right}`;
-  const message = `expected a result within ${typeName(call.type)}, found ${shown}`;
+  const message = `expected a result within ${sqlTypeName(call.type)}, found ${shown}`;
   return new SqlError('overflow', message, call.position);
 }
 
@@ -34,7 +34,7 @@ function divisionByZero(
   );
 }
 
-/** Integer division drops the fraction, and the rest has the sign of the dividend. */
+/** Integer division truncates; the remainder has the sign of the dividend. */
 const onNumbers: Readonly<Record<ArithmeticOperator, (left: number, right: number) => number>> = {
   '+': (left, right) => left + right,
   '-': (left, right) => left - right,
@@ -76,17 +76,11 @@ function smallIntegers(
   const compute = onNumbers[operator];
   const division = divides(operator);
   for (let row = 0; row < call.length; row++) {
-    if (valid !== null && valid[row] === 0) {
-      continue;
-    }
+    if (valid !== null && valid[row] === 0) continue;
     const [x, y] = [left[row]!, right[row]!];
-    if (division && y === 0) {
-      throw divisionByZero([x, y], operator, call);
-    }
+    if (division && y === 0) throw divisionByZero([x, y], operator, call);
     const result = compute(x, y);
-    if (result > greatest || result < least) {
-      throw overflow([x, y], operator, call);
-    }
+    if (result > greatest || result < least) throw overflow([x, y], operator, call);
     into[row] = result;
   }
 }
@@ -104,17 +98,11 @@ function largeIntegers(
   const compute = onBigints[operator];
   const division = divides(operator);
   for (let row = 0; row < call.length; row++) {
-    if (valid !== null && valid[row] === 0) {
-      continue;
-    }
+    if (valid !== null && valid[row] === 0) continue;
     const [x, y] = [left[row]!, right[row]!];
-    if (division && y === 0n) {
-      throw divisionByZero([x, y], operator, call);
-    }
+    if (division && y === 0n) throw divisionByZero([x, y], operator, call);
     const result = compute(x, y);
-    if (result > greatest || result < least) {
-      throw overflow([x, y], operator, call);
-    }
+    if (result > greatest || result < least) throw overflow([x, y], operator, call);
     into[row] = result;
   }
 }
@@ -156,9 +144,7 @@ function floats(
   const [a, b] = [doublesOf(left), doublesOf(right)];
   const results = new Float64Array(call.length);
   const compute = onFloats[operator];
-  for (let row = 0; row < results.length; row++) {
-    results[row] = compute(a[row]!, b[row]!);
-  }
+  for (let row = 0; row < results.length; row++) results[row] = compute(a[row]!, b[row]!);
   return {
     kind: 'number',
     length: call.length,
@@ -171,16 +157,14 @@ function decimalScale(type: DataType): number {
   return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
 }
 
-/** The factors that give two decimals the scale of their result. */
+/** Factors that bring two decimals to the scale of the result. */
 function decimalFactors(
   operator: ArithmeticOperator,
   { type, types }: KernelCall,
 ): readonly [bigint, bigint] {
   const { scale } = type as Decimal;
   const [left, right] = types.map(decimalScale) as [number, number];
-  if (operator === '*') {
-    return [1n, 1n];
-  }
+  if (operator === '*') return [1n, 1n];
   return operator === '/'
     ? [10n ** BigInt(scale - left + right), 1n]
     : [10n ** BigInt(scale - left), 10n ** BigInt(scale - right)];
@@ -218,26 +202,24 @@ function decimals(
   const values = Array.from({ length: call.length }, () => 0n);
   const factors = decimalFactors(operator, call);
   const [a, b] = [scaledValues(left, factors[0]), scaledValues(right, factors[1])];
-  if (divides(operator)) {
-    checkDivisors(operator, [left, right], valid, call);
-  }
+  if (divides(operator)) checkDivisors(operator, [left, right], valid, call);
   largeIntegers(operator, a, b, values, valid, call, [-greatest, greatest]);
   return { kind: 'wide', length: call.length, values, valid };
 }
 
-/** The kernel of an operator on two numbers; the type of the call says which arithmetic it is. */
+/** The kernel of an operator on two numbers; the type of the call selects the arithmetic. */
 export function arithmeticKernel(operator: ArithmeticOperator): Kernel {
-  return ([left, right], call) => {
-    const valid = bothValid(validOf(left!), validOf(right!));
+  return kernelOf(2, ([left, right], call) => {
+    const valid = bothValid(validOf(left), validOf(right));
     const family = familyOf(call.type);
     const compute = family === 'integer' ? integers : family === 'float' ? floats : decimals;
-    return compute(operator, left!, right!, valid, call);
-  };
+    return compute(operator, left, right, valid, call);
+  });
 }
 
-/** `-x`. The least integer has no opposite in its type. */
-export const negateKernel: Kernel = ([column], call) => {
-  const operand = column!;
+/** `-x`. The least integer of a type cannot be negated in it. */
+export const negateKernel: Kernel = kernelOf(1, ([column], call) => {
+  const operand = column;
   const valid = validOf(operand);
   if (familyOf(call.type) === 'float') {
     const values = doublesOf(operand).map((value) => -value);
@@ -248,9 +230,7 @@ export const negateKernel: Kernel = ([column], call) => {
       valid,
     };
   }
-  if (operand.kind === 'wide') {
-    return { ...operand, values: operand.values.map((value) => -value) };
-  }
+  if (operand.kind === 'wide') return { ...operand, values: operand.values.map((value) => -value) };
   const zero: Column = {
     kind: 'bigint',
     length: call.length,
@@ -270,4 +250,4 @@ export const negateKernel: Kernel = ([column], call) => {
     valid,
     call,
   );
-};
+});

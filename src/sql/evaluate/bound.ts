@@ -2,53 +2,53 @@ import { Bool, type DataType } from 'apache-arrow';
 import type { Column } from '../values/column.ts';
 import type { ComparisonOperator, Expression, IsTest } from '../values/expression.ts';
 import type { LikeMatcher } from '../patterns/like.ts';
-import type { Membership } from '../compare/membership.ts';
+import type { LiteralSet } from '../compare/membership.ts';
 import type { EvaluationBudget } from '../values/meter.ts';
 import type { Scalar } from '../values/scalar.ts';
 
-/** What the nodes of a bound tree share. */
+/** Properties of every bound node. */
 interface Node<Kind extends string> {
   readonly kind: Kind;
   /** The plain type of the values: no dictionary, no half float. */
   readonly type: DataType;
   readonly position: number;
-  /** Whether evaluating it may throw for a row; then it runs only on the rows that need it. */
+  /** Whether evaluation may throw for a row. If so, it runs only on the rows that need it. */
   readonly fallible: boolean;
 }
 
-/** A value that is the same for all rows. */
+/** A constant. */
 export interface BoundLiteral extends Node<'literal'> {
   readonly value: Scalar;
   /** The digits of a number as written, which a decimal takes exactly. */
   readonly digits?: string;
 }
 /** A top-level column. */
-export interface BoundColumn extends Node<'column'> {
+interface BoundColumn extends Node<'column'> {
   readonly name: string;
   /** The type in the batch, which may be a dictionary. */
   readonly stored: DataType;
 }
 /** A field of a struct. */
-export interface BoundField extends Node<'field'> {
+interface BoundField extends Node<'field'> {
   readonly operand: Bound;
   /** The place of the field in its struct. */
   readonly index: number;
   readonly stored: DataType;
 }
-/** The opposite of a predicate; UNKNOWN stays. */
-export interface BoundNot extends Node<'not'> {
+/** The negation of a predicate; UNKNOWN stays UNKNOWN. */
+interface BoundNot extends Node<'not'> {
   readonly operand: Bound;
 }
-/** All of the operands, or one of them. */
+/** AND or OR of the operands. */
 export interface BoundJunction extends Node<'and' | 'or'> {
   readonly operands: readonly Bound[];
 }
-/** A comparison of two values of one kind; a literal stands on the right. */
+/** A comparison of two values of one kind; a literal is on the right. */
 export interface BoundComparison extends Node<'comparison'> {
   readonly operator: ComparisonOperator;
   readonly left: Bound;
   readonly right: Bound;
-  /** What a value of each side is multiplied with before they compare: units of time, scales of decimals. */
+  /** Factors by which the values of each side are multiplied before comparison: units of time, scales of decimals. */
   readonly factors: readonly [bigint, bigint];
 }
 /** A test for a state, which is never UNKNOWN itself. */
@@ -57,10 +57,10 @@ export interface BoundIs extends Node<'is'> {
   readonly test: IsTest['test'];
   readonly negated: boolean;
 }
-/** Membership in a list of literals; other lists are bound as comparisons. */
+/** LiteralSet in a list of literals; other lists are bound as comparisons. */
 export interface BoundIn extends Node<'in'> {
   readonly operand: Bound;
-  readonly members: Membership;
+  readonly members: LiteralSet;
   readonly negated: boolean;
 }
 /** A match of texts with a pattern. */
@@ -88,12 +88,12 @@ export interface BoundCall extends Node<'call'> {
   readonly arguments: readonly Bound[];
   readonly kernel: Kernel;
 }
-/** An operand that stands in several places of the tree and is evaluated once. */
+/** An operand that occurs in several places of the tree and is evaluated once. */
 export interface BoundShared extends Node<'shared'> {
   readonly operand: Bound;
 }
 
-/** What a kernel is told of the call it computes. */
+/** The call that a kernel computes. */
 export interface KernelCall {
   readonly name: string;
   readonly type: DataType;
@@ -105,6 +105,29 @@ export interface KernelCall {
 
 /** Computes a function for whole columns. Throws SqlError `overflow` or `value` for a row it cannot take. */
 export type Kernel = (columns: readonly Column[], call: KernelCall) => Column;
+
+/** Arrays by their minimum length. */
+export interface AtLeast<Item> {
+  0: readonly Item[];
+  1: readonly [Item, ...Item[]];
+  2: readonly [Item, Item, ...Item[]];
+  3: readonly [Item, Item, Item, ...Item[]];
+  4: readonly [Item, Item, Item, Item, ...Item[]];
+}
+
+/** The kernel of functions of at least `count` arguments. */
+export function kernelOf<Count extends keyof AtLeast<Column>>(
+  count: Count,
+  compute: (
+    columns: AtLeast<Column>[Count],
+    call: KernelCall & { readonly types: AtLeast<DataType>[Count] },
+  ) => Column,
+): Kernel {
+  return (columns, call) => {
+    if (columns.length < count) throw new TypeError(`${call.name} needs ${count} columns`);
+    return compute(columns as AtLeast<Column>[Count], call as never);
+  };
+}
 
 /** A typed tree over the columns of a scope. Frozen; evaluation reads it, nothing changes it. */
 export type Bound =
@@ -127,7 +150,7 @@ export interface BoundExpression {
   /** The type of the vector that `evaluate` gives. */
   readonly type: DataType;
   readonly source: Expression;
-  /** What evaluating it may use. */
+  /** Resources that the evaluation may use. */
   readonly budget: EvaluationBudget | undefined;
   readonly root: Bound;
 }

@@ -11,10 +11,8 @@ export function fieldsUsed(
   const seen = new Set<Bound>();
   const open: Bound[] = [bound.root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    // An operand that stands in several places would be gone through twice at each level.
-    if (seen.has(node)) {
-      continue;
-    }
+    // Shared operands would be visited twice at each level.
+    if (seen.has(node)) continue;
     seen.add(node);
     if (node.kind === 'column') {
       used.set(node.name, null);
@@ -36,16 +34,10 @@ export function columnsUsed(bound: BoundExpression): readonly string[] {
   const seen = new Set<Bound>();
   const open: Bound[] = [bound.root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (seen.has(node)) {
-      continue;
-    }
+    if (seen.has(node)) continue;
     seen.add(node);
-    if (node.kind === 'column') {
-      names.add(node.name);
-    }
-    for (const child of boundChildren(node).toReversed()) {
-      open.push(child);
-    }
+    if (node.kind === 'column') names.add(node.name);
+    for (const child of boundChildren(node).toReversed()) open.push(child);
   }
   return [...names];
 }

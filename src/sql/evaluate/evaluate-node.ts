@@ -15,7 +15,7 @@ import { constantFrame, dictionaryFrame, subFrame, type Frame } from './frame.ts
 import { testLike } from '../patterns/like-column.ts';
 import {
   andStates,
-  countOf,
+  countState,
   notStates,
   orStates,
   rowsOtherThan,
@@ -39,10 +39,8 @@ function evaluateJunction({ kind, operands }: BoundJunction, frame: Frame): Colu
   const [first, ...rest] = operands;
   let states = statesOf(evaluateNode(first!, frame));
   for (const operand of rest) {
-    const open = frame.length - countOf(states, decided);
-    if (open === 0) {
-      break;
-    }
+    const open = frame.length - countState(states, decided);
+    if (open === 0) break;
     if (open < frame.length && (operand.fallible || open * 4 < frame.length)) {
       states = combine(states, evaluateOpen(operand, frame, states, decided));
     } else {
@@ -52,7 +50,7 @@ function evaluateJunction({ kind, operands }: BoundJunction, frame: Frame): Colu
   return statesColumn(states);
 }
 
-/** The operand's states where `states` leaves the row open. The others are decided and stay so. */
+/** Evaluates the operand for the rows that `states` leaves undecided. */
 function evaluateOpen(
   operand: Bound,
   frame: Frame,
@@ -80,14 +78,12 @@ function evaluateLike(node: BoundLike, frame: Frame): Column {
   return testLike(texts, patterns, matcher, { ...node, position: pattern.position });
 }
 
-/** Each branch runs only on the rows that come to it. */
+/** Each branch is evaluated only for the rows that reach it. */
 function evaluateCase({ branches, otherwise, type }: BoundCase, frame: Frame): Column {
   let open: Uint32Array = Uint32Array.from({ length: frame.length }, (_, row) => row);
   const parts: { rows: Uint32Array; column: Column }[] = [];
   for (const { when, result } of branches) {
-    if (open.length === 0) {
-      break;
-    }
+    if (open.length === 0) break;
     const states = statesOf(evaluateNode(when, inFrame(frame, open)));
     const rows = takeRows32(open, rowsThatAre(states, truth.true));
     parts.push({ rows, column: evaluateNode(result, inFrame(frame, rows)) });
@@ -101,9 +97,7 @@ function evaluateCoalesce({ operands, type }: BoundCoalesce, frame: Frame): Colu
   let open: Uint32Array = Uint32Array.from({ length: frame.length }, (_, row) => row);
   const parts: { rows: Uint32Array; column: Column }[] = [];
   for (const operand of operands) {
-    if (open.length === 0) {
-      break;
-    }
+    if (open.length === 0) break;
     const column = evaluateNode(operand, inFrame(frame, open));
     parts.push({ rows: open, column });
     open = takeRows32(open, nullRows(column));
@@ -163,14 +157,12 @@ const evaluators: Evaluators = {
   shared: evaluateShared,
 };
 
-/** The only column below a node, null when there is none or several. Known once per node. */
+/** The only column below a node; null if there is none or several. Cached per node. */
 const onlyColumns = new WeakMap<Bound, string | null>();
 
 function onlyColumn(node: Bound): string | null {
   const known = onlyColumns.get(node);
-  if (known !== undefined) {
-    return known;
-  }
+  if (known !== undefined) return known;
   const names = new Set(
     boundChildren(node)
       .filter((child) => child.kind !== 'literal')
@@ -182,18 +174,14 @@ function onlyColumn(node: Bound): string | null {
   return found;
 }
 
-/** Work on one column may as well be done on the values of its dictionary. */
+/** An expression over one dictionary column is evaluated on the values of the dictionary. */
 const encodable: ReadonlySet<Bound['kind']> = new Set(['comparison', 'in', 'like', 'call', 'is']);
 
 function evaluateEncoded(node: Bound, frame: Frame): Column | undefined {
-  if (!encodable.has(node.kind) || node.fallible) {
-    return undefined;
-  }
+  if (!encodable.has(node.kind) || node.fallible) return undefined;
   const name = onlyColumn(node);
   const encoded = name === null ? undefined : frame.encoded(name);
-  if (name === null || encoded === undefined) {
-    return undefined;
-  }
+  if (name === null || encoded === undefined) return undefined;
   const perValue = evaluators[node.kind](node as never, dictionaryFrame(name, encoded.values));
   return takeRows(perValue, encoded.rows);
 }
@@ -210,7 +198,7 @@ export function evaluateNode(node: Bound, frame: Frame): Column {
   return column;
 }
 
-/** Work of a node for one row, beside what its kernel counts. */
+/** Work of a node per row, in bytes, in addition to what its kernel charges. */
 const ROW_BYTES = 8;
 
 function evaluateRows(node: Bound, frame: Frame): Column {
@@ -218,28 +206,22 @@ function evaluateRows(node: Bound, frame: Frame): Column {
   return evaluateEncoded(node, frame) ?? evaluators[node.kind](node as never, frame);
 }
 
-/** Whether no column is below a node. Known once per node. */
+/** Whether a node has no column below it. Cached per node. */
 const constants = new WeakMap<Bound, boolean>();
 
 function isConstant(node: Bound): boolean {
-  if (node.kind === 'literal' || node.kind === 'column') {
-    return node.kind === 'literal';
-  }
+  if (node.kind === 'literal' || node.kind === 'column') return node.kind === 'literal';
   let known = constants.get(node);
-  if (known === undefined) {
-    constants.set(node, (known = boundChildren(node).every(isConstant)));
-  }
+  if (known === undefined) constants.set(node, (known = boundChildren(node).every(isConstant)));
   return known;
 }
 
-/** The one row of a constant that was too much work to compute when it was bound. */
+/** Values of constants that were too expensive to compute at bind time. */
 const computed = new WeakMap<Bound, { readonly column: Column; readonly bytes: number }>();
 
-/** A constant is computed once, for one row, and stands in all of them. */
+/** A constant is computed for one row and repeated for all. */
 function evaluateConstant(node: Bound, frame: Frame): Column | undefined {
-  if (frame.length <= 1 || !isConstant(node)) {
-    return undefined;
-  }
+  if (frame.length <= 1 || !isConstant(node)) return undefined;
   let made = computed.get(node);
   if (made === undefined) {
     const column = evaluateNode(node, constantFrame(1));

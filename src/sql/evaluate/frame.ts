@@ -7,7 +7,7 @@ import { isComputable, plainType } from '../values/types.ts';
 
 /**
  * The rows that an expression runs on: a batch, some rows of another frame, or
- * the values of a dictionary. Columns are read when first asked for.
+ * the values of a dictionary. Columns are read on first use.
  */
 export interface Frame {
   readonly length: number;
@@ -19,11 +19,9 @@ export interface Frame {
   remember(node: Bound, column: Column): void;
 }
 
-/** The value of a map, made on the first demand. */
+/** The value of a map, created on first use. */
 function memoised<Value>(cache: Map<string, Value>, name: string, make: () => Value): Value {
-  if (!cache.has(name)) {
-    cache.set(name, make());
-  }
+  if (!cache.has(name)) cache.set(name, make());
   return cache.get(name)!;
 }
 
@@ -31,7 +29,7 @@ function noColumn(name: string): never {
   throw new TypeError(`there is no column ${name} here`);
 }
 
-/** A frame of so many rows and no columns, for literals. */
+/** A frame of `length` rows without columns, for literals. */
 export function constantFrame(length: number): Frame {
   const results = new Map<Bound, Column>();
   return {
@@ -66,7 +64,7 @@ export function batchFrame(batch: RecordBatch): Frame {
   };
 }
 
-/** Some rows of a frame. What was computed for all rows is picked from, not computed again. */
+/** Some rows of a frame. Values that were computed for all rows are reused. */
 export function subFrame(parent: Frame, rows: Uint32Array): Frame {
   const columns = new Map<string, Column>();
   const own = constantFrame(rows.length);
@@ -81,10 +79,10 @@ export function subFrame(parent: Frame, rows: Uint32Array): Frame {
   };
 }
 
-/** The values of one column's dictionary, and a null behind them. */
+/** The values of one column's dictionary, followed by a null. */
 export function dictionaryFrame(name: string, values: Column): Frame {
   return {
     ...constantFrame(values.length),
-    column: (asked) => (asked === name ? values : noColumn(asked)),
+    column: (column) => (column === name ? values : noColumn(column)),
   };
 }

@@ -7,7 +7,7 @@ import {
   type BoundShared,
   type Kernel,
 } from './bound.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { constantFrame } from './frame.ts';
 import { maxArguments, maxFoldedWork } from '../values/limits.ts';
@@ -15,10 +15,10 @@ import { scalarAt, type Scalar } from '../values/scalar.ts';
 import { familyOf } from '../values/types.ts';
 import { metered, type EvaluationBudget } from '../values/meter.ts';
 
-/** Thrown inside of this file only: computing a constant would keep others waiting. */
+/** Internal: computing a constant would take too long. */
 class FoldLimit extends Error {}
 
-/** Work that is left for the constants of one expression. */
+/** Remaining work for the constants of one expression. */
 class FoldBudget implements EvaluationBudget {
   #left = maxFoldedWork;
 
@@ -46,10 +46,10 @@ class FoldBudget implements EvaluationBudget {
   }
 }
 
-/** That of the expression that is being bound: binding waits for nothing, so there is one at a time. */
+/** The allowance of the expression that is being bound. Binding is synchronous, so there is only one. */
 let open: FoldBudget | undefined;
 
-/** Binds an expression; what is the same for all rows may take so much work, and is evaluated with the rows otherwise. */
+/** Binds an expression. Constants are computed within the given work; beyond it they are evaluated with the rows. */
 export function folding<Result>(bind: () => Result): Result {
   if (open !== undefined) return bind();
   open = new FoldBudget();
@@ -60,7 +60,7 @@ export function folding<Result>(bind: () => Result): Result {
   }
 }
 
-/** The value of a constant; undefined when it takes more work than is left. */
+/** The value of a constant; undefined if it takes more work than remains. */
 function folded<Value>(compute: () => Value): Value | undefined {
   try {
     return metered(open ?? new FoldBudget(), compute);
@@ -86,23 +86,21 @@ export function nullLiteral(type: DataType, position: number): BoundLiteral {
   return literal(type, null, position);
 }
 
-/** The type of a null that stands alone. */
+/** The type of a null without context. */
 export const nullType: DataType = new Null();
 
-/** Freezes a node, or computes it when it has only literals. What it throws is left for the rows that need it. */
+/** Freezes a node, or computes it when it has only literals. Errors are left for the rows that need the value. */
 export function fold(node: Bound): Bound {
   const children = boundChildren(node);
   if (children.length === 0 || !children.every((child) => child.kind === 'literal')) {
     return Object.freeze(node);
   }
   const value = constantOf(node);
-  if (value === undefined) {
-    return Object.freeze(node);
-  }
+  if (value === undefined) return Object.freeze(node);
   return literal(node.type, value, node.position);
 }
 
-/** Undefined where it cannot be computed, or not while others wait. */
+/** Undefined if it cannot be computed, or not within the allowance. */
 function constantOf(node: Bound): Scalar | undefined {
   try {
     return folded(() => {
@@ -110,9 +108,7 @@ function constantOf(node: Bound): Scalar | undefined {
       return scalarAt(column, 0, familyOf(node.type) === 'text');
     });
   } catch (error) {
-    if (error instanceof SqlError) {
-      return undefined;
-    }
+    if (error instanceof SqlError) return undefined;
     throw error;
   }
 }
@@ -121,8 +117,8 @@ function anyFallible(nodes: readonly Bound[]): boolean {
   return nodes.some((node) => node.fallible);
 }
 
-/** What a call is made of. */
-export interface CallParts {
+/** Parts of a call. */
+interface CallParts {
   readonly name: string;
   readonly type: DataType;
   readonly arguments: readonly Bound[];
@@ -146,12 +142,10 @@ export function call(parts: CallParts): Bound {
   return fold({ kind: 'call', ...parts, arguments: Object.freeze([...parts.arguments]), fallible });
 }
 
-/** AND or OR of predicates; of one it is that one. */
+/** AND or OR of predicates; a single predicate is returned as it is. */
 export function junction(kind: 'and' | 'or', operands: readonly Bound[], position: number): Bound {
   const [first] = operands;
-  if (operands.length === 1 && first !== undefined) {
-    return first;
-  }
+  if (operands.length === 1 && first !== undefined) return first;
   const fallible = anyFallible(operands);
   return fold({ kind, type: boolType, operands: Object.freeze([...operands]), position, fallible });
 }
@@ -161,7 +155,7 @@ export function negation(operand: Bound, position: number): Bound {
   return fold({ kind: 'not', type: boolType, operand, position, fallible: operand.fallible });
 }
 
-/** The operand in a form that may stand in several places and is evaluated once. */
+/** Wraps an operand that is used in several places, so that it is evaluated once. */
 export function shared(operand: Bound): Bound {
   if (operand.kind === 'literal' || operand.kind === 'column' || operand.kind === 'shared') {
     return operand;

@@ -1,22 +1,20 @@
 import type { DataType } from 'apache-arrow';
 import { addMonths, dayNanoseconds, floorDivide, splitDays } from '../values/calendar.ts';
-import type { Kernel, KernelCall } from './bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from './bound.ts';
 import type { Column, NumberColumn, BigintColumn } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { Interval } from '../values/expression.ts';
 import { storageOf } from '../values/storage.ts';
 import { allValid } from '../values/text.ts';
-import { stepOf, typeName } from '../values/types.ts';
+import { stepOf, sqlTypeName } from '../values/types.ts';
 import type { ZoneClock } from '../values/zone-clock.ts';
 
 /** A column of dates, times, timestamps, durations or plain integers. */
-export type StepColumn = NumberColumn | BigintColumn;
+type StepColumn = NumberColumn | BigintColumn;
 
-/** The column as steps; nulls of no type have none. */
-export function stepsOf(column: Column): StepColumn {
-  if (column.kind === 'number' || column.kind === 'bigint') {
-    return column;
-  }
+/** The column as steps; null for nulls without a type. */
+export function stepColumn(column: Column): StepColumn {
+  if (column.kind === 'number' || column.kind === 'bigint') return column;
   throw new TypeError(`a ${column.kind} column has no steps of time`);
 }
 
@@ -29,14 +27,14 @@ function checkedStep(step: bigint, type: DataType, position: number): bigint {
   if (step > limit || step < -limit - 1n) {
     throw new SqlError(
       'overflow',
-      `expected a result within ${typeName(type)}, found ${step} steps`,
+      `expected a result within ${sqlTypeName(type)}, found ${step} steps`,
       position,
     );
   }
   return step;
 }
 
-/** Computes each row's step, where there is a value in all columns. Checks that it fits. */
+/** Computes the step of each row that has a value in all columns, and checks that it fits. */
 export function buildSteps(
   columns: readonly Column[],
   type: DataType,
@@ -48,16 +46,14 @@ export function buildSteps(
   const { length, position } = call;
   const values = storage.kind === 'bigint' ? new storage.array(length) : new BigInt64Array(length);
   for (let row = 0; row < length; row++) {
-    if (valid === null || valid[row] === 1) {
-      values[row] = checkedStep(step(row), type, position);
-    }
+    if (valid === null || valid[row] === 1) values[row] = checkedStep(step(row), type, position);
   }
   return storage.kind === 'number'
     ? { kind: 'number', length, values: Int32Array.from(values, Number), valid }
     : { kind: 'bigint', length, values, valid };
 }
 
-/** A moment moved by months, then days, then the rest, as PostgreSQL has it. */
+/** Adds months, then days, then the rest to a moment, like PostgreSQL. */
 function shiftMoment(
   moment: bigint,
   { months, days, nanoseconds: rest }: Interval,
@@ -79,32 +75,32 @@ export function shiftKernel(
   sign: 1 | -1,
   clock: ZoneClock | undefined,
 ): Kernel {
-  return ([column], call) => {
-    const from = stepsOf(column!);
-    const [step, target] = [stepOf(call.types[0]!), stepOf(call.type)];
+  return kernelOf(1, ([column], call) => {
+    const from = stepColumn(column);
+    const [step, target] = [stepOf(call.types[0]), stepOf(call.type)];
     return buildSteps([from], call.type, call, (row) =>
       floorDivide(shiftMoment(BigInt(from.values[row]!) * step, interval, sign, clock), target),
     );
-  };
+  });
 }
 
 /** Sum or difference of two columns of steps in the finer step of both. */
 export function stepSumKernel(sign: 1n | -1n): Kernel {
-  return ([left, right], call) => {
-    const [a, b] = [stepsOf(left!), stepsOf(right!)];
+  return kernelOf(2, ([left, right], call) => {
+    const [a, b] = [stepColumn(left), stepColumn(right)];
     const target = stepOf(call.type);
-    const [stepA, stepB] = [stepOf(call.types[0]!), stepOf(call.types[1]!)];
+    const [stepA, stepB] = [stepOf(call.types[0]), stepOf(call.types[1])];
     return buildSteps([a, b], call.type, call, (row) =>
       floorDivide(BigInt(a.values[row]!) * stepA + sign * BigInt(b.values[row]!) * stepB, target),
     );
-  };
+  });
 }
 
 /** The days between two dates. */
-export const dayDifferenceKernel: Kernel = ([left, right], call) => {
-  const [a, b] = [stepsOf(left!), stepsOf(right!)];
-  const [stepA, stepB] = [stepOf(call.types[0]!), stepOf(call.types[1]!)];
+export const dayDifferenceKernel: Kernel = kernelOf(2, ([left, right], call) => {
+  const [a, b] = [stepColumn(left), stepColumn(right)];
+  const [stepA, stepB] = [stepOf(call.types[0]), stepOf(call.types[1])];
   return buildSteps([a, b], call.type, call, (row) =>
     floorDivide(BigInt(a.values[row]!) * stepA - BigInt(b.values[row]!) * stepB, dayNanoseconds),
   );
-};
+});

@@ -1,16 +1,16 @@
 import type { Kernel, KernelCall } from '../evaluate/bound.ts';
 import { isValid, validOf } from '../values/column.ts';
 import { asText } from '../bind/concatenate.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { room, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
 import { call } from '../evaluate/node.ts';
-import { buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { checkCount, plainFunction, type FunctionRow } from './function-row.ts';
-import { checkLength, countRow, textRow } from './text.ts';
+import { checkTextLength, countRow, textRow } from './text.ts';
 import { toText, type Arguments } from './text-kernels.ts';
 
-/** A letter or digit behind another is lower-case, the first one upper-case. */
+/** The first letter of each word becomes upper-case, the others lower-case. */
 function capitalise(text: string): string {
   spend(text.length * 8);
   room(text.length * 8);
@@ -30,7 +30,7 @@ function characterOf(args: Arguments, { position }: KernelCall): string {
   return String.fromCodePoint(Number(code));
 }
 
-/** What each character of `from` becomes: the one of `to` at the same place, or nothing. */
+/** Maps each character of `from` to the one of `to` at the same index, or to nothing. */
 function substitutes(from: string, to: string): ReadonlyMap<string, string> {
   room(to.length * 16 + from.length * 100);
   spend((to.length + from.length) * 32);
@@ -42,14 +42,12 @@ function substitutes(from: string, to: string): ReadonlyMap<string, string> {
   return map;
 }
 
-/** The substitutes are made once for rows that have the same ones. */
+/** The map is reused for consecutive rows with the same arguments. */
 const translateKernel: Kernel = (columns, made) => {
   let last: readonly [string, string, ReadonlyMap<string, string>] = ['', '', new Map()];
   const translate = (args: Arguments): string => {
     const [from, to] = [args.text(1), args.text(2)];
-    if (last[0] !== from || last[1] !== to) {
-      last = [from, to, substitutes(from, to)];
-    }
+    if (last[0] !== from || last[1] !== to) last = [from, to, substitutes(from, to)];
     room(args.text(0).length * 32);
     const text = Array.from(args.text(0), (character) => last[2].get(character) ?? character);
     return text.join('');
@@ -59,14 +57,14 @@ const translateKernel: Kernel = (columns, made) => {
 
 const joinUsage = 'concat_ws(separator, value, ...)';
 
-/** Joins what is not null; a null separator makes it null. */
+/** Joins the values that are not null; null if the separator is null. */
 const joinKernel: Kernel = (columns, made) => {
-  const [separators, ...texts] = columns.map(bytesOf);
+  const [separators, ...texts] = columns.map(textColumnOf);
   return buildTexts(made.length, validOf(separators!), made.position, (row) => {
     const separator = textAt(separators!, row);
     const parts = texts.filter((text) => isValid(text, row)).map((text) => textAt(text, row));
     const size = parts.reduce((sum, part) => sum + part.length + separator.length, 0);
-    checkLength(size, made);
+    checkTextLength(size, made);
     return parts.join(separator);
   });
 };

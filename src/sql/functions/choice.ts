@@ -1,10 +1,10 @@
 import type { DataType } from 'apache-arrow';
 import { bindComparison } from '../bind/bind-comparison.ts';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { choose } from '../values/choose.ts';
 import { coerce, commonType } from '../cast/coerce.ts';
 import { isValid, type Column } from '../values/column.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { call, fold, nullLiteral, shared } from '../evaluate/node.ts';
 import { takeRows } from '../values/take.ts';
 import { checkCount, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -52,17 +52,17 @@ function bindNvl2({ arguments: args, position }: FunctionCall): Bound {
   return fold({ kind: 'case', type, branches, otherwise, position, fallible });
 }
 
-/** The rows where the second column's value is to be taken instead of the first's. */
+/** The rows for which the second column's value replaces the first's. */
 function better(first: Column, second: Column, sign: 1 | -1, type: DataType): Uint32Array {
-  const order = orderOf(second, first, type);
+  const order = rowOrder(second, first, type);
   const takes = (row: number): boolean =>
     isValid(second, row) && (!isValid(first, row) || order(row, row) * sign > 0);
   return Uint32Array.from({ length: first.length }, (_, row) => row).filter(takes);
 }
 
-/** Nulls are passed over, as PostgreSQL and DataFusion have it; NaN is the greatest float. */
+/** Nulls are ignored, as in PostgreSQL and DataFusion; NaN is the greatest float. */
 function extremeKernel(sign: 1 | -1): Kernel {
-  return ([first, ...rest], { type, length }) => {
+  return kernelOf(1, ([first, ...rest], { type, length }) => {
     const all = Uint32Array.from({ length }, (_, row) => row);
     return rest.reduce((best, column) => {
       const rows = better(best, column, sign, type);
@@ -70,8 +70,8 @@ function extremeKernel(sign: 1 | -1): Kernel {
         { rows: all, column: best },
         { rows, column: takeRows(column, rows) },
       ]);
-    }, first!);
-  };
+    }, first);
+  });
 }
 
 function extreme(usage: string, sign: 1 | -1): FunctionRow {
@@ -109,7 +109,7 @@ function counted(
   };
 }
 
-/** Functions that give one of their arguments, or ask whether there is one. */
+/** Functions that return one of their arguments, or test for null. */
 export const choiceFunctions: Readonly<Record<string, FunctionRow>> = {
   coalesce: counted('coalesce(value, ...)', 1, Infinity, bindCoalesce),
   ifnull: counted('ifnull(value, other)', 2, 2, bindCoalesce),

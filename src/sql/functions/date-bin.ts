@@ -1,25 +1,23 @@
 import { TimestampNanosecond } from 'apache-arrow';
-import type { Bound, BoundLiteral, Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type BoundLiteral, type Kernel } from '../evaluate/bound.ts';
 import { dayNanoseconds, floorDivide } from '../values/calendar.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { Interval } from '../values/expression.ts';
 import { parseInterval } from '../values/interval.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
+import { buildSteps, stepColumn } from '../evaluate/temporal.ts';
 import { familyOf, stepOf } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionRow } from './function-row.ts';
 
 const usage = 'date_bin(interval, value[, origin])';
 
-/** A literal, or a text that says one. */
+/** An interval literal, or a text that can be parsed as one. */
 function intervalOf({ type, value }: BoundLiteral): Interval | undefined {
-  if (typeof value === 'string') {
-    return parseInterval(value, undefined);
-  }
+  if (typeof value === 'string') return parseInterval(value, undefined);
   return familyOf(type) === 'interval' && value !== null ? (value as Interval) : undefined;
 }
 
-/** The width of a bin in nanoseconds. Months have no one width. */
+/** The width of a bin in nanoseconds. Months have no fixed width. */
 function strideOf(argument: Bound): bigint {
   const interval = argument.kind === 'literal' ? intervalOf(argument) : undefined;
   if (interval === undefined) {
@@ -35,12 +33,10 @@ function strideOf(argument: Bound): bigint {
   return stride;
 }
 
-/** A date or timestamp; a null of no type is a timestamp. */
+/** A date or timestamp argument; an untyped null is a timestamp. */
 function momentArgument(argument: Bound, at: number): Bound {
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(new TimestampNanosecond(), argument.position);
-  }
+  if (family === 'null') return nullLiteral(new TimestampNanosecond(), argument.position);
   if (family !== 'date' && family !== 'timestamp') {
     throw wrongArgument(usage, 'a date or timestamp', at, argument);
   }
@@ -49,8 +45,11 @@ function momentArgument(argument: Bound, at: number): Bound {
 
 /** Bins are counted from the origin, 1970 in UTC unless there is one, in both directions; zones do not count. */
 function binKernel(stride: bigint): Kernel {
-  return ([column, origin], made) => {
-    const [from, base] = [stepsOf(column!), origin === undefined ? undefined : stepsOf(origin)];
+  return kernelOf(1, ([column, origin], made) => {
+    const [from, base] = [
+      stepColumn(column),
+      origin === undefined ? undefined : stepColumn(origin),
+    ];
     const [step, originStep] = made.types.map(stepOf);
     const target = stepOf(made.type);
     return buildSteps(base === undefined ? [from] : [from, base], made.type, made, (row) => {
@@ -58,7 +57,7 @@ function binKernel(stride: bigint): Kernel {
       const moment = BigInt(from.values[row]!) * step!;
       return floorDivide(start + floorDivide(moment - start, stride) * stride, target);
     });
-  };
+  });
 }
 
 /** The beginning of the bin a moment lies in. A date becomes a timestamp of nanoseconds, as in DataFusion. */
@@ -66,7 +65,7 @@ export const dateBinRow: FunctionRow = {
   usage,
   bind(made) {
     checkCount(usage, made, 2, 3);
-    const stride = strideOf(made.arguments[0]!);
+    const stride = strideOf(made.arguments[0]);
     const moments = made.arguments.slice(1).map((argument, at) => momentArgument(argument, at + 2));
     const { type } = moments[0]!;
     return call({

@@ -1,5 +1,5 @@
 import { Int32, type DataType } from 'apache-arrow';
-import type { Bound, BoundLiteral, Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type BoundLiteral, type Kernel } from '../evaluate/bound.ts';
 import {
   dayNanoseconds,
   dayOf,
@@ -9,10 +9,10 @@ import {
   isoWeekday,
   isoYear,
 } from '../values/calendar.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { float64Type } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { stepsOf } from '../evaluate/temporal.ts';
+import { stepColumn } from '../evaluate/temporal.ts';
 import { dateType, familyOf, stepOf } from '../values/types.ts';
 import { clockOf, type ZoneClock } from '../values/zone-clock.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -37,7 +37,7 @@ const dateParts: Readonly<Record<string, Part>> = {
   doy: dayOfYear,
 };
 
-/** Second and its parts count the whole minute, as DataFusion has it: 2.5 s is 2500 milliseconds. */
+/** `second` and its fractions include the whole second, as in DataFusion: 2.5 s is 2500 milliseconds. */
 const timeParts: Readonly<Record<string, Part>> = {
   hour: (_, time) => Number(time / 3_600_000_000_000n),
   minute: (_, time) => Number((time / 60_000_000_000n) % 60n),
@@ -83,11 +83,11 @@ function partOf(made: FunctionCall): readonly [string, Part] {
   return [wanted, part];
 }
 
-/** @param clock Of the zone whose days and hours are counted; those of UTC without. */
+/** @param clock Zone in which days and hours are counted; UTC by default. */
 function partKernel(part: Part, clock: ZoneClock | undefined): Kernel {
-  return ([column], call) => {
-    const from = stepsOf(column!);
-    const step = stepOf(call.types[0]!);
+  return kernelOf(1, ([column], call) => {
+    const from = stepColumn(column);
+    const step = stepOf(call.types[0]);
     const values =
       familyOf(call.type) === 'float' ? new Float64Array(call.length) : new Int32Array(call.length);
     for (let row = 0; row < call.length; row++) {
@@ -98,7 +98,7 @@ function partKernel(part: Part, clock: ZoneClock | undefined): Kernel {
       }
     }
     return { kind: 'number', length: call.length, values, valid: from.valid };
-  };
+  });
 }
 
 function fits(name: string, type: DataType): boolean {
@@ -116,12 +116,10 @@ export const datePartRow: FunctionRow = {
   bind(made) {
     checkCount(usage, made, 2, 2);
     const [name, part] = partOf(made);
-    const given = made.arguments[1]!;
+    const given = made.arguments[1];
     const ofDuration =
       familyOf(given.type) === 'duration' ? bindDurationPart(made, name) : undefined;
-    if (ofDuration !== undefined) {
-      return ofDuration;
-    }
+    if (ofDuration !== undefined) return ofDuration;
     const value = familyOf(given.type) === 'null' ? nullLiteral(dateType, given.position) : given;
     if (!fits(name, value.type)) {
       throw wrongArgument(usage, `a date or timestamp that has the part ${name}`, 2, given);

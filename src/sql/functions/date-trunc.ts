@@ -1,9 +1,15 @@
 import { TimestampNanosecond } from 'apache-arrow';
-import type { Kernel } from '../evaluate/bound.ts';
-import { dayNanoseconds, dayOf, daysOf, floorDivide, splitDays } from '../values/calendar.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { kernelOf, type Kernel } from '../evaluate/bound.ts';
+import {
+  dayNanoseconds,
+  dayOf,
+  daysSinceEpoch,
+  floorDivide,
+  splitDays,
+} from '../values/calendar.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
+import { buildSteps, stepColumn } from '../evaluate/temporal.ts';
 import { familyOf, stepOf } from '../values/types.ts';
 import { clockOf, type ZoneClock } from '../values/zone-clock.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -15,7 +21,7 @@ function toMonth(months: number): Truncate {
   return (nanoseconds) => {
     const { year, month } = dayOf(splitDays(nanoseconds).days);
     const first = month - ((month - 1) % months);
-    return BigInt(daysOf({ year, month: first, day: 1 })) * dayNanoseconds;
+    return BigInt(daysSinceEpoch({ year, month: first, day: 1 })) * dayNanoseconds;
   };
 }
 
@@ -44,7 +50,7 @@ const units: ReadonlyMap<string, Truncate> = new Map([
 
 const truncUsage = "date_trunc('unit', value)";
 
-/** The units that a time of the day has. */
+/** Units of a time of day. */
 const dayUnits: ReadonlySet<string> = new Set([
   'hour',
   'minute',
@@ -73,7 +79,7 @@ function unitOf(made: FunctionCall): Truncate {
   return found;
 }
 
-/** The units whose beginnings clocks of a zone decide; the others are of one length everywhere. */
+/** Units whose start depends on the time zone; the others have a fixed length. */
 const clockUnits: ReadonlySet<string> = new Set([
   'year',
   'quarter',
@@ -83,19 +89,19 @@ const clockUnits: ReadonlySet<string> = new Set([
   'hour',
 ]);
 
-/** The beginning of a unit by the clocks of a zone. */
+/** The start of a unit in local time of a zone. */
 function byClock(truncate: Truncate, clock: ZoneClock): Truncate {
   return (moment) => clock.nearest(truncate(clock.local(moment)), moment);
 }
 
 function truncKernel(truncate: Truncate): Kernel {
-  return ([column], call) => {
-    const from = stepsOf(column!);
-    const [step, target] = [stepOf(call.types[0]!), stepOf(call.type)];
+  return kernelOf(1, ([column], call) => {
+    const from = stepColumn(column);
+    const [step, target] = [stepOf(call.types[0]), stepOf(call.type)];
     return buildSteps([from], call.type, call, (row) =>
       floorDivide(truncate(BigInt(from.values[row]!) * step), target),
     );
-  };
+  });
 }
 
 /** A date becomes a timestamp of nanoseconds, as in DataFusion. */
@@ -104,7 +110,7 @@ export const dateTruncRow: FunctionRow = {
   bind(made) {
     checkCount(truncUsage, made, 2, 2);
     const truncate = unitOf(made);
-    const given = made.arguments[1]!;
+    const given = made.arguments[1];
     const value =
       familyOf(given.type) === 'null'
         ? nullLiteral(new TimestampNanosecond(), given.position)

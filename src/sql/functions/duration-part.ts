@@ -1,16 +1,16 @@
 import { Int32 } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { dayNanoseconds } from '../values/calendar.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { float64Type } from '../cast/literals.ts';
 import { call } from '../evaluate/node.ts';
-import { stepsOf } from '../evaluate/temporal.ts';
+import { stepColumn } from '../evaluate/temporal.ts';
 import { familyOf, stepOf } from '../values/types.ts';
 import type { FunctionCall } from './function-row.ts';
 
 const second = 1_000_000_000n;
 
-/** Nanoseconds of the units that a duration is counted in; months are of no one length. */
+/** Nanoseconds per unit of a duration; months have no fixed length. */
 const units: ReadonlyMap<string, bigint> = new Map([
   ['week', 7n * dayNanoseconds],
   ['day', dayNanoseconds],
@@ -33,10 +33,10 @@ function counted(length: bigint, unit: bigint, { name, position }: FunctionCall)
   return Number(count);
 }
 
-function kernelOf(unit: bigint, made: FunctionCall): Kernel {
-  return ([column], { length, type, types }) => {
-    const from = stepsOf(column!);
-    const step = stepOf(types[0]!);
+function partKernel(unit: bigint, made: FunctionCall): Kernel {
+  return kernelOf(1, ([column], { length, type, types }) => {
+    const from = stepColumn(column);
+    const step = stepOf(types[0]);
     const isEpoch = familyOf(type) === 'float';
     const values = isEpoch ? new Float64Array(length) : new Int32Array(length);
     for (let row = 0; row < length; row++) {
@@ -48,10 +48,10 @@ function kernelOf(unit: bigint, made: FunctionCall): Kernel {
       }
     }
     return { kind: 'number', length, values, valid: from.valid };
-  };
+  });
 }
 
-/** How often a unit is in a duration as a whole, its `epoch` with the fraction of a second; undefined for other units. */
+/** Number of whole units in a duration; `epoch` includes the fraction of a second. Undefined for other units. */
 export function bindDurationPart(made: FunctionCall, name: string): Bound | undefined {
   const unit = units.get(name);
   return unit === undefined
@@ -60,7 +60,7 @@ export function bindDurationPart(made: FunctionCall, name: string): Bound | unde
         name: made.name,
         type: name === 'epoch' ? float64Type : new Int32(),
         arguments: [made.arguments[1]!],
-        kernel: kernelOf(unit, made),
+        kernel: partKernel(unit, made),
         position: made.position,
         fallible: name !== 'epoch',
       });

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { Binary } from 'apache-arrow';
-import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { validOf, type BytesColumn } from '../values/column.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { maxTextBytes, maxTextLengthen } from '../values/limits.ts';
 import { textType } from '../cast/literals.ts';
 import { hold, room, spend } from '../values/meter.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { buildTexts, bytesOf, textTooLong } from '../values/text.ts';
+import { buildTexts, textColumnOf, textTooLong } from '../values/text.ts';
 import { familyOf } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type FunctionCall,
   type FunctionRow,
 } from './function-row.ts';
-import { checkLength } from './text.ts';
+import { checkTextLength } from './text.ts';
 
 const binaryType = new Binary();
 
@@ -29,9 +29,7 @@ function bufferAt({ bytes, starts, ends }: BytesColumn, row: number): Buffer {
 /** A string or a binary. */
 function bytesArgument(usage: string, argument: Bound): Bound {
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(binaryType, argument.position);
-  }
+  if (family === 'null') return nullLiteral(binaryType, argument.position);
   if (family !== 'text' && family !== 'binary') {
     throw wrongArgument(usage, 'a string or a binary', 1, argument);
   }
@@ -40,8 +38,8 @@ function bytesArgument(usage: string, argument: Bound): Bound {
 
 /** Binaries made of binaries, row by row. Throws SqlError `limit` when all of them pass 384 MiB. */
 function toBytes(convert: (bytes: Buffer, call: KernelCall) => Uint8Array): Kernel {
-  return ([column], made) => {
-    const from = bytesOf(column!);
+  return kernelOf(1, ([column], made) => {
+    const from = textColumnOf(column);
     const { length, position } = made;
     const [starts, ends] = [new Uint32Array(length), new Uint32Array(length)];
     const pieces: Uint8Array[] = [];
@@ -57,27 +55,25 @@ function toBytes(convert: (bytes: Buffer, call: KernelCall) => Uint8Array): Kern
         pieces.push(piece);
         size += piece.length;
       }
-      if (size > maxTextBytes) {
-        throw textTooLong(position);
-      }
+      if (size > maxTextBytes) throw textTooLong(position);
       ends[row] = size;
     }
     hold(size);
     return { kind: 'bytes', length, bytes: Buffer.concat(pieces), starts, ends, valid: from.valid };
-  };
+  });
 }
 
 function toTexts(convert: (bytes: Buffer) => string): Kernel {
-  return ([column], made) => {
-    const from = bytesOf(column!);
+  return kernelOf(1, ([column], made) => {
+    const from = textColumnOf(column);
     return buildTexts(made.length, from.valid, made.position, (row) => {
       const bytes = bufferAt(from, row);
       spend(bytes.length + 64);
       // Two digits a byte are the most that are written.
-      if (bytes.length > maxTextLengthen / 2) checkLength(bytes.length * 2, made);
+      if (bytes.length > maxTextLengthen / 2) checkTextLength(bytes.length * 2, made);
       return convert(bytes);
     });
-  };
+  });
 }
 
 const hashes = ['md5', 'sha224', 'sha256', 'sha384', 'sha512'] as const;
@@ -108,7 +104,7 @@ function hashRow(algorithm: (typeof hashes)[number]): FunctionRow {
   };
 }
 
-/** A literal that is one of some words, in any case. */
+/** A literal argument that must be one of the given words, ignoring case. */
 function wordArgument(argument: Bound, words: readonly string[], what: string): string {
   const text =
     argument.kind === 'literal' && typeof argument.value === 'string' ? argument.value : undefined;
@@ -127,7 +123,7 @@ const digestRow: FunctionRow = {
   usage: digestUsage,
   bind(made) {
     checkCount(digestUsage, made, 2, 2);
-    const algorithm = wordArgument(made.arguments[1]!, hashes, 'the algorithm of digest');
+    const algorithm = wordArgument(made.arguments[1], hashes, 'the algorithm of digest');
     return bytesCall(made, binaryType, digestKernel(algorithm), digestUsage);
   },
 };
@@ -166,7 +162,7 @@ const encodeRow: FunctionRow = {
   usage: encodeUsage,
   bind(made) {
     checkCount(encodeUsage, made, 2, 2);
-    const encoding = wordArgument(made.arguments[1]!, encodings, 'the encoding of encode');
+    const encoding = wordArgument(made.arguments[1], encodings, 'the encoding of encode');
     return bytesCall(made, textType, toTexts(encoders[encoding]!), encodeUsage);
   },
 };
@@ -175,26 +171,26 @@ const decodeRow: FunctionRow = {
   usage: decodeUsage,
   bind(made) {
     checkCount(decodeUsage, made, 2, 2);
-    const encoding = wordArgument(made.arguments[1]!, encodings, 'the encoding of decode');
+    const encoding = wordArgument(made.arguments[1], encodings, 'the encoding of decode');
     return bytesCall(made, binaryType, decodeKernel(encoding), decodeUsage);
   },
 };
 
 const hexUsage = 'hex(value)';
 
-const hexIntegers: Kernel = ([column], { length, position }) => {
-  const values = bigintsOf(column!);
-  return buildTexts(length, validOf(column!), position, (row) =>
+const hexIntegers: Kernel = kernelOf(1, ([column], { length, position }) => {
+  const values = bigintsOf(column);
+  return buildTexts(length, validOf(column), position, (row) =>
     BigInt.asUintN(64, values[row]!).toString(16).toUpperCase(),
   );
-};
+});
 
 /** The digits of an integer in two's complement of 64 bits, or of a value's bytes. */
 const hexRow: FunctionRow = {
   usage: hexUsage,
   bind(made) {
     checkCount(hexUsage, made, 1, 1);
-    const argument = made.arguments[0]!;
+    const argument = made.arguments[0];
     if (familyOf(argument.type) !== 'integer') {
       const kernel = toTexts((bytes) => bytes.toString('hex').toUpperCase());
       return bytesCall(made, textType, kernel, hexUsage);

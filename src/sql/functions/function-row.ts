@@ -1,42 +1,42 @@
 import type { DataType } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
+import type { AtLeast, Bound, Kernel } from '../evaluate/bound.ts';
 import { castTo, coerce } from '../cast/coerce.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { float64Type, int64Type, textType } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { familyOf, typeName, type Family } from '../values/types.ts';
+import { familyOf, sqlTypeName, type Family } from '../values/types.ts';
 
-/** A function with arguments that is being bound. */
+/** A call of a function that is being bound. */
 export interface FunctionCall {
   readonly name: string;
   readonly arguments: readonly Bound[];
   readonly position: number;
   /** The moment of the statement in nanoseconds since 1970. */
   readonly now: bigint;
-  /** Whether the call stands where something is to be true or false. */
+  /** Whether the call is used as a predicate. */
   readonly asTest: boolean;
 }
 
-/** What is known of one function. */
+/** A function of the language. */
 export interface FunctionRow {
-  /** Name and arguments as messages show them. */
+  /** Name and arguments, for messages. */
   readonly usage: string;
   bind(call: FunctionCall): Bound;
 }
 
-/** What an argument must be: `float` takes every number, `integer` every integer as int64. */
-export type Parameter = 'text' | 'integer' | 'float' | 'number';
+/** Kind of an argument: `float` accepts every number, `integer` every integer, as int64. */
+export type ParameterKind = 'text' | 'integer' | 'float' | 'number';
 
 interface ParameterRow {
   readonly families: readonly Family[];
   readonly expected: string;
-  /** The type the argument is given to the kernel as; its own when undefined. */
+  /** Type in which the kernel gets the argument; the argument's own type if undefined. */
   readonly type: DataType | undefined;
-  /** The type of a null of no type. */
+  /** The type of an untyped null. */
   readonly nullType: DataType;
 }
 
-const parameters: Readonly<Record<Parameter, ParameterRow>> = {
+const parameters: Readonly<Record<ParameterKind, ParameterRow>> = {
   text: { families: ['text'], expected: 'a string', type: undefined, nullType: textType },
   integer: { families: ['integer'], expected: 'an integer', type: int64Type, nullType: int64Type },
   float: {
@@ -53,49 +53,51 @@ const parameters: Readonly<Record<Parameter, ParameterRow>> = {
   },
 };
 
+/** A call with at least `Count` arguments. */
+type CallOf<Count extends number> = Count extends keyof AtLeast<Bound>
+  ? FunctionCall & { readonly arguments: AtLeast<Bound>[Count] }
+  : FunctionCall;
+
 /** Throws SqlError `type` for a wrong number of arguments. */
-export function checkCount(
+export function checkCount<Least extends number>(
   usage: string,
-  { arguments: args, position }: FunctionCall,
-  least: number,
+  made: FunctionCall,
+  least: Least,
   most: number,
-): void {
+): asserts made is CallOf<Least> {
+  const { arguments: args, position } = made;
   if (args.length < least || args.length > most) {
     const found = args.length === 1 ? '1 argument' : `${args.length} arguments`;
     throw new SqlError('type', `expected ${usage}, found ${found}`, position);
   }
 }
 
-/** The refusal of one argument, counted from 1. */
+/** The error for one argument, counted from 1. */
 export function wrongArgument(
   usage: string,
   expected: string,
   at: number,
   argument: Bound,
 ): SqlError {
-  const message = `expected ${expected} as argument ${at} of ${usage}, found ${typeName(argument.type)}`;
+  const message = `expected ${expected} as argument ${at} of ${usage}, found ${sqlTypeName(argument.type)}`;
   return new SqlError('type', message, argument.position);
 }
 
-/** The argument in the form its parameter has. Throws SqlError `type` when it is of another kind. */
+/** The argument in the type of its parameter. Throws SqlError `type` if it is of another kind. */
 export function fitArgument(
   usage: string,
-  parameter: Parameter,
+  parameter: ParameterKind,
   argument: Bound,
   at: number,
 ): Bound {
   const { families, expected, type, nullType } = parameters[parameter];
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(nullType, argument.position);
-  }
-  if (!families.includes(family)) {
-    throw wrongArgument(usage, expected, at, argument);
-  }
+  if (family === 'null') return nullLiteral(nullType, argument.position);
+  if (!families.includes(family)) throw wrongArgument(usage, expected, at, argument);
   return type === undefined ? argument : coerceNumber(argument, type);
 }
 
-/** A literal may be rounded to a float here: the function computes in floats. */
+/** Rounding a literal to a float is fine here: the function computes in floats. */
 function coerceNumber(argument: Bound, type: DataType): Bound {
   return familyOf(argument.type) === 'decimal'
     ? castTo(argument, type, argument.position)
@@ -103,17 +105,17 @@ function coerceNumber(argument: Bound, type: DataType): Bound {
 }
 
 /** A function with a fixed list of parameters and one result type. */
-export interface PlainFunction {
+interface PlainFunction {
   readonly usage: string;
-  readonly parameters: readonly Parameter[];
-  /** How many arguments there must be; all of them when undefined. */
+  readonly parameters: readonly ParameterKind[];
+  /** Number of required arguments; all if undefined. */
   readonly required?: number;
   readonly result: DataType | ((types: readonly DataType[]) => DataType);
   readonly kernel: Kernel;
   readonly fallible?: boolean;
 }
 
-/** The row of a function that only needs its arguments to be of the right kinds. */
+/** The row of a function with fixed kinds of arguments. */
 export function plainFunction(row: PlainFunction): FunctionRow {
   const { usage, kernel, fallible = false } = row;
   return Object.freeze({

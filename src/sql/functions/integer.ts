@@ -1,5 +1,5 @@
 import type { Kernel } from '../evaluate/bound.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { int64Type } from '../cast/literals.ts';
 import { allValid } from '../values/text.ts';
 import { bigintsOf } from '../values/widen.ts';
@@ -37,17 +37,13 @@ function integerRow(
 /** 1 below 2, as in DataFusion; beyond 20 it fits no int64. */
 function factorialOf(value: bigint): bigint {
   let result = 1n;
-  for (let factor = 2n; factor <= value && result <= greatestInteger; factor++) {
-    result *= factor;
-  }
+  for (let factor = 2n; factor <= value && result <= greatestInteger; factor++) result *= factor;
   return result;
 }
 
 function gcdOf(left: bigint, right: bigint): bigint {
   let [a, b] = [left < 0n ? -left : left, right < 0n ? -right : right];
-  while (b !== 0n) {
-    [a, b] = [b, a % b];
-  }
+  while (b !== 0n) [a, b] = [b, a % b];
   return a;
 }
 

@@ -7,7 +7,7 @@ import {
   type BytesColumn,
   type Column,
 } from '../values/column.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import {
   compactJson,
   jsonElements,
@@ -19,10 +19,10 @@ import {
 import { maxJsonSteps } from '../values/limits.ts';
 import { hold, room, spend } from '../values/meter.ts';
 import { float64Type, int64Type, textType } from '../cast/literals.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { plainFunction, type FunctionRow } from './function-row.ts';
 
-/** The steps to a member, or to an element when the text is an array. */
+/** The path to a member, or to an element of an array. */
 type Steps = (key: string, json: string, call: KernelCall) => readonly JsonStep[];
 
 const byKey: Steps = (key, json) => {
@@ -43,7 +43,7 @@ const byPath: Steps = (path, _, { name, position }) => {
   return steps;
 };
 
-/** Paths are mostly one for all rows. */
+/** Most paths are the same for all rows. */
 function rememberedPath(read: Steps): Steps {
   if (read === byKey) return read;
   let last: { readonly path: string; readonly steps: readonly JsonStep[] } | undefined;
@@ -64,7 +64,7 @@ function partsIn(
   call: KernelCall,
   read: Steps,
 ): (string | undefined)[] {
-  const [texts, ways] = [bytesOf(column!), bytesOf(way!)];
+  const [texts, ways] = [textColumnOf(column!), textColumnOf(way!)];
   const valid = allValid([texts, ways]);
   const stepsOf = rememberedPath(read);
   return Array.from({ length: call.length }, (_, row) =>
@@ -112,7 +112,7 @@ function partRow(name: string, way: string, stepsOf: Steps): FunctionRow {
   });
 }
 
-/** A member as a value of SQL; a null of JSON is none. */
+/** A member as an SQL value; JSON null is SQL null. */
 function members<Value>(
   columns: readonly Column[],
   call: KernelCall,
@@ -170,8 +170,8 @@ function truths(values: readonly (boolean | undefined)[]): Column {
 
 function integers(values: readonly (bigint | undefined)[]): Column {
   const { length } = values;
-  const kept = BigInt64Array.from(values, (value) => value ?? 0n);
-  return { kind: 'bigint', length, values: kept, valid: present(values) };
+  const filled = BigInt64Array.from(values, (value) => value ?? 0n);
+  return { kind: 'bigint', length, values: filled, valid: present(values) };
 }
 
 function memberRow(name: string, result: typeof textType, kernel: Kernel): FunctionRow {
@@ -194,8 +194,8 @@ const intRow = memberRow('json_get_int', int64Type, (columns, call) =>
 
 const floatRow = memberRow('json_get_float', float64Type, (columns, call) => {
   const values = members(columns, call, 'a number', readFloat);
-  const kept = Float64Array.from(values, (value) => value ?? 0);
-  return { kind: 'number', length: kept.length, values: kept, valid: present(values) };
+  const filled = Float64Array.from(values, (value) => value ?? 0);
+  return { kind: 'number', length: filled.length, values: filled, valid: present(values) };
 });
 
 const boolRow = memberRow('json_get_bool', boolType, (columns, call) =>
@@ -238,7 +238,7 @@ const containsRow = plainFunction({
   parameters: ['text', 'text', 'text'],
   result: boolType,
   kernel: (columns, call) => {
-    const values = bytesOf(columns[2]!);
+    const values = textColumnOf(columns[2]!);
     const parts = partsIn(columns, call, byPath);
     return truths(
       parts.map((part, row) => {

@@ -1,14 +1,14 @@
 import type { KernelCall } from '../evaluate/bound.ts';
 import type { Column, ListColumn, Valid } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxListElements } from '../values/limits.ts';
 import { hold, spend } from '../values/meter.ts';
 import { takeRows } from '../values/take.ts';
 
-/** Puts an element, by its row among all elements, behind the list that is being made. */
+/** Appends an element, by its row among all elements, to the current list. */
 export type Emit = (element: number) => void;
 
-/** The refusal of lists that would fill the memory. */
+/** The error for lists with too many elements. */
 export function tooManyElements({
   name,
   position,
@@ -17,7 +17,7 @@ export function tooManyElements({
   return new SqlError('limit', message, position);
 }
 
-/** Grows as elements come; none is copied before all are known. */
+/** Collects row numbers of elements; the elements are copied once at the end. */
 class ElementRows {
   #rows = new Uint32Array(1024);
   length = 0;
@@ -52,17 +52,13 @@ export function buildLists(
   const rows = new ElementRows();
   const [starts, ends] = [new Uint32Array(length), new Uint32Array(length)];
   const emit: Emit = (element) => {
-    if (rows.length >= maxListElements) {
-      throw tooManyElements(call);
-    }
+    if (rows.length >= maxListElements) throw tooManyElements(call);
     spend(8);
     rows.push(element);
   };
   for (let row = 0; row < length; row++) {
     starts[row] = rows.length;
-    if (valid === null || valid[row] === 1) {
-      make(row, emit);
-    }
+    if (valid === null || valid[row] === 1) make(row, emit);
     ends[row] = rows.length;
   }
   return { kind: 'list', length, child: takeRows(elements, rows.all()), starts, ends, valid };

@@ -1,13 +1,14 @@
+import { endAt, startAt } from '../../arrow/spans.ts';
 import { appendAll } from '../values/append.ts';
-import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { isValid, validOf, type Column, type ListColumn, type Valid } from '../values/column.ts';
 import { coerce } from '../cast/coerce.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { listsOf } from '../values/lists.ts';
 import { call, nullLiteral, nullType } from '../evaluate/node.ts';
 import { spend } from '../values/meter.ts';
-import { orderOf, type Order } from '../compare/order.ts';
+import { rowOrder, type Order } from '../compare/order.ts';
 import { allValid } from '../values/text.ts';
 import { elementType } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
@@ -16,26 +17,26 @@ import { buildLists, tooManyElements, type Emit } from './list-builder.ts';
 import { listArgument, sameLists, withValue } from './list.ts';
 import { maxListElements } from '../values/limits.ts';
 
-/** Puts all elements of a row's list behind the list that is being made. */
+/** Appends all elements of a row's list to the current list. */
 export function emitList(lists: ListColumn, row: number, emit: Emit): void {
-  for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
+  for (let at = startAt(lists, row); at < endAt(lists, row); at++) {
     spend(4);
     emit(at);
   }
 }
 
-/** The list itself made of elements of its own, in the order and number that `make` says. */
-export function ownElements(
+/** Kernel that builds each list from elements of the same list, as `make` chooses. */
+function ownElements(
   make: (lists: ListColumn, row: number, emit: Emit, order: Order) => void,
 ): Kernel {
-  return ([column], made) => {
-    const lists = listsOf(column!);
-    const order = orderOf(lists.child, lists.child, elementType(made.type));
+  return kernelOf(1, ([column], made) => {
+    const lists = listsOf(column);
+    const order = rowOrder(lists.child, lists.child, elementType(made.type));
     return buildLists(lists.child, lists.valid, made, (row, emit) => make(lists, row, emit, order));
-  };
+  });
 }
 
-/** The row of a function of one list that gives a list of the same type. */
+/** The row of a function from one list to a list of the same type. */
 export function ownRow(usage: string, kernel: Kernel): FunctionRow {
   return {
     usage,
@@ -48,22 +49,22 @@ export function ownRow(usage: string, kernel: Kernel): FunctionRow {
   };
 }
 
-/** A list of fixed size as one of any size, which its results are. */
+/** A fixed-size list as a list of any size. */
 export function asList(list: Bound): Bound {
   return coerce(list, listType(elementType(list.type)));
 }
 
-/** A null list counts as an empty one. */
+/** Null lists count as empty. */
 function addKernel(before: boolean): Kernel {
-  return ([column, value], made) => {
-    const lists = listsOf(column!);
-    const elements = appendAll([lists.child, value!]);
+  return kernelOf(2, ([column, value], made) => {
+    const lists = listsOf(column);
+    const elements = appendAll([lists.child, value]);
     return buildLists(elements, null, made, (row, emit) => {
       if (before) emit(lists.child.length + row);
       if (isValid(lists, row)) emitList(lists, row, emit);
       if (!before) emit(lists.child.length + row);
     });
-  };
+  });
 }
 
 function addRow(usage: string, before: boolean): FunctionRow {
@@ -81,7 +82,7 @@ function addRow(usage: string, before: boolean): FunctionRow {
   };
 }
 
-/** Null lists are passed over; only where all are null the result is. */
+/** Null lists are ignored; the result is null only if all are null. */
 const concatKernel: Kernel = (columns, made) => {
   const all = columns.map(listsOf);
   const some = Uint8Array.from({ length: made.length }, (_, row) =>
@@ -92,9 +93,7 @@ const concatKernel: Kernel = (columns, made) => {
   );
   return buildLists(appendAll(all.map(({ child }) => child)), some, made, (row, emit) => {
     for (const [at, lists] of all.entries()) {
-      if (isValid(lists, row)) {
-        emitList(lists, row, (element) => emit(offsets[at]! + element));
-      }
+      if (isValid(lists, row)) emitList(lists, row, (element) => emit(offsets[at]! + element));
     }
   });
 };
@@ -112,7 +111,7 @@ const concatRow: FunctionRow = {
   },
 };
 
-/** How many elements at the most are removed or replaced: all, one, or as an argument says. */
+/** Maximum number of elements to remove or replace: all, one, or given by an argument. */
 type Times = 'one' | 'all' | 'counted';
 
 function timesOf(times: Times, counts: Column | undefined): (row: number) => number {
@@ -121,13 +120,12 @@ function timesOf(times: Times, counts: Column | undefined): (row: number) => num
   return (row) => (given === undefined ? fixed : Number(given[row]));
 }
 
-const removeKernel =
-  (times: Times): Kernel =>
-  ([column, value, counts], made) => {
-    const lists = listsOf(column!);
-    const order = orderOf(lists.child, value!, made.types[1]!);
+const removeKernel = (times: Times): Kernel =>
+  kernelOf(2, ([column, value, counts], made) => {
+    const lists = listsOf(column);
+    const order = rowOrder(lists.child, value, made.types[1]);
     const times_ = timesOf(times, counts);
-    const valid = allValid([lists, value!, ...(counts === undefined ? [] : [counts])]);
+    const valid = allValid([lists, value, ...(counts === undefined ? [] : [counts])]);
     return buildLists(lists.child, valid, made, (row, emit) => {
       let left = times_(row);
       emitList(lists, row, (element) => {
@@ -136,16 +134,15 @@ const removeKernel =
         if (!goes) emit(element);
       });
     });
-  };
+  });
 
-const replaceKernel =
-  (times: Times): Kernel =>
-  ([column, from, to, counts], made) => {
-    const lists = listsOf(column!);
-    const order = orderOf(lists.child, from!, made.types[1]!);
+const replaceKernel = (times: Times): Kernel =>
+  kernelOf(3, ([column, from, to, counts], made) => {
+    const lists = listsOf(column);
+    const order = rowOrder(lists.child, from, made.types[1]);
     const times_ = timesOf(times, counts);
     const valid = allValid(counts === undefined ? [lists] : [lists, counts]);
-    return buildLists(appendAll([lists.child, to!]), valid, made, (row, emit) => {
+    return buildLists(appendAll([lists.child, to]), valid, made, (row, emit) => {
       let left = times_(row);
       emitList(lists, row, (element) => {
         const goes = left > 0 && order(element, row) === 0;
@@ -153,7 +150,7 @@ const replaceKernel =
         emit(goes ? lists.child.length + row : element);
       });
     });
-  };
+  });
 
 function removeRow(name: string, times: Times): FunctionRow {
   const usage = `${name}(list, value${times === 'counted' ? ', count' : ''})`;
@@ -163,7 +160,7 @@ function removeRow(name: string, times: Times): FunctionRow {
     bind(made) {
       checkCount(usage, made, count, count);
       const list = asList(listArgument(usage, made, 0));
-      const args = withValue(usage, list, made.arguments[1]!, 2);
+      const args = withValue(usage, list, made.arguments[1], 2);
       const counts = made.arguments.slice(2).map((each) => fitArgument(usage, 'integer', each, 3));
       return call({
         name: made.name,
@@ -185,9 +182,9 @@ function replaceRow(name: string, times: Times): FunctionRow {
     bind(made) {
       checkCount(usage, made, count, count);
       const [, from, to] = made.arguments;
-      const [wide] = withValue(usage, asList(listArgument(usage, made, 0)), to!, 3);
-      const [list, sought] = withValue(usage, wide, from!, 2);
-      const [, put] = withValue(usage, list, to!, 3);
+      const [wide] = withValue(usage, asList(listArgument(usage, made, 0)), to, 3);
+      const [list, sought] = withValue(usage, wide, from, 2);
+      const [, put] = withValue(usage, list, to, 3);
       const counts = made.arguments.slice(3).map((each) => fitArgument(usage, 'integer', each, 4));
       return call({
         name: made.name,
@@ -202,30 +199,28 @@ function replaceRow(name: string, times: Times): FunctionRow {
 }
 
 /** A size of a list. Throws SqlError `value` below 0 and `limit` above what a batch may have. */
-export function sizeAt(sizes: ArrayLike<bigint>, row: number, made: KernelCall): number {
+function wantedSize(sizes: ArrayLike<bigint>, row: number, made: KernelCall): number {
   const size = sizes[row]!;
   if (size < 0n) {
     const message = `expected a size of 0 or more in ${made.name}, found ${size}`;
     throw new SqlError('value', message, made.position);
   }
-  if (size > maxListElements) {
-    throw tooManyElements(made);
-  }
+  if (size > maxListElements) throw tooManyElements(made);
   return Number(size);
 }
 
-const resizeKernel: Kernel = ([column, sizes, filler], made) => {
-  const lists = listsOf(column!);
-  const wanted = bigintsOf(sizes!);
-  const valid = allValid([lists, sizes!]);
-  return buildLists(appendAll([lists.child, filler!]), valid, made, (row, emit) => {
-    const size = sizeAt(wanted, row, made);
+const resizeKernel: Kernel = kernelOf(3, ([column, sizes, filler], made) => {
+  const lists = listsOf(column);
+  const wanted = bigintsOf(sizes);
+  const valid = allValid([lists, sizes]);
+  return buildLists(appendAll([lists.child, filler]), valid, made, (row, emit) => {
+    const size = wantedSize(wanted, row, made);
     for (let at = 0; at < size; at++) {
-      const element = lists.starts[row]! + at;
-      emit(element < lists.ends[row]! ? element : lists.child.length + row);
+      const element = startAt(lists, row) + at;
+      emit(element < endAt(lists, row) ? element : lists.child.length + row);
     }
   });
-};
+});
 
 const resizeUsage = 'array_resize(list, size[, value])';
 
@@ -234,7 +229,7 @@ const resizeRow: FunctionRow = {
   bind(made) {
     checkCount(resizeUsage, made, 2, 3);
     const list = asList(listArgument(resizeUsage, made, 0));
-    const size = fitArgument(resizeUsage, 'integer', made.arguments[1]!, 2);
+    const size = fitArgument(resizeUsage, 'integer', made.arguments[1], 2);
     const filler = made.arguments[2] ?? nullLiteral(nullType, made.position);
     const [wide, value] = withValue(resizeUsage, list, filler, 3);
     return call({
@@ -250,22 +245,20 @@ const resizeRow: FunctionRow = {
 
 const repeatUsage = 'array_repeat(value, count)';
 
-const repeatKernel: Kernel = ([value, counts], made) => {
-  const wanted = bigintsOf(counts!);
-  return buildLists(value!, validOf(counts!), made, (row, emit) => {
-    const size = sizeAt([wanted[row]! < 0n ? 0n : wanted[row]!], 0, made);
-    for (let at = 0; at < size; at++) {
-      emit(row);
-    }
+const repeatKernel: Kernel = kernelOf(2, ([value, counts], made) => {
+  const wanted = bigintsOf(counts);
+  return buildLists(value, validOf(counts), made, (row, emit) => {
+    const size = wantedSize([wanted[row]! < 0n ? 0n : wanted[row]!], 0, made);
+    for (let at = 0; at < size; at++) emit(row);
   });
-};
+});
 
 const repeatRow: FunctionRow = {
   usage: repeatUsage,
   bind(made) {
     checkCount(repeatUsage, made, 2, 2);
-    const value = made.arguments[0]!;
-    const count = fitArgument(repeatUsage, 'integer', made.arguments[1]!, 2);
+    const value = made.arguments[0];
+    const count = fitArgument(repeatUsage, 'integer', made.arguments[1], 2);
     const { name, position } = made;
     const type = listType(value.type);
     const args = [value, count];
@@ -274,27 +267,25 @@ const repeatRow: FunctionRow = {
 };
 
 const reverseKernel = ownElements((lists, row, emit) => {
-  for (let at = lists.ends[row]! - 1; at >= lists.starts[row]!; at--) {
-    emit(at);
-  }
+  for (let at = endAt(lists, row) - 1; at >= startAt(lists, row); at--) emit(at);
 });
 
 /** The spans without the first or the last element. */
 function popKernel(front: boolean): Kernel {
-  return ([column], { length }) => {
-    const lists = listsOf(column!);
-    const least = (row: number): number => Math.min(lists.ends[row]!, lists.starts[row]! + 1);
-    const most = (row: number): number => Math.max(lists.starts[row]!, lists.ends[row]! - 1);
+  return kernelOf(1, ([column], { length }) => {
+    const lists = listsOf(column);
+    const least = (row: number): number => Math.min(endAt(lists, row), startAt(lists, row) + 1);
+    const most = (row: number): number => Math.max(startAt(lists, row), endAt(lists, row) - 1);
     const moved = Uint32Array.from({ length }, (_, row) => (front ? least(row) : most(row)));
     const valid: Valid = lists.valid;
     return { ...lists, ...(front ? { starts: moved } : { ends: moved }), valid };
-  };
+  });
 }
 
 const appendRow = addRow('array_append(list, value)', false);
 const prependRow = addRow('array_prepend(value, list)', true);
 
-/** Functions that give a list with other elements than it had, or with more or fewer. */
+/** Functions that change the elements of a list. */
 export const listChangeFunctions: Readonly<Record<string, FunctionRow>> = {
   array_append: appendRow,
   list_append: appendRow,

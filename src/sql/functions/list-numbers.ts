@@ -1,8 +1,9 @@
+import { endAt, startAt } from '../../arrow/spans.ts';
 import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
 import { castTo } from '../cast/coerce.ts';
 import { isValid, type Column } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxListElements } from '../values/limits.ts';
 import { listsOf } from '../values/lists.ts';
 import { float64Type, int64Type } from '../cast/literals.ts';
@@ -15,7 +16,7 @@ import { checkCount, fitArgument, wrongArgument, type FunctionRow } from './func
 import { tooManyElements } from './list-builder.ts';
 import { listArgument } from './list.ts';
 
-/** How many numbers a row has: from `start`, `step` apart, up to `stop`, which is one of them where `closed`. */
+/** Count of numbers from `start` to `stop` in steps of `step`; `closed` includes `stop`. */
 function countOf(
   [start, stop, step]: readonly [bigint, bigint, bigint],
   closed: boolean,
@@ -31,9 +32,7 @@ function countOf(
   const distance = step > 0n ? stop - start : start - stop;
   const size = step > 0n ? step : -step;
   const count = distance < 0n ? 0n : closed ? distance / size + 1n : (distance + size - 1n) / size;
-  if (count > BigInt(maxListElements)) {
-    throw tooManyElements(made);
-  }
+  if (count > BigInt(maxListElements)) throw tooManyElements(made);
   return Number(count);
 }
 
@@ -54,9 +53,7 @@ function rangeKernel(closed: boolean): Kernel {
         size += countOf([start!, stop!, step ?? 1n], closed, made);
         firsts[row] = [start!, step ?? 1n];
       }
-      if (size > maxListElements) {
-        throw tooManyElements(made);
-      }
+      if (size > maxListElements) throw tooManyElements(made);
       ends[row] = size;
     }
     const total = ends[length - 1] ?? 0;
@@ -104,10 +101,10 @@ const distanceKernel: Kernel = (columns, made) => {
   const values = new Float64Array(length);
   const valid = Uint8Array.from(allValid(columns) ?? new Uint8Array(length).fill(1));
   for (let row = 0; row < length; row++) {
-    const [from, to] = [left!.starts[row]!, right!.starts[row]!];
-    const size = left!.ends[row]! - from;
-    if (valid[row] === 1 && size !== right!.ends[row]! - to) {
-      const found = `${size} and ${right!.ends[row]! - to}`;
+    const [from, to] = [startAt(left!, row), startAt(right!, row)];
+    const size = endAt(left!, row) - from;
+    if (valid[row] === 1 && size !== endAt(right!, row) - to) {
+      const found = `${size} and ${endAt(right!, row) - to}`;
       const message = `expected two lists of one length in array_distance, found ${found} elements`;
       throw new SqlError('value', message, made.position);
     }
@@ -129,9 +126,7 @@ const distanceRow: FunctionRow = {
     checkCount(distanceUsage, made, 2, 2);
     const type = listType(float64Type);
     const points = made.arguments.map((argument, at): Bound => {
-      if (familyOf(argument.type) === 'null') {
-        return nullLiteral(type, argument.position);
-      }
+      if (familyOf(argument.type) === 'null') return nullLiteral(type, argument.position);
       const list = listArgument(distanceUsage, made, at);
       const family = familyOf(elementType(list.type));
       if (family !== 'null' && family !== 'integer' && family !== 'float' && family !== 'decimal') {

@@ -1,16 +1,17 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import { appendAll } from '../values/append.ts';
-import type { Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel } from '../evaluate/bound.ts';
 import { isValid, type ListColumn } from '../values/column.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
-import { keysOf } from '../values/keys.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
+import { rowKeys } from '../values/keys.ts';
 import { listsOf } from '../values/lists.ts';
 import { room } from '../values/meter.ts';
 import { call } from '../evaluate/node.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { hideRows } from '../values/read.ts';
 import { constantColumn } from '../values/scalar.ts';
 import { takeRows } from '../values/take.ts';
-import { allValid, bytesOf, textAt } from '../values/text.ts';
+import { allValid, textColumnOf, textAt } from '../values/text.ts';
 import { elementType } from '../values/types.ts';
 import { checkCount, fitArgument, type FunctionRow } from './function-row.ts';
 import { buildLists } from './list-builder.ts';
@@ -20,16 +21,16 @@ import { listArgument, sameLists, SET_BYTES } from './list.ts';
 /** Whether an element belongs to the result, by its key and the keys of the other list. */
 type Belongs = (key: string, other: ReadonlySet<string>) => boolean;
 
-/** The elements of one list, then those of the other, each value once, as far as they belong. */
+/** The distinct elements of both lists that `belongs` accepts, in order. */
 function setKernel(belongs: Belongs, both: boolean): Kernel {
   return (columns, made) => {
     const [left, right] = columns.map(listsOf);
     const others = right ?? left!;
     const elements = appendAll([left!.child, others.child]);
     const offset = left!.child.length;
-    const key = keysOf(elements, elementType(made.type));
+    const key = rowKeys(elements, elementType(made.type));
     return buildLists(elements, allValid(columns), made, (row, emit) => {
-      const sizes = left!.ends[row]! - left!.starts[row]! + others.ends[row]! - others.starts[row]!;
+      const sizes = endAt(left!, row) - startAt(left!, row) + sizeAt(others, row);
       room(sizes * SET_BYTES);
       const wanted = new Set<string>();
       emitList(others, row, (at) => wanted.add(key(offset + at)));
@@ -42,9 +43,7 @@ function setKernel(belongs: Belongs, both: boolean): Kernel {
         }
       };
       emitList(left!, row, take);
-      if (both) {
-        emitList(others, row, (at) => take(offset + at));
-      }
+      if (both) emitList(others, row, (at) => take(offset + at));
     });
   };
 }
@@ -73,7 +72,7 @@ interface Sorting {
   readonly nullsLast: boolean;
 }
 
-/** One of two words, in any case. */
+/** One of two words, ignoring case. */
 function choiceOf(text: string, choices: readonly [string, string], position: number): boolean {
   const at = choices.indexOf(text.trim().toLowerCase());
   if (at < 0) {
@@ -83,12 +82,12 @@ function choiceOf(text: string, choices: readonly [string, string], position: nu
   return at === 1;
 }
 
-/** Nulls stand first unless they are to stand last, in both directions. */
-const sortKernel: Kernel = ([column, ...options], made) => {
-  const lists = listsOf(column!);
-  const order = orderOf(lists.child, lists.child, elementType(made.type));
+/** Nulls come first unless requested last, in both directions. */
+const sortKernel: Kernel = kernelOf(1, ([column, ...options], made) => {
+  const lists = listsOf(column);
+  const order = rowOrder(lists.child, lists.child, elementType(made.type));
   const sortingOf = (row: number): Sorting => {
-    const [direction, nulls] = options.map((option) => textAt(bytesOf(option), row));
+    const [direction, nulls] = options.map((option) => textAt(textColumnOf(option), row));
     return {
       descending: choiceOf(direction ?? 'asc', ['asc', 'desc'], made.position),
       nullsLast: choiceOf(nulls ?? 'nulls first', ['nulls first', 'nulls last'], made.position),
@@ -96,16 +95,14 @@ const sortKernel: Kernel = ([column, ...options], made) => {
   };
   return buildLists(lists.child, allValid([lists, ...options]), made, (row, emit) => {
     const { descending, nullsLast } = sortingOf(row);
-    room((lists.ends[row]! - lists.starts[row]!) * 32);
+    room(sizeAt(lists, row) * 32);
     const nulls: number[] = [];
     const values: number[] = [];
     emitList(lists, row, (at) => (isValid(lists.child, at) ? values : nulls).push(at));
     values.sort((a, b) => (descending ? order(b, a) : order(a, b)));
-    for (const at of nullsLast ? [...values, ...nulls] : [...nulls, ...values]) {
-      emit(at);
-    }
+    for (const at of nullsLast ? [...values, ...nulls] : [...nulls, ...values]) emit(at);
   });
-};
+});
 
 const sortRow: FunctionRow = {
   usage: sortUsage,
@@ -126,7 +123,7 @@ const sortRow: FunctionRow = {
   },
 };
 
-/** The element that beats all others; undefined for a list of nothing but nulls. */
+/** The best element; undefined if all are null. */
 function best(
   lists: ListColumn,
   row: number,
@@ -134,18 +131,16 @@ function best(
 ): number | undefined {
   let found: number | undefined;
   emitList(lists, row, (at) => {
-    if (isValid(lists.child, at) && (found === undefined || beats(at, found))) {
-      found = at;
-    }
+    if (isValid(lists.child, at) && (found === undefined || beats(at, found))) found = at;
   });
   return found;
 }
 
 /** `sign` 1 gives the greatest element, -1 the least, 0 the first one that is not null. */
 function pickKernel(sign: 1 | -1 | 0): Kernel {
-  return ([column], made) => {
-    const lists = listsOf(column!);
-    const order = orderOf(lists.child, lists.child, made.type);
+  return kernelOf(1, ([column], made) => {
+    const lists = listsOf(column);
+    const order = rowOrder(lists.child, lists.child, made.type);
     const rows = new Uint32Array(made.length);
     const valid = new Uint8Array(made.length);
     for (let row = 0; row < made.length; row++) {
@@ -158,7 +153,7 @@ function pickKernel(sign: 1 | -1 | 0): Kernel {
     return lists.child.length === 0
       ? constantColumn(made.type, null, made.length)
       : hideRows(takeRows(lists.child, rows), valid);
-  };
+  });
 }
 
 function pickRow(usage: string, sign: 1 | -1 | 0): FunctionRow {
@@ -180,7 +175,7 @@ const intersectRow = setRow('array_intersect', (key, other) => other.has(key));
 const exceptRow = setRow('array_except', (key, other) => !other.has(key));
 const distinctRow = ownRow('array_distinct(list)', distinctKernel);
 
-/** Functions that take lists as sets, or order their elements. */
+/** Functions that treat lists as sets or sort them. */
 export const listSetFunctions: Readonly<Record<string, FunctionRow>> = {
   array_distinct: distinctRow,
   list_distinct: distinctRow,

@@ -1,5 +1,6 @@
+import { sizeAt, startAt } from '../../arrow/spans.ts';
 import { Uint64 } from 'apache-arrow';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce } from '../cast/coerce.ts';
 import {
   isValid,
@@ -13,7 +14,7 @@ import {
 import { listType } from '../bind/element.ts';
 import { listsOf } from '../values/lists.ts';
 import { call } from '../evaluate/node.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { elementType, familyOf } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
 import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -24,23 +25,21 @@ import { mapSizeRow } from './map.ts';
 
 const countType = new Uint64();
 
-/** How many lists stand in one another in a type. */
+/** Nesting depth of a list type. */
 function depthOf(list: Bound): number {
   let depth = 0;
-  for (let { type } = list; familyOf(type) === 'list'; type = elementType(type)) {
-    depth++;
-  }
+  for (let { type } = list; familyOf(type) === 'list'; type = elementType(type)) depth++;
   return depth;
 }
 
-/** The elements of the lists in a list, one level of them. Null lists in it have none. */
-const flattenKernel: Kernel = ([column], made) => {
-  const outer = listsOf(column!);
+/** Flattens one level of a list of lists. Null inner lists add nothing. */
+const flattenKernel: Kernel = kernelOf(1, ([column], made) => {
+  const outer = listsOf(column);
   const inner = listsOf(outer.child);
   return buildLists(inner.child, outer.valid, made, (row, emit) =>
     emitList(outer, row, (at) => (isValid(inner, at) ? emitList(inner, at, emit) : undefined)),
   );
-};
+});
 
 function flattenOnce(
   list: Bound,
@@ -76,21 +75,17 @@ const flattenRow: FunctionRow = {
   },
 };
 
-/** How long the lists are at a depth, as the first list on the way says; undefined where there is none. */
+/** Length of the lists at a depth, taken from the first list of each level; undefined if there is none. */
 function lengthAt(lists: ListColumn, row: number, dimension: number): number | undefined {
-  if (!isValid(lists, row)) {
-    return undefined;
-  }
-  const size = lists.ends[row]! - lists.starts[row]!;
-  if (dimension === 1) {
-    return size;
-  }
+  if (!isValid(lists, row)) return undefined;
+  const size = sizeAt(lists, row);
+  if (dimension === 1) return size;
   const inner = size === 0 || lists.child.kind !== 'list' ? undefined : lists.child;
-  return inner === undefined ? undefined : lengthAt(inner, lists.starts[row]!, dimension - 1);
+  return inner === undefined ? undefined : lengthAt(inner, startAt(lists, row), dimension - 1);
 }
 
-const lengthKernel: Kernel = ([column, dimensions], { length }) => {
-  const lists = listsOf(column!);
+const lengthKernel: Kernel = kernelOf(1, ([column, dimensions], { length }) => {
+  const lists = listsOf(column);
   const wanted = dimensions === undefined ? undefined : bigintsOf(dimensions);
   const values = new BigUint64Array(length);
   const valid = new Uint8Array(length);
@@ -102,11 +97,11 @@ const lengthKernel: Kernel = ([column, dimensions], { length }) => {
     valid[row] = found === undefined ? 0 : 1;
   }
   return { kind: 'bigint', length, values, valid };
-};
+});
 
 const lengthUsage = 'array_length(list[, dimension])';
 
-/** Counts lists of any values: none of them is looked at. */
+/** A list argument with any type of elements: the elements are not read. */
 function anyList(usage: string, made: FunctionCall): Bound {
   const argument = made.arguments[0]!;
   return familyOf(argument.type) === 'list' ? argument : listArgument(usage, made, 0);
@@ -131,18 +126,16 @@ const lengthRow: FunctionRow = {
   },
 };
 
-/** The length at each depth, as far as there are lists. */
-const dimsKernel: Kernel = ([column], made) => {
-  const lists = listsOf(column!);
+/** The length of the list at each depth. */
+const dimsKernel: Kernel = kernelOf(1, ([column], made) => {
+  const lists = listsOf(column);
   const sizes: bigint[] = [];
   const [starts, ends] = [new Uint32Array(made.length), new Uint32Array(made.length)];
   for (let row = 0; row < made.length; row++) {
     starts[row] = sizes.length;
     for (let depth = 1; ; depth++) {
       const size = lengthAt(lists, row, depth);
-      if (size === undefined || (depth === 1 && size === 0)) {
-        break;
-      }
+      if (size === undefined || (depth === 1 && size === 0)) break;
       sizes.push(BigInt(size));
     }
     ends[row] = sizes.length;
@@ -152,26 +145,24 @@ const dimsKernel: Kernel = ([column], made) => {
   const valid = starts.map((start, row) => (ends[row]! > start ? 1 : 0));
   const { length } = made;
   return { kind: 'list', length, child, starts, ends, valid: Uint8Array.from(valid) };
-};
+});
 
-const ndimsKernel: Kernel = ([column], { length, types }) => {
-  const { valid } = listsOf(column!);
+const ndimsKernel: Kernel = kernelOf(1, ([column], { length, types }) => {
+  const { valid } = listsOf(column);
   let depth = 0n;
-  for (let type = types[0]!; familyOf(type) === 'list'; type = elementType(type)) {
-    depth++;
-  }
+  for (let type = types[0]; familyOf(type) === 'list'; type = elementType(type)) depth++;
   return { kind: 'bigint', length, values: new BigUint64Array(length).fill(depth), valid };
-};
+});
 
-const emptyKernel: Kernel = ([column], { length }) => {
-  const lists = listsOf(column!);
+const emptyKernel: Kernel = kernelOf(1, ([column], { length }) => {
+  const lists = listsOf(column);
   const states = newStates(length);
   for (let row = 0; row < length; row++) {
     states[row] = lists.ends[row] === lists.starts[row] ? truth.true : truth.false;
   }
   maskStates(states, lists.valid);
   return statesColumn(states);
-};
+});
 
 function shapeRow(usage: string, type: Bound['type'], kernel: Kernel): FunctionRow {
   return {
@@ -187,22 +178,22 @@ function shapeRow(usage: string, type: Bound['type'], kernel: Kernel): FunctionR
 
 const positionsUsage = 'array_positions(list, value)';
 
-/** All places of a value, counted from 1; a null is found as well. */
-const positionsKernel: Kernel = ([column, value], made) => {
-  const lists = listsOf(column!);
-  const order = orderOf(lists.child, value!, made.types[1]!);
+/** All positions of a value, counted from 1; null matches null. */
+const positionsKernel: Kernel = kernelOf(2, ([column, value], made) => {
+  const lists = listsOf(column);
+  const order = rowOrder(lists.child, value, made.types[1]);
   let longest = 0;
   for (let row = 0; row < made.length; row++) {
-    longest = Math.max(longest, lists.ends[row]! - lists.starts[row]!);
+    longest = Math.max(longest, sizeAt(lists, row));
   }
   const places = BigUint64Array.from({ length: longest }, (_, at) => BigInt(at + 1));
   const child: Column = { kind: 'bigint', length: longest, values: places, valid: null };
   return buildLists(child, lists.valid, made, (row, emit) =>
     emitList(lists, row, (at) =>
-      order(at, row) === 0 ? emit(at - lists.starts[row]!) : undefined,
+      order(at, row) === 0 ? emit(at - startAt(lists, row)) : undefined,
     ),
   );
-};
+});
 
 const positionsRow: FunctionRow = {
   usage: positionsUsage,
@@ -212,7 +203,7 @@ const positionsRow: FunctionRow = {
     return call({
       name: made.name,
       type: listType(countType),
-      arguments: withValue(positionsUsage, list, made.arguments[1]!, 2),
+      arguments: withValue(positionsUsage, list, made.arguments[1], 2),
       kernel: positionsKernel,
       position: made.position,
       fallible: true,
@@ -220,7 +211,7 @@ const positionsRow: FunctionRow = {
   },
 };
 
-/** Of a map the number of its entries. */
+/** For a map the number of its entries. */
 const cardinalityRow: FunctionRow = {
   usage: 'cardinality(list)',
   bind(made) {
@@ -233,7 +224,7 @@ const dimsRow = shapeRow('array_dims(list)', listType(countType), dimsKernel);
 const ndimsRow = shapeRow('array_ndims(list)', countType, ndimsKernel);
 const emptyRow = shapeRow('array_empty(list)', boolType, emptyKernel);
 
-/** Functions of how long and how deep lists are, and of places in them. */
+/** Functions of the length and depth of lists, and of positions in them. */
 export const listShapeFunctions: Readonly<Record<string, FunctionRow>> = {
   array_length: lengthRow,
   list_length: lengthRow,

@@ -1,17 +1,18 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import { Uint64 } from 'apache-arrow';
-import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { canCast } from '../cast/cast.ts';
 import { castTo } from '../cast/coerce.ts';
 import { isValid, type BytesColumn, type ListColumn, type Valid } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
 import { elementRows, listsOf } from '../values/lists.ts';
-import { orderOf } from '../compare/order.ts';
-import { SqlError } from '../values/errors.ts';
+import { rowOrder } from '../compare/order.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxListElements, maxTextLengthen } from '../values/limits.ts';
 import { textType } from '../cast/literals.ts';
 import { room, spend } from '../values/meter.ts';
 import { call } from '../evaluate/node.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { elementType, familyOf } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
 import { checkCount, fitArgument, wrongArgument, type FunctionRow } from './function-row.ts';
@@ -32,36 +33,37 @@ function checkStarts(starts: ArrayLike<bigint>, valid: Valid, position: number):
   }
 }
 
-/** The place of the first element from `start` on that is the value, counted from 1; a null is found as well. */
-const positionKernel: Kernel = ([column, value, start], { length, position, types }) => {
-  const lists = listsOf(column!);
-  const open = allValid(start === undefined ? [lists] : [lists, start]);
-  const from = start === undefined ? undefined : bigintsOf(start);
-  checkStarts(from ?? [], open, position);
-  const { children, owners } = elementRows(lists);
-  const order = orderOf(lists.child, value!, types[1]!);
-  const values = new BigUint64Array(length);
-  for (let at = 0; at < owners.length; at++) {
-    const row = owners[at]!;
-    spend(8);
-    const place = BigInt(children[at]! - lists.starts[row]! + 1);
-    const open = values[row] === 0n && place >= (from?.[row] ?? 1n);
-    if (open && order(children[at]!, row) === 0) {
-      values[row] = place;
+/** Position of the first element from `start` on that equals the value, counted from 1; null matches null. */
+const positionKernel: Kernel = kernelOf(
+  2,
+  ([column, value, start], { length, position, types }) => {
+    const lists = listsOf(column);
+    const open = allValid(start === undefined ? [lists] : [lists, start]);
+    const from = start === undefined ? undefined : bigintsOf(start);
+    checkStarts(from ?? [], open, position);
+    const { children, owners } = elementRows(lists);
+    const order = rowOrder(lists.child, value, types[1]);
+    const values = new BigUint64Array(length);
+    for (let at = 0; at < owners.length; at++) {
+      const row = owners[at]!;
+      spend(8);
+      const place = BigInt(children[at]! - startAt(lists, row) + 1);
+      const open = values[row] === 0n && place >= (from?.[row] ?? 1n);
+      if (open && order(children[at]!, row) === 0) values[row] = place;
     }
-  }
-  const valid = Uint8Array.from({ length }, (_, row) =>
-    values[row]! > 0n && (open === null || open[row] === 1) ? 1 : 0,
-  );
-  return { kind: 'bigint', length, values, valid };
-};
+    const valid = Uint8Array.from({ length }, (_, row) =>
+      values[row]! > 0n && (open === null || open[row] === 1) ? 1 : 0,
+    );
+    return { kind: 'bigint', length, values, valid };
+  },
+);
 
 const positionRow: FunctionRow = {
   usage: positionUsage,
   bind(made) {
     checkCount(positionUsage, made, 2, 3);
     const list = listArgument(positionUsage, made, 0);
-    const value = made.arguments[1]!;
+    const value = made.arguments[1];
     const args = withValue(positionUsage, list, value, 2);
     const start = made.arguments
       .slice(2)
@@ -79,7 +81,7 @@ const positionRow: FunctionRow = {
 
 const sliceUsage = 'array_slice(list, from, to[, stride])';
 
-/** A place counted from 1, or from the end below 0, as one from 1. */
+/** A position counted from 1, or from the end if negative, as one from 1. */
 function fromStart(place: bigint, size: number): number {
   const counted = place < 0n ? BigInt(size) + place + 1n : place;
   return Number(counted < 0n ? 0n : counted > BigInt(size) + 1n ? BigInt(size) + 1n : counted);
@@ -96,24 +98,22 @@ function strideAt(strides: ArrayLike<bigint> | undefined, row: number, made: Ker
   return Number(stride > most ? most : stride < -most ? -most : stride);
 }
 
-/** Both ends are included; a stride below 0 goes from a higher place to a lower. */
-const sliceKernel: Kernel = ([column, from, to, stride], made) => {
-  const lists = listsOf(column!);
-  const [first, last] = [bigintsOf(from!), bigintsOf(to!)];
+/** Both ends are included; a negative stride goes backwards. */
+const sliceKernel: Kernel = kernelOf(3, ([column, from, to, stride], made) => {
+  const lists = listsOf(column);
+  const [first, last] = [bigintsOf(from), bigintsOf(to)];
   const strides = stride === undefined ? undefined : bigintsOf(stride);
-  const valid = allValid([lists, from!, to!, ...(stride === undefined ? [] : [stride])]);
+  const valid = allValid([lists, from, to, ...(stride === undefined ? [] : [stride])]);
   return buildLists(lists.child, valid, made, (row, emit) => {
-    const start = lists.starts[row]!;
-    const size = lists.ends[row]! - start;
+    const start = startAt(lists, row);
+    const size = endAt(lists, row) - start;
     const step = strideAt(strides, row, made);
     const [a, b] = [fromStart(first[row]!, size), fromStart(last[row]!, size)];
     const [begin, end] =
       step > 0 ? [Math.max(1, a), Math.min(size, b)] : [Math.min(size, a), Math.max(1, b)];
-    for (let at = begin; step > 0 ? at <= end : at >= end; at += step) {
-      emit(start + at - 1);
-    }
+    for (let at = begin; step > 0 ? at <= end : at >= end; at += step) emit(start + at - 1);
   });
-};
+});
 
 const sliceRow: FunctionRow = {
   usage: sliceUsage,
@@ -136,7 +136,7 @@ const sliceRow: FunctionRow = {
 
 const toStringUsage = 'array_to_string(list, separator[, null])';
 
-/** The elements of one list; nulls are left out unless there is a text for them. */
+/** The elements of one list as texts; nulls are skipped unless a text for them is given. */
 function joinList(
   lists: ListColumn,
   texts: BytesColumn,
@@ -144,42 +144,43 @@ function joinList(
   separator: string,
   nullText: string | undefined,
 ): string | undefined {
-  room((lists.ends[row]! - lists.starts[row]!) * 32);
+  room(sizeAt(lists, row) * 32);
   const parts: string[] = [];
   let size = 0;
-  for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
+  for (let at = startAt(lists, row); at < endAt(lists, row); at++) {
     spend(8);
     const part = isValid(texts, at) ? textAt(texts, at) : nullText;
     if (part !== undefined) {
       parts.push(part);
       size += part.length + separator.length;
     }
-    if (size > maxTextLengthen) {
-      return undefined;
-    }
+    if (size > maxTextLengthen) return undefined;
   }
   room(size * 2);
   return parts.join(separator);
 }
 
-const toStringKernel: Kernel = ([column, separator, nulls], { length, name, position }) => {
-  const lists = listsOf(column!);
-  const texts = bytesOf(lists.child);
-  const [between, instead] = [
-    bytesOf(separator!),
-    nulls === undefined ? undefined : bytesOf(nulls),
-  ];
-  return buildTexts(length, allValid([lists, between]), position, (row) => {
-    const nullText =
-      instead !== undefined && isValid(instead, row) ? textAt(instead, row) : undefined;
-    const joined = joinList(lists, texts, row, textAt(between, row), nullText);
-    if (joined === undefined) {
-      const message = `expected at most ${maxTextLengthen} characters from ${name}, found more`;
-      throw new SqlError('limit', message, position);
-    }
-    return joined;
-  });
-};
+const toStringKernel: Kernel = kernelOf(
+  2,
+  ([column, separator, nulls], { length, name, position }) => {
+    const lists = listsOf(column);
+    const texts = textColumnOf(lists.child);
+    const [between, instead] = [
+      textColumnOf(separator),
+      nulls === undefined ? undefined : textColumnOf(nulls),
+    ];
+    return buildTexts(length, allValid([lists, between]), position, (row) => {
+      const nullText =
+        instead !== undefined && isValid(instead, row) ? textAt(instead, row) : undefined;
+      const joined = joinList(lists, texts, row, textAt(between, row), nullText);
+      if (joined === undefined) {
+        const message = `expected at most ${maxTextLengthen} characters from ${name}, found more`;
+        throw new SqlError('limit', message, position);
+      }
+      return joined;
+    });
+  },
+);
 
 const toStringRow: FunctionRow = {
   usage: toStringUsage,

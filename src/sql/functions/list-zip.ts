@@ -1,3 +1,4 @@
+import { sizeAt, startAt } from '../../arrow/spans.ts';
 import { Field, Struct } from 'apache-arrow';
 import type { Kernel } from '../evaluate/bound.ts';
 import { appendAll } from '../values/append.ts';
@@ -13,11 +14,11 @@ import { checkCount, type FunctionRow } from './function-row.ts';
 import { tooManyElements } from './list-builder.ts';
 import { listArgument } from './list.ts';
 
-function sizeAt(lists: ListColumn, row: number): number {
-  return isValid(lists, row) ? lists.ends[row]! - lists.starts[row]! : 0;
+function presentSize(lists: ListColumn, row: number): number {
+  return isValid(lists, row) ? sizeAt(lists, row) : 0;
 }
 
-/** Row `i` is as long as the longest of the lists there; null where all of them are. */
+/** Row `i` is as long as the longest list of that row; null if all are null. */
 const zipKernel: Kernel = (columns, made) => {
   const { length, types } = made;
   const all = columns.map(listsOf);
@@ -27,18 +28,16 @@ const zipKernel: Kernel = (columns, made) => {
   for (let row = 0; row < length; row++) {
     valid[row] = all.some((lists) => isValid(lists, row)) ? 1 : 0;
     starts[row] = size;
-    size += Math.max(...all.map((lists) => sizeAt(lists, row)));
+    size += Math.max(...all.map((lists) => presentSize(lists, row)));
     ends[row] = size;
-    if (size > maxListElements) {
-      throw tooManyElements(made);
-    }
+    if (size > maxListElements) throw tooManyElements(made);
   }
   const fields = all.map((lists, at): Column => {
     const values = appendAll([lists.child, constantColumn(elementType(types[at]!), null, 1)]);
     const rows = new Uint32Array(size).fill(values.length - 1);
     for (let row = 0; row < length; row++) {
-      for (let place = 0; place < sizeAt(lists, row); place++) {
-        rows[starts[row]! + place] = lists.starts[row]! + place;
+      for (let place = 0; place < presentSize(lists, row); place++) {
+        rows[starts[row]! + place] = startAt(lists, row) + place;
       }
     }
     return takeRows(values, rows);

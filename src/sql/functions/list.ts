@@ -1,14 +1,15 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import type { DataType } from 'apache-arrow';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce, commonOfTwo } from '../cast/coerce.ts';
 import { maskStates, newStates, statesColumn, truth, type ListColumn } from '../values/column.ts';
 import { bindList, bindListElement, listType } from '../bind/element.ts';
-import { keysOf, type Key } from '../values/keys.ts';
+import { rowKeys, type Key } from '../values/keys.ts';
 import { elementRows, listsOf } from '../values/lists.ts';
 import { literalAs } from '../cast/literals.ts';
 import { hold, spend } from '../values/meter.ts';
 import { call, nullLiteral, nullType } from '../evaluate/node.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { allValid } from '../values/text.ts';
 import { elementType, familyOf, isComputable } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -25,44 +26,40 @@ export function listArgument(usage: string, made: FunctionCall, at: number): Bou
   return argument;
 }
 
-/** `array_has(list, value)`: an element that is null is not the value; a null value makes it UNKNOWN. */
-const hasKernel: Kernel = ([column, value], { length, types }) => {
-  const lists = listsOf(column!);
+/** `array_has(list, value)`: a null element never matches; UNKNOWN if the value is null. */
+const hasKernel: Kernel = kernelOf(2, ([column, value], { length, types }) => {
+  const lists = listsOf(column);
   const states = newStates(length);
   const { children, owners } = elementRows(lists);
-  const order = orderOf(lists.child, value!, types[1]!);
+  const order = rowOrder(lists.child, value, types[1]);
   for (let at = 0; at < owners.length; at++) {
-    if (order(children[at]!, owners[at]!) === 0) {
-      states[owners[at]!] = truth.true;
-    }
+    if (order(children[at]!, owners[at]!) === 0) states[owners[at]!] = truth.true;
   }
-  maskStates(states, allValid([lists, value!]));
+  maskStates(states, allValid([lists, value]));
   return statesColumn(states);
-};
+});
 
-/** Memory of one key in a set, about. */
+/** Approximate memory of one key in a set, in bytes. */
 export const SET_BYTES = 100;
 
-/** Work of looking for one key in a set. */
+/** Work of one lookup in a set, in bytes. */
 const SET_WORK = 32;
 
 function keySet(lists: ListColumn, row: number, key: Key): Set<string> {
-  hold((lists.ends[row]! - lists.starts[row]!) * SET_BYTES);
+  hold(sizeAt(lists, row) * SET_BYTES);
   const keys = new Set<string>();
-  for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
-    keys.add(key(at));
-  }
+  for (let at = startAt(lists, row); at < endAt(lists, row); at++) keys.add(key(at));
   return keys;
 }
 
-/** The sets of a column's lists; one that stands in many rows, such as a literal, is made once. */
+/** The sets of a column's lists; a list that many rows share, such as a literal, is hashed once. */
 function setsOf(lists: ListColumn, element: DataType): (row: number) => Set<string> {
-  const key = keysOf(lists.child, element);
+  const key = rowKeys(lists.child, element);
   let last:
     | { readonly start: number; readonly end: number; readonly keys: Set<string> }
     | undefined;
   return (row) => {
-    const [start, end] = [lists.starts[row]!, lists.ends[row]!];
+    const [start, end] = [startAt(lists, row), endAt(lists, row)];
     if (last?.start !== start || last.end !== end) {
       last = { start, end, keys: keySet(lists, row, key) };
     }
@@ -73,9 +70,7 @@ function setsOf(lists: ListColumn, element: DataType): (row: number) => Set<stri
 function hasAny(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of keys) {
     spend(SET_WORK);
-    if (wanted.has(key)) {
-      return true;
-    }
+    if (wanted.has(key)) return true;
   }
   return false;
 }
@@ -83,9 +78,7 @@ function hasAny(keys: Set<string>, wanted: Set<string>): boolean {
 function hasAll(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of wanted) {
     spend(SET_WORK);
-    if (!keys.has(key)) {
-      return false;
-    }
+    if (!keys.has(key)) return false;
   }
   return true;
 }
@@ -94,9 +87,9 @@ function hasAll(keys: Set<string>, wanted: Set<string>): boolean {
 type SetTest = (keys: Set<string>, wanted: Set<string>) => boolean;
 
 function setKernel(test: SetTest): Kernel {
-  return ([left, right], { length, types }) => {
-    const [lists, others] = [listsOf(left!), listsOf(right!)];
-    const element = elementType(types[0]!);
+  return kernelOf(2, ([left, right], { length, types }) => {
+    const [lists, others] = [listsOf(left), listsOf(right)];
+    const element = elementType(types[0]);
     const [keys, wanted] = [setsOf(lists, element), setsOf(others, element)];
     const valid = allValid([lists, others]);
     const states = newStates(length);
@@ -106,7 +99,7 @@ function setKernel(test: SetTest): Kernel {
     }
     maskStates(states, valid);
     return statesColumn(states);
-  };
+  });
 }
 
 const hasUsage = 'array_has(list, value)';
@@ -116,7 +109,7 @@ const hasRow: FunctionRow = {
   bind(made) {
     checkCount(hasUsage, made, 2, 2);
     const list = listArgument(hasUsage, made, 0);
-    const value = made.arguments[1]!;
+    const value = made.arguments[1];
     const args = withValue(hasUsage, list, value, 2);
     return call({
       name: made.name,
@@ -129,7 +122,7 @@ const hasRow: FunctionRow = {
   },
 };
 
-/** A list and a value in one type: that of the list where it holds the value. */
+/** A list and a value in one type: the list's type if it can hold the value. */
 export function withValue(
   usage: string,
   list: Bound,
@@ -137,9 +130,7 @@ export function withValue(
   at: number,
 ): readonly [Bound, Bound] {
   const type = fitted(elementType(list.type), value);
-  if (type === undefined) {
-    throw wrongArgument(usage, `a value of the list's type`, at, value);
-  }
+  if (type === undefined) throw wrongArgument(usage, `a value of the list's type`, at, value);
   return [coerce(list, sameElement(list, type)), coerce(value, type)];
 }
 
@@ -157,7 +148,7 @@ export function sameLists(usage: string, made: FunctionCall): readonly Bound[] {
   return lists.map((list) => coerce(list, sameElement(list, element)));
 }
 
-/** The element type when it holds the literal, otherwise what holds both. */
+/** The element type if it can hold the literal, otherwise a type that can hold both. */
 function fitted(element: DataType, value: Bound): DataType | undefined {
   const exact =
     value.kind === 'literal' && familyOf(element) !== 'null'
@@ -200,7 +191,7 @@ const elementRow: FunctionRow = {
   bind(made) {
     checkCount(elementUsage, made, 2, 2);
     const list = listArgument(elementUsage, made, 0);
-    return bindListElement(list, made.arguments[1]!, made.position);
+    return bindListElement(list, made.arguments[1], made.position);
   },
 };
 

@@ -1,5 +1,6 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import { Uint64, type DataType } from 'apache-arrow';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import {
   isValid,
   newStates,
@@ -10,13 +11,13 @@ import {
   type ListColumn,
 } from '../values/column.ts';
 import { bindList, listType } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
-import { keysOf } from '../values/keys.ts';
+import { SqlError } from '../values/sql-error.ts';
+import { rowKeys } from '../values/keys.ts';
 import { listsOf, packedLists } from '../values/lists.ts';
 import { keyOf, keyRows, mapPart, valuesAt } from '../bind/map-element.ts';
 import { call } from '../evaluate/node.ts';
 import { allValid } from '../values/text.ts';
-import { elementType, familyOf, isComputable, mapOf, mapTypes } from '../values/types.ts';
+import { elementType, familyOf, isComputable, mapTypeOf, mapTypes } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { listArgument } from './list.ts';
 
@@ -31,7 +32,7 @@ function mapArgument(usage: string, { arguments: [map] }: FunctionCall): Bound {
 function ownRow(
   usage: string,
   result: (map: DataType) => DataType,
-  kernelOf: (map: DataType) => Kernel,
+  kernelFor: (map: DataType) => Kernel,
 ): FunctionRow {
   return {
     usage,
@@ -39,7 +40,7 @@ function ownRow(
       checkCount(usage, made, 1, 1);
       const map = mapArgument(usage, made);
       const { name, position } = made;
-      const [type, kernel] = [result(map.type), kernelOf(map.type)];
+      const [type, kernel] = [result(map.type), kernelFor(map.type)];
       return call({ name, type, arguments: [map], kernel, position, fallible: false });
     },
   };
@@ -47,30 +48,27 @@ function ownRow(
 
 function partRow(usage: string, part: 'keys' | 'values'): FunctionRow {
   const typeOf = (map: DataType): DataType => mapTypes(map)[part === 'keys' ? 0 : 1];
-  const kernelOf =
-    (map: DataType): Kernel =>
-    ([column]) => {
-      const maps = listsOf(column!);
+  const partKernel = (map: DataType): Kernel =>
+    kernelOf(1, ([column]) => {
+      const maps = listsOf(column);
       return { ...maps, child: mapPart(maps, part, typeOf(map)) };
-    };
-  return ownRow(usage, (map) => listType(typeOf(map)), kernelOf);
+    });
+  return ownRow(usage, (map) => listType(typeOf(map)), partKernel);
 }
 
 const entriesRow = ownRow(
   'map_entries(map)',
   (map) => listType(elementType(map)),
-  () =>
-    ([column]) =>
-      listsOf(column!),
+  () => kernelOf(1, ([column]) => listsOf(column)),
 );
 
-const countKernel: Kernel = ([column], { length }) => {
-  const maps = listsOf(column!);
+const countKernel: Kernel = kernelOf(1, ([column], { length }) => {
+  const maps = listsOf(column);
   const values = BigUint64Array.from({ length }, (_, row) =>
-    isValid(maps, row) ? BigInt(maps.ends[row]! - maps.starts[row]!) : 0n,
+    isValid(maps, row) ? BigInt(sizeAt(maps, row)) : 0n,
   );
   return { kind: 'bigint', length, values, valid: maps.valid };
-};
+});
 
 /** How many entries a map has. */
 export const mapSizeRow = ownRow(
@@ -85,17 +83,17 @@ function keyRow(
   result: (map: DataType) => DataType,
   found: (maps: ListColumn, entries: Int32Array, key: Column, map: DataType) => Column,
 ): FunctionRow {
-  const kernel: Kernel = ([column, key], { types }) => {
-    const maps = listsOf(column!);
-    return found(maps, keyRows(maps, key!, types[0]!), key!, types[0]!);
-  };
+  const kernel: Kernel = kernelOf(2, ([column, key], { types }) => {
+    const maps = listsOf(column);
+    return found(maps, keyRows(maps, key, types[0]), key, types[0]);
+  });
   return {
     usage,
     bind(made) {
       checkCount(usage, made, 2, 2);
       const map = mapArgument(usage, made);
       const { name, position } = made;
-      const args = [map, keyOf(map, made.arguments[1]!)];
+      const args = [map, keyOf(map, made.arguments[1])];
       return call({
         name,
         type: result(map.type),
@@ -108,7 +106,7 @@ function keyRow(
   };
 }
 
-/** A list of the one value of a key; of a null for a key that the map does not have. */
+/** A list with the value of a key, or with a null if the map has no such key. */
 function extractRow(usage: string): FunctionRow {
   return keyRow(
     usage,
@@ -138,10 +136,10 @@ const containsRow = keyRow(
 
 /** Throws SqlError `value` for a key that is null or comes twice in one map. */
 function checkKeys(keys: ListColumn, type: DataType, name: string, position: number): void {
-  const key = keysOf(keys.child, type);
+  const key = rowKeys(keys.child, type);
   for (let row = 0; row < keys.length; row++) {
     const seen = new Set<string>();
-    for (let at = keys.starts[row]!; at < keys.ends[row]!; at++) {
+    for (let at = startAt(keys, row); at < endAt(keys, row); at++) {
       if (!isValid(keys.child, at) || seen.size === seen.add(key(at)).size) {
         const found = isValid(keys.child, at) ? 'one twice' : 'a null';
         throw new SqlError('value', `expected different keys in ${name}, found ${found}`, position);
@@ -150,7 +148,7 @@ function checkKeys(keys: ListColumn, type: DataType, name: string, position: num
   }
 }
 
-/** Throws SqlError `value` for lists of two lengths in one row. */
+/** Throws SqlError `value` if keys and values of a row differ in number. */
 function checkSizes(keys: ListColumn, values: ListColumn, name: string, position: number): void {
   for (let row = 0; row < keys.length; row++) {
     const [a, b] = [keys, values].map(({ starts, ends }) => ends[row]! - starts[row]!);
@@ -161,21 +159,21 @@ function checkSizes(keys: ListColumn, values: ListColumn, name: string, position
   }
 }
 
-const mapKernel: Kernel = ([first, second], { name, position, types }) => {
-  const valid = allValid([first!, second!]);
-  const [keys, values] = [first!, second!].map((column) =>
+const mapKernel: Kernel = kernelOf(2, ([first, second], { name, position, types }) => {
+  const valid = allValid([first, second]);
+  const [keys, values] = [first, second].map((column) =>
     packedLists({ ...listsOf(column), valid }),
   ) as [ListColumn, ListColumn];
   checkSizes(keys, values, name, position);
-  checkKeys(keys, elementType(types[0]!), name, position);
+  checkKeys(keys, elementType(types[0]), name, position);
   const parts = [keys.child, values.child];
   return { ...keys, child: structColumn(keys.child.length, null, (at) => parts[at]!) };
-};
+});
 
 function bindMap(keys: Bound, values: Bound, { name, position }: FunctionCall): Bound {
   return call({
     name,
-    type: mapOf(elementType(keys.type), elementType(values.type)),
+    type: mapTypeOf(elementType(keys.type), elementType(values.type)),
     arguments: [keys, values],
     kernel: mapKernel,
     position,

@@ -1,5 +1,5 @@
 import { bindArithmetic } from '../bind/bind-arithmetic.ts';
-import { boolType, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import {
   maskStates,
   newStates,
@@ -8,12 +8,12 @@ import {
   validOf,
   type Column,
 } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { float64Type } from '../cast/literals.ts';
 import { fold, literal, shared } from '../evaluate/node.ts';
 import { storageOf } from '../values/storage.ts';
 import { allValid } from '../values/text.ts';
-import { familyOf, integerOf, integerRange, typeName } from '../values/types.ts';
+import { familyOf, integerOf, integerRange, sqlTypeName } from '../values/types.ts';
 import { bigintsOf, doublesOf } from '../values/widen.ts';
 import {
   checkCount,
@@ -26,10 +26,10 @@ import { floats } from './rounding.ts';
 
 /** A function of one float. */
 function unary(name: string, compute: (value: number) => number): FunctionRow {
-  const kernel: Kernel = ([column], { length }) => {
-    const values = doublesOf(column!).map(compute);
-    return { kind: 'number', length, values, valid: validOf(column!) };
-  };
+  const kernel: Kernel = kernelOf(1, ([column], { length }) => {
+    const values = doublesOf(column).map(compute);
+    return { kind: 'number', length, values, valid: validOf(column) };
+  });
   return plainFunction({
     usage: `${name}(number)`,
     parameters: ['float'],
@@ -48,16 +48,14 @@ function binary(usage: string, compute: (left: number, right: number) => number)
   return plainFunction({ usage, parameters: ['float', 'float'], result: float64Type, kernel });
 }
 
-/** `abs(x)`: the least integer of a type has no positive opposite in it. */
-const absKernel: Kernel = ([column], call) => {
-  if (familyOf(call.type) === 'float') {
-    return floats(column!, call, Math.abs);
+/** `abs(x)`: overflows for the least integer of a type. */
+const absKernel: Kernel = kernelOf(1, ([column], call) => {
+  if (familyOf(call.type) === 'float') return floats(column, call, Math.abs);
+  if (column.kind === 'wide') {
+    return { ...column, values: column.values.map((value) => (value < 0n ? -value : value)) };
   }
-  if (column!.kind === 'wide') {
-    return { ...column!, values: column!.values.map((value) => (value < 0n ? -value : value)) };
-  }
-  return integerAbs(column!, call);
-};
+  return integerAbs(column, call);
+});
 
 function integerAbs(column: Column, call: KernelCall): Column {
   const greatest = integerRange(integerOf(call.type))[1];
@@ -67,7 +65,7 @@ function integerAbs(column: Column, call: KernelCall): Column {
     if (result > greatest && (valid === null || valid[row] === 1)) {
       throw new SqlError(
         'overflow',
-        `expected a result within ${typeName(call.type)}, found abs(${value})`,
+        `expected a result within ${sqlTypeName(call.type)}, found abs(${value})`,
         call.position,
       );
     }
@@ -85,15 +83,15 @@ function integerAbs(column: Column, call: KernelCall): Column {
 }
 
 function floatTest(test: (value: number) => boolean): Kernel {
-  return ([column], call) => {
+  return kernelOf(1, ([column], call) => {
     const states = newStates(call.length);
-    const values = doublesOf(column!);
+    const values = doublesOf(column);
     for (let row = 0; row < states.length; row++) {
       states[row] = test(values[row]!) ? truth.true : truth.false;
     }
-    maskStates(states, validOf(column!));
+    maskStates(states, validOf(column));
     return statesColumn(states);
-  };
+  });
 }
 
 const modRow: FunctionRow = {
@@ -154,7 +152,7 @@ const isZeroRow = plainFunction({
   kernel: floatTest((value) => value === 0),
 });
 
-/** Functions of numbers. Those of floats answer NaN or infinity where there is no number. */
+/** Functions of numbers. Float functions return NaN or infinity where the result is undefined. */
 export const numericFunctions: Readonly<Record<string, FunctionRow>> = {
   abs: plainFunction({
     usage: 'abs(number)',

@@ -1,23 +1,23 @@
-import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { appendAll } from '../values/append.ts';
 import { countCharacters, sliceCharacters } from '../values/characters.ts';
 import { isValid } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxListElements } from '../values/limits.ts';
 import { hold, room, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
 import { call } from '../evaluate/node.ts';
 import { constantColumn } from '../values/scalar.ts';
-import { buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { checkCount, fitArgument, type FunctionRow } from './function-row.ts';
 import { buildLists, tooManyElements } from './list-builder.ts';
-import { checkLength, countParts, countRow, textRow } from './text.ts';
+import { checkTextLength, countParts, countRow, textRow } from './text.ts';
 import type { Arguments } from './text-kernels.ts';
 
 const splitUsage = 'string_to_array(text, separator[, null])';
 
-/** The pieces between separators; of an empty separator the whole text, of a null its characters. */
+/** The pieces between separators; an empty separator gives the whole text, a null separator the characters. */
 function piecesOf(text: string, separator: string | undefined): readonly string[] {
   if (separator === undefined) {
     room(text.length * 40);
@@ -27,19 +27,17 @@ function piecesOf(text: string, separator: string | undefined): readonly string[
   return separator === '' ? [text] : text.split(separator, maxListElements + 1);
 }
 
-const splitKernel: Kernel = ([column, separator, nulls], made) => {
-  const texts = bytesOf(column!);
-  const [between, missing] = [separator!, nulls].map((each) =>
-    each === undefined ? undefined : bytesOf(each),
+const splitKernel: Kernel = kernelOf(2, ([column, separator, nulls], made) => {
+  const texts = textColumnOf(column);
+  const [between, missing] = [separator, nulls].map((each) =>
+    each === undefined ? undefined : textColumnOf(each),
   );
   const textOf = (from: typeof missing, row: number): string | undefined =>
     from !== undefined && isValid(from, row) ? textAt(from, row) : undefined;
   const pieces: string[] = [];
   const sizes = Array.from({ length: made.length }, (_, row) => {
     const own = isValid(texts, row) ? piecesOf(textAt(texts, row), textOf(between, row)) : [];
-    if (pieces.length + own.length > maxListElements) {
-      throw tooManyElements(made);
-    }
+    if (pieces.length + own.length > maxListElements) throw tooManyElements(made);
     hold(own.length * 40);
     spend(own.length * 16);
     for (const piece of own) pieces.push(piece);
@@ -54,7 +52,7 @@ const splitKernel: Kernel = ([column, separator, nulls], made) => {
       emit(pieces[next] === nullText ? pieces.length : next);
     }
   });
-};
+});
 
 const splitRow: FunctionRow = {
   usage: splitUsage,
@@ -71,12 +69,10 @@ const splitRow: FunctionRow = {
   },
 };
 
-/** Everything before the separator of a place, or behind it counted from the end. */
+/** Everything before the n-th separator, or after it if counted from the end. */
 function beforeSeparator(args: Arguments): string {
   const [text, separator, count] = [args.text(0), args.text(1), args.integer(2)];
-  if (separator === '' || count === 0n) {
-    return '';
-  }
+  if (separator === '' || count === 0n) return '';
   const step = count > 0n ? 1 : -1;
   let at = step > 0 ? -separator.length : text.length;
   for (let left = count > 0n ? count : -count; left > 0n; left--) {
@@ -85,21 +81,19 @@ function beforeSeparator(args: Arguments): string {
     at =
       step > 0 ? text.indexOf(separator, from) : from < 0 ? -1 : text.lastIndexOf(separator, from);
     spend(8);
-    if (at < 0) {
-      return text;
-    }
+    if (at < 0) return text;
   }
   return step > 0 ? text.slice(0, at) : text.slice(at + separator.length);
 }
 
-/** The place of a text among those between commas, 0 for none. */
+/** Position of a text in a comma-separated list, 0 if it is missing. */
 function placeInSet(args: Arguments): number {
   const [text, set] = [args.text(0), args.text(1)];
   const found = set === '' || text.includes(',') ? -1 : `,${set},`.indexOf(`,${text},`);
   return found < 0 ? 0 : countParts(set.slice(0, found), ',') + 1;
 }
 
-/** The part from `start` on, as many characters as the new part has or as is said, gives way to the new part. */
+/** The part from `start` on, is replaced by the new part: as many characters as given, by default the length of the new part. */
 function overlay(args: Arguments, made: KernelCall): string {
   const [text, part, start] = [args.text(0), args.text(1), args.integer(2)];
   const length = args.has(3) ? args.integer(3) : BigInt(countCharacters(part));
@@ -114,10 +108,10 @@ function overlay(args: Arguments, made: KernelCall): string {
   return sliceCharacters(text, 0, from) + part + sliceCharacters(text, to, all);
 }
 
-/** The most steps of one comparison: the product of the lengths of two texts. */
+/** Limit of the work of one comparison: the product of the lengths of both texts. */
 const maxSteps = 16_777_216;
 
-/** How many characters must be put in, left out or replaced to make one text of another. */
+/** Levenshtein distance of two texts. */
 function levenshtein(args: Arguments, made: KernelCall): number {
   const [first, second] = [args.text(0), args.text(1)];
   const [rows, columns] = [countCharacters(first), countCharacters(second)];
@@ -148,7 +142,7 @@ const substringIndexRow = textRow(
   beforeSeparator,
 );
 
-/** Functions of parts of texts: pieces between separators, replaced parts, differences. */
+/** Functions of parts of texts: split, overlay, edit distance. */
 export const partFunctions: Readonly<Record<string, FunctionRow>> = {
   string_to_array: splitRow,
   string_to_list: splitRow,
@@ -160,7 +154,7 @@ export const partFunctions: Readonly<Record<string, FunctionRow>> = {
     ['text', 'text', 'integer', 'integer'],
     (args, made) => {
       const text = overlay(args, made);
-      checkLength(text.length, made);
+      checkTextLength(text.length, made);
       return text;
     },
     { required: 3, fallible: true },

@@ -1,17 +1,18 @@
-import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
+import { kernelOf, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { CodePoints } from '../patterns/like-column.ts';
 import type { BytesColumn } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError, excerpt } from '../values/errors.ts';
+import { SqlError, excerpt } from '../values/sql-error.ts';
 import { int64Type, textType } from '../cast/literals.ts';
 import { call } from '../evaluate/node.ts';
 import { RegexpSearch, type Match } from '../patterns/regexp-search.ts';
 import type { RegexpFlags } from '../patterns/regexp-set.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { bigintsOf } from '../values/widen.ts';
 import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { buildLists, tooManyElements } from './list-builder.ts';
-import { checkLength } from './text.ts';
+import { checkTextLength } from './text.ts';
 import { maxListElements, maxTextLengthen } from '../values/limits.ts';
 import { hold, room, spend } from '../values/meter.ts';
 import { flagsOf } from '../patterns/parse-regexp.ts';
@@ -24,7 +25,7 @@ interface Flags {
   readonly global: boolean;
 }
 
-/** The flags that argument `at`, a literal such as `'i'`, has; a null is none. Throws SqlError `value` for other letters. */
+/** The flags in argument `at`, a literal such as `'i'`; null means no flags. Throws SqlError `value` for other letters. */
 export function flagsArgument(
   usage: string,
   { name, arguments: args }: FunctionCall,
@@ -51,7 +52,7 @@ export function flagsArgument(
   return { flags, global };
 }
 
-/** Looking for matches one behind the other may begin again and again; so often a character is looked at. */
+/** Limit of how often consecutive searches may read one character. */
 const maxLooks = 16;
 
 /** The texts of a column, and where a pattern matches in them. */
@@ -61,6 +62,7 @@ class Searcher {
   readonly #position: number;
   readonly search: RegexpSearch;
   #start = 0;
+  #row = 0;
 
   constructor(texts: BytesColumn, search: RegexpSearch, position: number) {
     this.#texts = texts;
@@ -70,7 +72,8 @@ class Searcher {
 
   /** Goes to the text of a row. */
   open(row: number): void {
-    this.#room.read(this.#texts.bytes, this.#texts.starts[row]!, this.#texts.ends[row]!, false);
+    this.#row = row;
+    this.#room.read(this.#texts.bytes, startAt(this.#texts, row), endAt(this.#texts, row), false);
     this.#start = this.search.scanned;
   }
 
@@ -79,9 +82,17 @@ class Searcher {
     return this.#room.length;
   }
 
+  /** In a text of ASCII a place is the offset of a byte. */
+  #asciiSlice(from: number, to: number): string {
+    const { buffer, byteOffset } = this.#texts.bytes;
+    const start = byteOffset + startAt(this.#texts, this.#row);
+    return Buffer.from(buffer, start + from, to - from).toString('latin1');
+  }
+
   /** The text from one place to another. */
   slice(from: number, to: number): string {
     spend((to - from) * 4);
+    if (this.length === sizeAt(this.#texts, this.#row)) return this.#asciiSlice(from, to);
     const { codes } = this.#room;
     let text = '';
     for (let at = from; at < to; at += 4096) {
@@ -101,14 +112,12 @@ class Searcher {
     return match;
   }
 
-  /** The matches from a place on, none in another; an empty one does not stand right behind another. */
+  /** The non-overlapping matches from a position on; an empty match does not directly follow another match. */
   *matches(from: number): Generator<Match> {
     let behind = -1;
     for (let at = from; at <= this.length;) {
       const match = this.find(at);
-      if (match === undefined) {
-        return;
-      }
+      if (match === undefined) return;
       const [start, end] = [match[0]!, match[1]!];
       if (start < end || start !== behind) {
         yield match;
@@ -119,15 +128,15 @@ class Searcher {
   }
 }
 
-/** The pattern and how it is searched for. */
+/** A pattern and its flags. */
 interface Pattern {
-  /** Made ready when the pattern is a literal. */
+  /** Compiled at bind time if the pattern is a literal. */
   readonly fixed: RegexpSearch | undefined;
   readonly flags: RegexpFlags;
   readonly position: number;
 }
 
-/** The search of each row's pattern; equal patterns one behind the other are made ready once. */
+/** The search of each row's pattern; consecutive equal patterns are compiled once. */
 function searcherOf(
   texts: BytesColumn,
   patterns: BytesColumn,
@@ -160,7 +169,7 @@ type Piece = string | { readonly group: string };
 
 const reference = /\$\$|\$\{([^}]*)\}|\$(\w+)|\\(\d*)/g;
 
-/** `$1`, `${name}` and, as PostgreSQL has it, `\1` stand for groups and `$$` for a dollar. */
+/** `$1`, `${name}` and, as in PostgreSQL, `\1` are groups, `$$` is a dollar. */
 function piecesOf(replacement: string): readonly Piece[] {
   spend(replacement.length * 8);
   room(replacement.length * 32);
@@ -175,7 +184,7 @@ function piecesOf(replacement: string): readonly Piece[] {
   return [...pieces, replacement.slice(end)];
 }
 
-/** The text of a group; empty for one that is not there or has no part in the match. */
+/** The text of a group; empty if the group does not exist or did not match. */
 function groupText(searcher: Searcher, match: Match, group: string): string {
   const { names } = searcher.search;
   const index = /^\d+$/.test(group) ? Number(group) : names.get(group);
@@ -194,7 +203,7 @@ function replaced(
   const put = (part: string): void => {
     size += part.length;
     spend(part.length + 16);
-    if (size > maxTextLengthen) checkLength(size, made);
+    if (size > maxTextLengthen) checkTextLength(size, made);
     if (parts.length % 1024 === 0) room(size * 4 + parts.length * 32);
     parts.push(part);
   };
@@ -204,32 +213,32 @@ function replaced(
       put(typeof piece === 'string' ? piece : groupText(searcher, match, piece.group));
     }
     end = match[1]!;
-    if (!all) {
-      break;
-    }
+    if (!all) break;
   }
   put(searcher.slice(end, searcher.length));
   return parts.join('');
 }
 
 function replaceKernel(pattern: Pattern, all: boolean): Kernel {
-  return ([text, patterns, replacement], made) => {
-    const [texts, forms, puts] = [bytesOf(text!), bytesOf(patterns!), bytesOf(replacement!)];
+  return kernelOf(3, ([text, patterns, replacement], made) => {
+    const [texts, forms, puts] = [
+      textColumnOf(text),
+      textColumnOf(patterns),
+      textColumnOf(replacement),
+    ];
     const find = searcherOf(texts, forms, pattern);
     let last: { readonly text: string; readonly pieces: readonly Piece[] } | undefined;
     return buildTexts(made.length, allValid([texts, forms, puts]), made.position, (row) => {
       const put = textAt(puts, row);
-      if (last?.text !== put) {
-        last = { text: put, pieces: piecesOf(put) };
-      }
+      if (last?.text !== put) last = { text: put, pieces: piecesOf(put) };
       return replaced(find(row), last.pieces, all, made);
     });
-  };
+  });
 }
 
 const replaceUsage = "regexp_replace(text, pattern, replacement[, 'flags'])";
 
-/** The first match gives way to the replacement, with the flag `g` every one. */
+/** Replaces the first match, with the flag `g` every match. */
 const replaceRow: FunctionRow = {
   usage: replaceUsage,
   bind(made) {
@@ -256,10 +265,10 @@ function partCall(
   return call({ name, type, arguments: args, kernel, position, fallible: true });
 }
 
-/** The texts of the groups that have a part in the first match, or of the match where there are no groups. */
+/** The texts of the groups of the first match, or the whole match if there are no groups. */
 function matchKernel(pattern: Pattern): Kernel {
-  return ([text, patterns], made) => {
-    const [texts, forms] = [bytesOf(text!), bytesOf(patterns!)];
+  return kernelOf(2, ([text, patterns], made) => {
+    const [texts, forms] = [textColumnOf(text), textColumnOf(patterns)];
     const find = searcherOf(texts, forms, pattern);
     const known = allValid([texts, forms]);
     const valid = new Uint8Array(made.length);
@@ -280,18 +289,14 @@ function matchKernel(pattern: Pattern): Kernel {
           }
         }
       }
-      if (pieces.length > maxListElements) {
-        throw tooManyElements(made);
-      }
+      if (pieces.length > maxListElements) throw tooManyElements(made);
     }
     const found = buildTexts(pieces.length, null, made.position, (at) => pieces[at]!);
     let next = 0;
     return buildLists(found, valid, made, (row, emit) => {
-      for (const end = next + counts[row]!; next < end; next++) {
-        emit(next);
-      }
+      for (const end = next + counts[row]!; next < end; next++) emit(next);
     });
-  };
+  });
 }
 
 /** `regexp_match` outside of predicates: a list of texts, null without a match. */
@@ -312,33 +317,29 @@ function startOf(starts: ArrayLike<bigint> | undefined, row: number, made: Kerne
   return start > 0x7fff_ffffn ? 0x7fff_ffff : Number(start);
 }
 
-/** What is asked of the matches of a row: a number. */
+/** Computes a number from the matches of a row. */
 type Measure = (searcher: Searcher, start: number, wanted: bigint) => number;
 
 /** An empty pattern matches nothing here, as in DataFusion. */
 const countMatches: Measure = (searcher, start) => {
   let count = 0;
-  for (const match of searcher.matches(start)) {
-    count += match[0] === match[1] ? 0 : 1;
-  }
+  for (const match of searcher.matches(start)) count += match[0] === match[1] ? 0 : 1;
   return count;
 };
 
-/** The place of the match of a number, counted from 1; 0 without one. */
+/** Position of the n-th match, counted from 1; 0 if there is none. */
 const placeOfMatch: Measure = (searcher, start, wanted) => {
   let left = wanted;
   for (const match of searcher.matches(start)) {
     left--;
-    if (left === 0n) {
-      return match[0]! + 1;
-    }
+    if (left === 0n) return match[0]! + 1;
   }
   return 0;
 };
 
 function measureKernel(pattern: Pattern, measure: Measure): Kernel {
-  return ([text, patterns, starts, numbers], made) => {
-    const [texts, forms] = [bytesOf(text!), bytesOf(patterns!)];
+  return kernelOf(2, ([text, patterns, starts, numbers], made) => {
+    const [texts, forms] = [textColumnOf(text), textColumnOf(patterns)];
     const find = searcherOf(texts, forms, pattern);
     const more = [starts, numbers].filter((column) => column !== undefined);
     const valid = allValid([texts, forms, ...more]);
@@ -353,10 +354,10 @@ function measureKernel(pattern: Pattern, measure: Measure): Kernel {
       }
     }
     return { kind: 'bigint', length: made.length, values, valid };
-  };
+  });
 }
 
-/** `integers` arguments behind the pattern, then the flags. */
+/** Row of a function with `integers` arguments after the pattern, then flags. */
 function measureRow(usage: string, integers: number, measure: Measure): FunctionRow {
   return {
     usage,
@@ -373,7 +374,7 @@ function measureRow(usage: string, integers: number, measure: Measure): Function
   };
 }
 
-/** Functions of the parts of texts that match. */
+/** Functions of the matches of regular expressions. */
 export const regexpPartFunctions: Readonly<Record<string, FunctionRow>> = {
   regexp_replace: replaceRow,
   regexp_count: measureRow("regexp_count(text, pattern[, start[, 'flags']])", 1, countMatches),

@@ -1,14 +1,15 @@
-import { boolType, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
+import { endAt, startAt } from '../../arrow/spans.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { CodePoints } from '../patterns/like-column.ts';
 import { maskStates, newStates, statesColumn, truth } from '../values/column.ts';
 import { call } from '../evaluate/node.ts';
 import { compileRegexp, type RegexpMatcher } from '../patterns/regexp.ts';
 import type { RegexpFlags } from '../patterns/regexp-set.ts';
-import { allValid, bytesOf, textAt } from '../values/text.ts';
+import { allValid, textColumnOf, textAt } from '../values/text.ts';
 import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { flagsArgument, bindRegexpMatch, regexpPartFunctions } from './regexp-parts.ts';
 
-/** The matcher of each row's pattern; equal patterns one behind the other are made ready once. */
+/** The matcher of each row's pattern; consecutive equal patterns are compiled once. */
 function matcherOf(flags: RegexpFlags, position: number): (pattern: string) => RegexpMatcher {
   let last: { readonly pattern: string; readonly matcher: RegexpMatcher } | undefined;
   return (pattern) => {
@@ -19,15 +20,15 @@ function matcherOf(flags: RegexpFlags, position: number): (pattern: string) => R
   };
 }
 
-/** `nullState` is what a null text or pattern makes of a row. */
+/** `nullState` is the result for a null text or pattern. */
 function regexpKernel(
   fixed: RegexpMatcher | undefined,
   flags: RegexpFlags,
   patternPosition: number,
   nullState: number,
 ): Kernel {
-  return ([text, pattern], { length }: KernelCall) => {
-    const [texts, patterns] = [bytesOf(text!), bytesOf(pattern!)];
+  return kernelOf(2, ([text, pattern], { length }) => {
+    const [texts, patterns] = [textColumnOf(text), textColumnOf(pattern)];
     const valid = allValid([texts, patterns]);
     const states = newStates(length);
     const room = new CodePoints();
@@ -35,15 +36,13 @@ function regexpKernel(
     for (let row = 0; row < length; row++) {
       if (valid === null || valid[row] === 1) {
         const matcher = fixed ?? find(textAt(patterns, row));
-        room.read(texts.bytes, texts.starts[row]!, texts.ends[row]!, false);
+        room.read(texts.bytes, startAt(texts, row), endAt(texts, row), false);
         states[row] = matcher.matches(room.codes, room.length) ? truth.true : truth.false;
       }
     }
-    if (nullState === truth.unknown) {
-      maskStates(states, valid);
-    }
+    if (nullState === truth.unknown) maskStates(states, valid);
     return statesColumn(states);
-  };
+  });
 }
 
 function bindRegexp(usage: string, made: FunctionCall, nullState: number): Bound {
@@ -75,7 +74,7 @@ function regexpRow(name: string, nullState: number): FunctionRow {
 
 const matchUsage = "regexp_match(text, pattern[, 'flags'])";
 
-/** In a predicate it asks whether there is a match, as LanceDB has it, so that a null text has none. */
+/** In a predicate `regexp_match` tests for a match, as in LanceDB; a null text does not match. */
 const matchRow: FunctionRow = {
   usage: matchUsage,
   bind: (made) =>

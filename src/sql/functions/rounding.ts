@@ -1,5 +1,5 @@
 import type { DataType, Decimal } from 'apache-arrow';
-import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { validOf, type Column } from '../values/column.ts';
 import { rescale } from '../values/decimal.ts';
 import { float64Type } from '../cast/literals.ts';
@@ -9,7 +9,7 @@ import { familyOf } from '../values/types.ts';
 import { bigintsOf, doublesOf } from '../values/widen.ts';
 import { checkCount, plainFunction, type FunctionRow } from './function-row.ts';
 
-/** Half is rounded away from zero. */
+/** Rounds half away from zero. */
 function roundHalf(value: number): number {
   const rounded = Math.round(Math.abs(value));
   // 0.49999999999999994 + 0.5 is 1 in doubles, which Math.round knows; the sign is put back.
@@ -22,7 +22,7 @@ function roundTo(value: number, digits: number): number {
   return Number.isFinite(result) ? result : value;
 }
 
-/** The values computed, in the width of the call's type. */
+/** The computed values, in the width of the call's type. */
 export function floats(
   column: Column,
   call: KernelCall,
@@ -43,13 +43,13 @@ function rounding(
   compute: (value: number) => number,
   whole: (value: bigint, factor: bigint) => bigint,
 ): FunctionRow {
-  const kernel: Kernel = ([column], call) => {
-    if (column!.kind === 'wide') {
+  const kernel: Kernel = kernelOf(1, ([column], call) => {
+    if (column.kind === 'wide') {
       const factor = 10n ** BigInt((call.type as Decimal).scale);
-      return { ...column!, values: column!.values.map((value) => whole(value, factor) * factor) };
+      return { ...column, values: column.values.map((value) => whole(value, factor) * factor) };
     }
-    return familyOf(call.type) === 'float' ? floats(column!, call, compute) : column!;
-  };
+    return familyOf(call.type) === 'float' ? floats(column, call, compute) : column;
+  });
   return plainFunction({
     usage: `${name}(number)`,
     parameters: ['number'],
@@ -69,47 +69,47 @@ function roundDecimal(value: bigint, scale: number, digits: number): bigint {
     : rescale({ value, scale }, digits) * 10n ** BigInt(scale - digits);
 }
 
-const roundKernel: Kernel = ([column, places], call) => {
+const roundKernel: Kernel = kernelOf(1, ([column, places], call) => {
   const digits = places === undefined ? undefined : bigintsOf(places);
   const placesAt = (row: number): number =>
     Math.max(-400, Math.min(400, Number(digits?.[row] ?? 0n)));
-  if (column!.kind === 'wide') {
+  if (column.kind === 'wide') {
     const { scale } = call.type as Decimal;
-    const values = column!.values.map((value, row) =>
+    const values = column.values.map((value, row) =>
       roundDecimal(value, scale, Math.max(0, placesAt(row))),
     );
     return {
-      ...column!,
+      ...column,
       values,
-      valid: allValid(places === undefined ? [column!] : [column!, places]),
+      valid: allValid(places === undefined ? [column] : [column, places]),
     };
   }
   const rounded =
     familyOf(call.type) === 'float'
-      ? floats(column!, call, (value, row) => roundTo(value, placesAt(row)))
-      : column!;
+      ? floats(column, call, (value, row) => roundTo(value, placesAt(row)))
+      : column;
   return {
     ...rounded,
-    valid: allValid(places === undefined ? [column!] : [column!, places]),
+    valid: allValid(places === undefined ? [column] : [column, places]),
   } as Column;
-};
+});
 
 const truncUsage = 'trunc(number[, digits])';
 const truncWhole = rounding('trunc', Math.trunc, (value, factor) => value / factor);
 
-/** Cut off at so many digits behind the point, or before it below 0. */
+/** Truncates to a number of decimal places; negative counts digits before the point. */
 function truncTo(value: number, digits: number): number {
   const factor = 10 ** digits;
   const result = Math.trunc(value * factor) / factor;
   return Number.isFinite(result) ? result : digits < 0 && Number.isFinite(value) ? 0 : value;
 }
 
-const truncKernel: Kernel = ([column, places], call) => {
-  const digits = bigintsOf(places!);
+const truncKernel: Kernel = kernelOf(2, ([column, places], call) => {
+  const digits = bigintsOf(places);
   const clamped = (row: number): number => Math.max(-400, Math.min(400, Number(digits[row])));
-  const values = doublesOf(column!).map((value, row) => truncTo(value, clamped(row)));
-  return { kind: 'number', length: call.length, values, valid: allValid([column!, places!]) };
-};
+  const values = doublesOf(column).map((value, row) => truncTo(value, clamped(row)));
+  return { kind: 'number', length: call.length, values, valid: allValid([column, places]) };
+});
 
 const truncDigits = plainFunction({
   usage: truncUsage,
@@ -132,7 +132,7 @@ function keepType([type]: readonly DataType[]): DataType {
 
 const ceilRow = rounding('ceil', Math.ceil, (value, factor) => -floorWhole(-value, factor));
 
-/** Functions that leave digits of a number off. */
+/** Functions that round or truncate. */
 export const roundingFunctions: Readonly<Record<string, FunctionRow>> = {
   ceil: ceilRow,
   ceiling: ceilRow,

@@ -2,7 +2,7 @@ import { Field, Struct } from 'apache-arrow';
 import type { Bound, Kernel } from '../evaluate/bound.ts';
 import { structColumn } from '../values/column.ts';
 import { bindElement } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { call } from '../evaluate/node.ts';
 import { isComputable } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -84,7 +84,7 @@ const getRow: FunctionRow = {
   bind(made) {
     checkCount(getUsage, made, 2, Infinity);
     const [struct, ...names] = made.arguments;
-    return names.reduce((operand, name) => bindElement(operand, name, made.position), struct!);
+    return names.reduce((operand, name) => bindElement(operand, name, made.position), struct);
   },
 };
 

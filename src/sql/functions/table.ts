@@ -1,6 +1,6 @@
-import { boolType, type Bound } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound } from '../evaluate/bound.ts';
 import { bindConcat } from '../bind/concatenate.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { nearestNames } from '../values/nearest.ts';
 import { choiceFunctions } from './choice.ts';
 import {
@@ -39,9 +39,9 @@ import { dayNanoseconds, splitDays } from '../values/calendar.ts';
 import { literal } from '../evaluate/node.ts';
 import { room, spend } from '../values/meter.ts';
 import { maskStates, newStates, statesColumn, truth } from '../values/column.ts';
-import { allValid, bytesOf, textAt } from '../values/text.ts';
+import { allValid, textColumnOf, textAt } from '../values/text.ts';
 
-/** The runs of letters and digits in a text, as they are written. */
+/** The runs of letters and digits in a text, case kept. */
 function tokensOf(text: string): ReadonlySet<string> {
   spend(text.length * 8);
   room(text.length * 24);
@@ -52,8 +52,8 @@ const containsTokensRow = plainFunction({
   usage: 'contains_tokens(text, tokens)',
   parameters: ['text', 'text'],
   result: boolType,
-  kernel: ([column, wanted], { length }) => {
-    const [texts, tokens] = [bytesOf(column!), bytesOf(wanted!)];
+  kernel: kernelOf(2, ([column, wanted], { length }) => {
+    const [texts, tokens] = [textColumnOf(column), textColumnOf(wanted)];
     const valid = allValid([texts, tokens]);
     const states = newStates(length);
     let last: { readonly text: string; readonly tokens: ReadonlySet<string> } | undefined;
@@ -70,15 +70,15 @@ const containsTokensRow = plainFunction({
     }
     maskStates(states, valid);
     return statesColumn(states);
-  },
+  }),
 });
 
-/** `contains_tokens(text, 'some words')`: whether all of the words are in a text, upper and lower case apart. */
+/** `contains_tokens(text, 'some words')`: whether a text has all of the words, case-sensitive. */
 const tokenFunctions: Readonly<Record<string, FunctionRow>> = {
   contains_tokens: containsTokensRow,
 };
 
-/** A function without arguments that is one value throughout the statement. */
+/** A function without arguments whose value is constant during a statement. */
 function clockRow(
   name: string,
   type: DataType,
@@ -102,7 +102,7 @@ function day(name: string): FunctionRow {
   return clockRow(name, dateType, (now) => BigInt(splitDays(now).days));
 }
 
-/** Functions of the clock, in UTC. All of a statement see the moment at which it was bound. */
+/** Functions of the clock, in UTC. All calls in a statement return the time at which it was bound. */
 const clockFunctions: Readonly<Record<string, FunctionRow>> = {
   now: moment('now'),
   current_timestamp: moment('current_timestamp'),
@@ -111,7 +111,7 @@ const clockFunctions: Readonly<Record<string, FunctionRow>> = {
   current_time: clockRow('current_time', new TimeNanosecond(), (now) => now % dayNanoseconds),
 };
 
-/** The type of a literal with its name. The values of dictionaries and half floats are computed with as plain ones. */
+/** The type of a literal by its name, without dictionaries and half floats. */
 function typeOf(usage: string, argument: Bound): DataType {
   if (argument.kind !== 'literal' || typeof argument.value !== 'string') {
     throw wrongArgument(usage, 'the name of an Arrow type in quotes', 2, argument);
@@ -194,7 +194,7 @@ export const functions: ReadonlyMap<string, FunctionRow> = new Map([
   ['arrow_typeof', typeOfRow] as const,
 ]);
 
-/** Known so that the refusal can say why: an expression sees one row at a time. */
+/** Aggregates, to explain the error: an expression sees one row at a time. */
 const aggregates: ReadonlySet<string> = new Set([
   'approx_distinct',
   'approx_median',
@@ -230,7 +230,7 @@ const aggregates: ReadonlySet<string> = new Set([
   'variance',
 ]);
 
-/** Known so that the refusal can say why: a value is computed again after a conflict, and must be the same. */
+/** Non-deterministic functions, to explain the error: after a conflict a value is recomputed and must be the same. */
 const nonDeterministic: ReadonlySet<string> = new Set([
   'gen_random_uuid',
   'rand',
@@ -238,12 +238,10 @@ const nonDeterministic: ReadonlySet<string> = new Set([
   'uuid',
 ]);
 
-/** Binds a call. Throws SqlError `unknown-function`, and what the function says of its arguments. */
+/** Binds a call. Throws SqlError `unknown-function`, and the errors of the function's arguments. */
 export function bindCall(made: FunctionCall): Bound {
   const row = functions.get(made.name);
-  if (row !== undefined) {
-    return row.bind(made);
-  }
+  if (row !== undefined) return row.bind(made);
   if (aggregates.has(made.name)) {
     const message = `expected a function of one row, found the aggregate ${made.name}`;
     throw new SqlError('unknown-function', message, made.position);

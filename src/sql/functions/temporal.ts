@@ -6,16 +6,16 @@ import {
   TimestampSecond,
   type DataType,
 } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
-import { dayOf, daysOf, floorDivide } from '../values/calendar.ts';
+import { kernelOf, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { dayOf, daysSinceEpoch, floorDivide } from '../values/calendar.ts';
 import { canCast } from '../cast/cast.ts';
 import { formatFloat } from '../cast/cast-values.ts';
 import { castTo, coerce, timestampOf } from '../cast/coerce.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { int64Type } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
-import { sameType } from '../values/same-type.ts';
+import { buildSteps, stepColumn } from '../evaluate/temporal.ts';
+import { sameType } from '../../arrow/types.ts';
 import { dateType, familyOf, stepOf } from '../values/types.ts';
 import { bigintsOf, doublesOf } from '../values/widen.ts';
 import { clockOf, type ZoneClock } from '../values/zone-clock.ts';
@@ -27,20 +27,20 @@ import { checkCount, fitArgument, wrongArgument, type FunctionRow } from './func
 
 /** Steps of one unit as steps of another. */
 function rescaleKernel(step: bigint): Kernel {
-  return ([column], call) => {
-    const from = stepsOf(column!);
+  return kernelOf(1, ([column], call) => {
+    const from = stepColumn(column);
     return buildSteps([from], call.type, call, (row) =>
       floorDivide(BigInt(from.values[row]!) * step, stepOf(call.type)),
     );
-  };
+  });
 }
 
-/** Numbers with a point as steps of `step` nanoseconds; what is no number is no moment either. */
+/** Fractional numbers as steps of `step` nanoseconds; NaN is null. */
 function floatKernel(step: bigint): Kernel {
-  return ([column], call) => {
-    const seconds = doublesOf(column!);
+  return kernelOf(1, ([column], call) => {
+    const seconds = doublesOf(column);
     const target = stepOf(call.type);
-    return buildSteps([column!], call.type, call, (row) => {
+    return buildSteps([column], call.type, call, (row) => {
       const value = seconds[row]!;
       if (!Number.isFinite(value)) {
         const message = `expected a finite number in ${call.name}, found ${formatFloat(value)}`;
@@ -50,20 +50,18 @@ function floatKernel(step: bigint): Kernel {
       const rest = Math.round((value - whole) * Number(step));
       return floorDivide(BigInt(whole) * step + BigInt(rest), target);
     });
-  };
+  });
 }
 
-/** A text, date or timestamp by a cast or by formats; a number counts in steps of `step` nanoseconds. */
+/** A text, date or timestamp is cast or parsed; a number counts steps of `step` nanoseconds. */
 function toTimestamp(name: string, type: DataType, step: bigint): FunctionRow {
   const usage = `${name}(value[, 'format', ...])`;
   return {
     usage,
     bind(made): Bound {
       checkCount(usage, made, 1, Infinity);
-      if (made.arguments.length > 1) {
-        return bindFormatted(usage, type, made);
-      }
-      const given = made.arguments[0]!;
+      if (made.arguments.length > 1) return bindFormatted(usage, type, made);
+      const given = made.arguments[0];
       const isNull = familyOf(given.type) === 'null';
       const value = isNull ? nullLiteral(int64Type, given.position) : given;
       const family = familyOf(value.type);
@@ -87,10 +85,8 @@ const toDateRow: FunctionRow = {
   usage: toDateUsage,
   bind(made): Bound {
     checkCount(toDateUsage, made, 1, Infinity);
-    if (made.arguments.length > 1) {
-      return bindFormatted(toDateUsage, dateType, made);
-    }
-    const value = made.arguments[0]!;
+    if (made.arguments.length > 1) return bindFormatted(toDateUsage, dateType, made);
+    const value = made.arguments[0];
     if (!canCast(value.type, dateType)) {
       throw wrongArgument(toDateUsage, 'a string, an integer, a date or a timestamp', 1, value);
     }
@@ -101,19 +97,19 @@ const toDateRow: FunctionRow = {
 const unixTimeUsage = "to_unixtime(value[, 'format', ...])";
 
 /** Whole seconds since 1970, rounded down. */
-const unixTimeKernel: Kernel = ([column], made) => {
-  const from = stepsOf(column!);
-  const step = stepOf(made.types[0]!);
+const unixTimeKernel: Kernel = kernelOf(1, ([column], made) => {
+  const from = stepColumn(column);
+  const step = stepOf(made.types[0]);
   return buildSteps([from], int64Type, made, (row) =>
     floorDivide(BigInt(from.values[row]!) * step, 1_000_000_000n),
   );
-};
+});
 
 const toUnixTimeRow: FunctionRow = {
   usage: unixTimeUsage,
   bind(made): Bound {
     checkCount(unixTimeUsage, made, 1, Infinity);
-    const value = made.arguments[0]!;
+    const value = made.arguments[0];
     if (made.arguments.length === 1 && familyOf(value.type) === 'integer') {
       return coerce(value, int64Type);
     }
@@ -135,30 +131,30 @@ const fromUnixTimeRow: FunctionRow = {
   usage: 'from_unixtime(seconds)',
   bind(made): Bound {
     checkCount('from_unixtime(seconds)', made, 1, 1);
-    const seconds = fitArgument('from_unixtime(seconds)', 'integer', made.arguments[0]!, 1);
+    const seconds = fitArgument('from_unixtime(seconds)', 'integer', made.arguments[0], 1);
     return castTo(seconds, new TimestampSecond(), made.position);
   },
 };
 
 const localUsage = 'to_local_time(timestamp)';
 
-/** What the clocks of the zone show, in a type without one. */
+/** Local time of the zone, in a type without a zone. */
 function localKernel(clock: ZoneClock): Kernel {
-  return ([column], made) => {
-    const from = stepsOf(column!);
+  return kernelOf(1, ([column], made) => {
+    const from = stepColumn(column);
     const step = stepOf(made.type);
     return buildSteps([from], made.type, made, (row) =>
       floorDivide(clock.local(BigInt(from.values[row]!) * step), step),
     );
-  };
+  });
 }
 
-/** A timestamp without its zone: what its clocks show. */
+/** Local time of a timestamp, without its zone. */
 const toLocalTimeRow: FunctionRow = {
   usage: localUsage,
   bind(made): Bound {
     checkCount(localUsage, made, 1, 1);
-    const value = made.arguments[0]!;
+    const value = made.arguments[0];
     if (familyOf(value.type) !== 'timestamp') {
       throw wrongArgument(localUsage, 'a timestamp', 1, value);
     }
@@ -173,7 +169,7 @@ const toLocalTimeRow: FunctionRow = {
   },
 };
 
-/** Three integers as a day or as a time; undefined where there is no such one. */
+/** Three integers as a day or a time; undefined if there is none. */
 function partsKernel(compute: (parts: readonly bigint[]) => bigint | undefined): Kernel {
   return (columns, made) => {
     const all = columns.map(bigintsOf);
@@ -193,7 +189,9 @@ function partsKernel(compute: (parts: readonly bigint[]) => bigint | undefined):
 function dayOfParts([year, month, day]: readonly bigint[]): bigint | undefined {
   const wanted = { year: Number(year), month: Number(month), day: Number(day) };
   const days =
-    Math.abs(wanted.year) > 262_142 || wanted.month < 1 || wanted.month > 12 ? NaN : daysOf(wanted);
+    Math.abs(wanted.year) > 262_142 || wanted.month < 1 || wanted.month > 12
+      ? NaN
+      : daysSinceEpoch(wanted);
   const found = Number.isNaN(days) || wanted.day < 1 || wanted.day > 31 ? undefined : dayOf(days);
   return found?.month === wanted.month && found.day === wanted.day ? BigInt(days) : undefined;
 }
@@ -222,7 +220,7 @@ function partsRow(usage: string, type: DataType, kernel: Kernel): FunctionRow {
 
 const secondsRow = toTimestamp('to_timestamp_seconds', new TimestampSecond(), 1_000_000_000n);
 
-/** Functions of dates and times. None of them reads the clock. */
+/** Functions of dates and times. They do not read the clock. */
 export const temporalFunctions: Readonly<Record<string, FunctionRow>> = {
   date_bin: dateBinRow,
   date_part: datePartRow,

@@ -1,4 +1,4 @@
-import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import {
   maskStates,
   newStates,
@@ -7,7 +7,7 @@ import {
   type BytesColumn,
   type Column,
 } from '../values/column.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { hold, spend } from '../values/meter.ts';
 import { bigintsOf } from '../values/widen.ts';
 
@@ -34,7 +34,7 @@ class RowArguments implements Arguments {
   }
 
   text(at: number): string {
-    return textAt(bytesOf(this.#columns[at]!), this.row);
+    return textAt(textColumnOf(this.#columns[at]!), this.row);
   }
 
   integer(at: number): bigint {
@@ -78,8 +78,8 @@ export type BytesTest = (text: BytesColumn, part: BytesColumn, row: number) => b
 
 /** A test of two texts that is UNKNOWN where one is null. */
 export function testBytes(test: BytesTest): Kernel {
-  return ([left, right], call) => {
-    const [texts, parts] = [bytesOf(left!), bytesOf(right!)];
+  return kernelOf(2, ([left, right], call) => {
+    const [texts, parts] = [textColumnOf(left), textColumnOf(right)];
     const states = newStates(call.length);
     const valid = allValid([texts, parts]);
     for (let row = 0; row < states.length; row++) {
@@ -89,62 +89,52 @@ export function testBytes(test: BytesTest): Kernel {
     }
     maskStates(states, valid);
     return statesColumn(states);
-  };
+  });
 }
 
-/** The bytes of a column's values when they are most of its buffer and all ASCII. */
+/** The bytes of a column's values if they are ASCII and fill most of its buffer. */
 function asciiBytes({ bytes, starts, ends, length }: BytesColumn): Uint8Array | undefined {
   let used = 0;
-  for (let row = 0; row < length; row++) {
-    used += ends[row]! - starts[row]!;
-  }
-  if (used * 2 < bytes.length) {
-    return undefined;
-  }
+  for (let row = 0; row < length; row++) used += ends[row]! - starts[row]!;
+  if (used * 2 < bytes.length) return undefined;
   let bits = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    bits |= bytes[at]!;
-  }
+  for (let at = 0; at < bytes.length; at++) bits |= bytes[at]!;
   return bits < 0x80 ? bytes : undefined;
 }
 
-/** `lower` and `upper`: ASCII keeps its length, so the bytes are converted where they lie. */
+/** `lower` and `upper`: ASCII keeps its length, so the bytes are converted in place. */
 export function caseKernel(convert: (text: string) => string): Kernel {
   const table = Uint8Array.from({ length: 128 }, (_, code) =>
     convert(String.fromCharCode(code)).charCodeAt(0),
   );
   const slow = toText((args) => convert(args.text(0)));
   return (columns, call) => {
-    const texts = bytesOf(columns[0]!);
+    const texts = textColumnOf(columns[0]!);
     const ascii = asciiBytes(texts);
     return ascii === undefined ? slow(columns, call) : { ...texts, bytes: converted(ascii, table) };
   };
 }
 
-/** Bytes by a table, with looks at the clock in between. */
+/** Maps bytes through a table, charging the budget in between. */
 function converted(bytes: Uint8Array, table: Uint8Array): Uint8Array {
   hold(bytes.length);
   const made = new Uint8Array(bytes.length);
   for (let from = 0; from < bytes.length; from += CHUNK) {
     const to = Math.min(bytes.length, from + CHUNK);
     spend(to - from);
-    for (let at = from; at < to; at++) {
-      made[at] = table[bytes[at]!]!;
-    }
+    for (let at = from; at < to; at++) made[at] = table[bytes[at]!]!;
   }
   return made;
 }
 
 const CHUNK = 2 ** 16;
 
-/** Copies a text's bytes in the opposite order of its characters. */
+/** Copies a text with its characters in reverse order. */
 function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: number): void {
   let to = end - start;
   for (let at = start; at < end;) {
     let next = at + 1;
-    while (next < end && (bytes[next]! & 0xc0) === 0x80) {
-      next++;
-    }
+    while (next < end && (bytes[next]! & 0xc0) === 0x80) next++;
     to -= next - at;
     into.set(bytes.subarray(at, next), to);
     at = next;
@@ -153,7 +143,7 @@ function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: nu
 
 /** `reverse`: the bytes of each character stay together, so every value keeps its length. */
 export const reverseKernel: Kernel = (columns, { length }) => {
-  const { bytes, starts, ends, valid } = bytesOf(columns[0]!);
+  const { bytes, starts, ends, valid } = textColumnOf(columns[0]!);
   hold(bytes.length);
   const reversed = new Uint8Array(bytes.length);
   for (let row = 0; row < length; row++) {

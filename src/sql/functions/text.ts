@@ -1,12 +1,13 @@
+import { endAt, firstDifference, sizeAt, startAt } from '../../arrow/spans.ts';
 import { Int32 } from 'apache-arrow';
 import { boolType, type KernelCall } from '../evaluate/bound.ts';
 import type { BytesColumn } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { countCharacters, sliceCharacters, trimCharacters } from '../values/characters.ts';
 import { maxTextLengthen } from '../values/limits.ts';
 import { room, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
-import { plainFunction, type FunctionRow, type Parameter } from './function-row.ts';
+import { plainFunction, type FunctionRow, type ParameterKind } from './function-row.ts';
 import {
   caseKernel,
   reverseKernel,
@@ -22,7 +23,7 @@ const int32Type = new Int32();
 /** The row of a function to text. */
 export function textRow(
   usage: string,
-  parameters: readonly Parameter[],
+  parameters: readonly ParameterKind[],
   compute: (args: Arguments, call: KernelCall) => string,
   options: { readonly required?: number; readonly fallible?: boolean } = {},
 ): FunctionRow {
@@ -38,7 +39,7 @@ export function textRow(
 /** The row of a function to a count. */
 export function countRow(
   usage: string,
-  parameters: readonly Parameter[],
+  parameters: readonly ParameterKind[],
   compute: (args: Arguments, call: KernelCall) => number,
   fallible = false,
 ): FunctionRow {
@@ -71,7 +72,7 @@ function testRow(usage: string, test: BytesTest): FunctionRow {
 
 const blank: ReadonlySet<string> = new Set([' ']);
 
-/** Cuts the characters of the second argument, or blanks, off the ends that are asked for. */
+/** Trims the characters of the second argument, or spaces, at the chosen ends. */
 function trim(args: Arguments, start: boolean, end: boolean): string {
   const trimmed = args.has(1) ? charactersOf(args.text(1)) : blank;
   return trimCharacters(args.text(0), trimmed, { start, end });
@@ -100,7 +101,7 @@ function substr(args: Arguments, { position }: KernelCall): string {
   return sliceCharacters(text, clamp(start, count), clamp(start + length, count));
 }
 
-/** The first or last `n` characters; a negative `n` leaves that many off at the other end. */
+/** The first or last `n` characters; a negative `n` drops that many at the other end. */
 function side(args: Arguments, left: boolean): string {
   const text = args.text(0);
   const all = countCharacters(text);
@@ -109,8 +110,8 @@ function side(args: Arguments, left: boolean): string {
   return left ? sliceCharacters(text, 0, count) : sliceCharacters(text, all - count, all);
 }
 
-/** The refusal of one value that would become too long. */
-export function checkLength(length: number | bigint, { name, position }: KernelCall): void {
+/** The error for a value that would become too long. */
+export function checkTextLength(length: number | bigint, { name, position }: KernelCall): void {
   if (length > maxTextLengthen) {
     const message = `expected at most ${maxTextLengthen} characters from ${name}, found ${length}`;
     throw new SqlError('limit', message, position);
@@ -123,7 +124,7 @@ export function checkLength(length: number | bigint, { name, position }: KernelC
 /** Work of finding one part of a text. */
 const PART_BYTES = 8;
 
-/** How often a part stands in a text. A list of the pieces might fill the memory. */
+/** Number of occurrences of a part, counted without splitting: the pieces might fill the memory. */
 export function countParts(text: string, part: string): number {
   let count = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
@@ -135,24 +136,20 @@ export function countParts(text: string, part: string): number {
 
 function replace(args: Arguments, call: KernelCall): string {
   const [text, from, to] = [args.text(0), args.text(1), args.text(2)];
-  if (from === '') {
-    return text;
-  }
+  if (from === '') return text;
   if (to.length > from.length) {
-    checkLength(text.length + countParts(text, from) * (to.length - from.length), call);
+    checkTextLength(text.length + countParts(text, from) * (to.length - from.length), call);
   }
   return text.replaceAll(from, () => to);
 }
 
-/** The part of a place counted from 1; undefined when there are fewer. */
+/** The n-th part, counted from 1; undefined if there are fewer. */
 function partFrom(text: string, separator: string, place: bigint): string | undefined {
   let from = 0;
   for (let count = 1n; count < place; count++) {
     spend(PART_BYTES);
     const next = text.indexOf(separator, from);
-    if (next < 0) {
-      return undefined;
-    }
+    if (next < 0) return undefined;
     from = next + separator.length;
   }
   const end = text.indexOf(separator, from);
@@ -165,22 +162,18 @@ function splitPart(args: Arguments, { position }: KernelCall): string {
     const message = 'expected a part other than 0 in split_part, found 0';
     throw new SqlError('value', message, position);
   }
-  if (separator === '') {
-    return place === 1n || place === -1n ? text : '';
-  }
+  if (separator === '') return place === 1n || place === -1n ? text : '';
   const counted = place > 0n ? place : BigInt(countParts(text, separator)) + 2n + place;
   return counted < 1n ? '' : (partFrom(text, separator, counted) ?? '');
 }
 
-/** Fills up to `n` characters on one side, or cuts what is more. */
+/** Pads to `n` characters on one side, or truncates. */
 function pad(args: Arguments, call: KernelCall, left: boolean): string {
   const [text, length] = [args.text(0), args.integer(1)];
   const filler = args.has(2) ? args.text(2) : ' ';
   const [count, width] = [BigInt(countCharacters(text)), countCharacters(filler)];
-  if (length <= count || width === 0) {
-    return sliceCharacters(text, 0, clamp(length, Number(count)));
-  }
-  checkLength(length, call);
+  if (length <= count || width === 0) return sliceCharacters(text, 0, clamp(length, Number(count)));
+  checkTextLength(length, call);
   const missing = Number(length - count);
   const rest = sliceCharacters(filler, 0, missing % width);
   const padding = filler.repeat(Math.floor(missing / width)) + rest;
@@ -189,10 +182,8 @@ function pad(args: Arguments, call: KernelCall, left: boolean): string {
 
 function repeat(args: Arguments, call: KernelCall): string {
   const [text, count] = [args.text(0), args.integer(1)];
-  if (count <= 0n || text === '') {
-    return '';
-  }
-  checkLength(count * BigInt(text.length), call);
+  if (count <= 0n || text === '') return '';
+  checkTextLength(count * BigInt(text.length), call);
   return text.repeat(Number(count));
 }
 
@@ -202,29 +193,20 @@ function strpos(args: Arguments): number {
   return found < 0 ? 0 : countCharacters(text.slice(0, found)) + 1;
 }
 
-/** Whether the part's bytes stand in the text at `from`; the caller knows that they fit. */
+/** Whether the text has the part's bytes at `from`. The caller checks that they fit. */
 function standsAt(texts: BytesColumn, parts: BytesColumn, row: number, from: number): boolean {
-  const start = parts.starts[row]!;
-  const size = parts.ends[row]! - start;
+  const start = startAt(parts, row);
+  const size = sizeAt(parts, row);
   spend(size);
-  for (let at = 0; at < size; at++) {
-    if (texts.bytes[from + at] !== parts.bytes[start + at]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-function sizeAt(column: BytesColumn, row: number): number {
-  return column.ends[row]! - column.starts[row]!;
+  return firstDifference(texts.bytes, from, parts.bytes, start, size) === size;
 }
 
 const startsWith: BytesTest = (texts, parts, row) =>
-  sizeAt(parts, row) <= sizeAt(texts, row) && standsAt(texts, parts, row, texts.starts[row]!);
+  sizeAt(parts, row) <= sizeAt(texts, row) && standsAt(texts, parts, row, startAt(texts, row));
 
 const endsWith: BytesTest = (texts, parts, row) =>
   sizeAt(parts, row) <= sizeAt(texts, row) &&
-  standsAt(texts, parts, row, texts.ends[row]! - sizeAt(parts, row));
+  standsAt(texts, parts, row, endAt(texts, row) - sizeAt(parts, row));
 
 function bufferAt({ bytes, starts }: BytesColumn, row: number, size: number): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset + starts[row]!, size);

@@ -36,7 +36,7 @@ function listName(type: DataType): string {
     : `${DataType.isLargeList(type) ? 'LargeList' : 'List'}(${inner})`;
 }
 
-/** The types without parameters are called in Arrow's schema as they are here. */
+/** Names of types without parameters, as in Arrow's schema. */
 function plainName(type: DataType): string {
   return Type[type.typeId];
 }
@@ -88,12 +88,12 @@ function arrowName(type: DataType): string {
   return names[familyOf(type)](type);
 }
 
-/** `arrow_typeof(x)`: the type of a value, that of a column as the table holds it. */
+/** `arrow_typeof(x)`: the type of a value; of a column its stored type. */
 export const typeOfRow: FunctionRow = {
   usage: 'arrow_typeof(value)',
   bind(made) {
     checkCount('arrow_typeof(value)', made, 1, 1);
-    const value = made.arguments[0]!;
+    const value = made.arguments[0];
     const stored = value.kind === 'column' || value.kind === 'field' ? value.stored : value.type;
     return literal(textType, arrowName(stored), made.position);
   },

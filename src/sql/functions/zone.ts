@@ -3,20 +3,18 @@ import { bindArithmetic } from '../bind/bind-arithmetic.ts';
 import type { Bound } from '../evaluate/bound.ts';
 import { splitDays } from '../values/calendar.ts';
 import { castTo, timestampOf } from '../cast/coerce.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { literal, nullLiteral } from '../evaluate/node.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { familyOf, stepOf } from '../values/types.ts';
 import { zoneOffset } from '../values/zone-offset.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 
-/** A date or timestamp; a date as its midnight, a null of no type as a timestamp. */
+/** A timestamp argument: a date counts as its midnight, an untyped null as a timestamp. */
 function momentArgument(usage: string, { arguments: args }: FunctionCall, at: number): Bound {
   const argument = args[at]!;
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(new TimestampNanosecond(), argument.position);
-  }
+  if (family === 'null') return nullLiteral(new TimestampNanosecond(), argument.position);
   if (family !== 'date' && family !== 'timestamp') {
     throw wrongArgument(usage, 'a date or timestamp', at + 1, argument);
   }
@@ -47,14 +45,14 @@ const atZoneRow: FunctionRow = {
   bind(made) {
     checkCount(zoneUsage, made, 2, 2);
     const value = momentArgument(zoneUsage, made, 0);
-    const type = timestampOf(stepOf(value.type), zoneOf(made.arguments[1]!));
+    const type = timestampOf(stepOf(value.type), zoneOf(made.arguments[1]));
     return sameType(value.type, type) ? value : castTo(value, type, made.position);
   },
 };
 
 const ageUsage = 'age(timestamp[, timestamp])';
 
-/** The midnight in UTC with which the day of the statement began. */
+/** Midnight in UTC of the day of the statement. */
 function today({ now, position }: FunctionCall, beside: Bound): Bound {
   const step = stepOf(beside.type);
   return literal(timestampOf(step, null), (now - splitDays(now).time) / step, position);

@@ -35,8 +35,8 @@ import {
   type DataType,
   type TimeUnit as TimeUnitClass,
 } from 'apache-arrow';
-import { Cursor } from './cursor.ts';
-import { SqlError } from '../values/errors.ts';
+import { TokenCursor } from './cursor.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxTypeDepth } from '../values/limits.ts';
 
 const plain: ReadonlyMap<string, () => DataType> = new Map<string, () => DataType>([
@@ -75,7 +75,7 @@ const units: ReadonlyMap<string, TimeUnitClass> = new Map([
   ['ns', TimeUnit.NANOSECOND],
 ]);
 
-function parseUnit(cursor: Cursor, allowed: readonly TimeUnitClass[]): TimeUnitClass {
+function parseUnit(cursor: TokenCursor, allowed: readonly TimeUnitClass[]): TimeUnitClass {
   const unit = units.get(cursor.peek().text.toLowerCase());
   if (unit === undefined || !allowed.includes(unit)) {
     return cursor.fail('a unit of time such as ms');
@@ -84,7 +84,7 @@ function parseUnit(cursor: Cursor, allowed: readonly TimeUnitClass[]): TimeUnitC
   return unit;
 }
 
-function parseCount(cursor: Cursor, least: number, most: number): number {
+function parseCount(cursor: TokenCursor, least: number, most: number): number {
   const { kind, text } = cursor.peek();
   const count = kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : NaN;
   if (!(count >= least && count <= most)) {
@@ -94,29 +94,21 @@ function parseCount(cursor: Cursor, least: number, most: number): number {
   return count;
 }
 
-/** The zone behind a unit: `, "UTC"`, `, Some("UTC")` or `, None`. */
-function parseZone(cursor: Cursor): string | null {
-  if (!cursor.takeSymbol(',') || cursor.takeWord('none')) {
-    return null;
-  }
+/** The zone after a unit: `, "UTC"`, `, Some("UTC")` or `, None`. */
+function parseZone(cursor: TokenCursor): string | null {
+  if (!cursor.takeSymbol(',') || cursor.takeWord('none')) return null;
   const some = cursor.takeWord('some');
-  if (some) {
-    cursor.expectSymbol('(');
-  }
+  if (some) cursor.expectSymbol('(');
   const { kind, text } = cursor.peek();
-  if (kind !== 'quoted') {
-    return cursor.fail('a zone in double quotes');
-  }
+  if (kind !== 'quoted') return cursor.fail('a zone in double quotes');
   cursor.next();
-  if (some) {
-    cursor.expectSymbol(')');
-  }
+  if (some) cursor.expectSymbol(')');
   return text;
 }
 
 const allUnits = [TimeUnit.SECOND, TimeUnit.MILLISECOND, TimeUnit.MICROSECOND, TimeUnit.NANOSECOND];
 
-function parseDecimal(cursor: Cursor): DataType {
+function parseDecimal(cursor: TokenCursor): DataType {
   const precision = parseCount(cursor, 1, 38);
   cursor.expectSymbol(',');
   return new Decimal(parseCount(cursor, 0, precision), precision, 128);
@@ -127,21 +119,17 @@ function item(type: DataType): Field {
 }
 
 /** `FixedSizeList(3 x Int32)` or `FixedSizeList(3, Int32)`. */
-function parseFixedList(cursor: Cursor, depth: number): DataType {
+function parseFixedList(cursor: TokenCursor, depth: number): DataType {
   const size = parseCount(cursor, 1, 1_000_000);
-  if (!cursor.takeWord('x')) {
-    cursor.expectSymbol(',');
-  }
+  if (!cursor.takeWord('x')) cursor.expectSymbol(',');
   return new FixedSizeList(size, item(parseType(cursor, depth)));
 }
 
-function parseStruct(cursor: Cursor, depth: number): DataType {
+function parseStruct(cursor: TokenCursor, depth: number): DataType {
   const fields: Field[] = [];
   do {
     const { kind, text } = cursor.peek();
-    if (kind !== 'quoted') {
-      return cursor.fail('the name of a field in double quotes');
-    }
+    if (kind !== 'quoted') return cursor.fail('the name of a field in double quotes');
     cursor.next();
     cursor.expectSymbol(':');
     fields.push(new Field(text, parseType(cursor, depth), true));
@@ -150,9 +138,9 @@ function parseStruct(cursor: Cursor, depth: number): DataType {
 }
 
 /** The types with parentheses, by their names; the opening one has been read. */
-const composed: ReadonlyMap<string, (cursor: Cursor, depth: number) => DataType> = new Map<
+const composed: ReadonlyMap<string, (cursor: TokenCursor, depth: number) => DataType> = new Map<
   string,
-  (cursor: Cursor, depth: number) => DataType
+  (cursor: TokenCursor, depth: number) => DataType
 >([
   ['timestamp', (cursor) => new Timestamp(parseUnit(cursor, allUnits), parseZone(cursor))],
   ['time32', (cursor) => new Time(parseUnit(cursor, allUnits.slice(0, 2)), 32)],
@@ -174,11 +162,11 @@ const composed: ReadonlyMap<string, (cursor: Cursor, depth: number) => DataType>
   ],
 ]);
 
-function parseType(cursor: Cursor, depth: number): DataType {
+function parseType(cursor: TokenCursor, depth: number): DataType {
   const { kind, text, position } = cursor.peek();
   const name = text.toLowerCase();
   if (depth > maxTypeDepth) {
-    const message = `expected at most ${maxTypeDepth} types in each other, found more`;
+    const message = `expected at most ${maxTypeDepth} nested types, found more`;
     throw new SqlError('limit', message, position);
   }
   const make = kind === 'name' ? plain.get(name) : undefined;
@@ -187,9 +175,7 @@ function parseType(cursor: Cursor, depth: number): DataType {
     return cursor.fail('the name of an Arrow type such as Int64, Utf8 or List(Int32)');
   }
   cursor.next();
-  if (make !== undefined || compose === undefined) {
-    return make!();
-  }
+  if (make !== undefined || compose === undefined) return make!();
   cursor.expectSymbol('(');
   const type = compose(cursor, depth + 1);
   cursor.expectSymbol(')');
@@ -202,10 +188,8 @@ function parseType(cursor: Cursor, depth: number): DataType {
  * its position is the one in this text.
  */
 export function parseArrowType(text: string): DataType {
-  const cursor = new Cursor(text);
+  const cursor = new TokenCursor(text);
   const type = parseType(cursor, 1);
-  if (cursor.peek().kind !== 'end') {
-    cursor.fail('the end of the type');
-  }
+  if (cursor.peek().kind !== 'end') cursor.fail('the end of the type');
   return type;
 }

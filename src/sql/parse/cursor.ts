@@ -1,7 +1,7 @@
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { tokenReader, type Token } from './tokens.ts';
 
-/** Words that are no bare column names; quoted they are. */
+/** Reserved words: as column names they must be quoted. */
 export const reservedWords: ReadonlySet<string> = new Set([
   'and',
   'as',
@@ -38,8 +38,8 @@ const endings: Readonly<Record<Token['kind'], (text: string) => string>> = {
   symbol: (text) => `"${text}"`,
 };
 
-/** A place among the tokens of a text, and the questions a parser asks there. */
-export class Cursor {
+/** Reads the tokens of a text one by one. */
+export class TokenCursor {
   readonly #read: () => Token;
   /** Tokens that were looked at and not taken yet. */
   readonly #ahead: Token[] = [];
@@ -50,9 +50,7 @@ export class Cursor {
 
   /** The token `ahead` of the next one; past the end it is the `end` token. */
   peek(ahead = 0): Token {
-    while (this.#ahead.length <= ahead) {
-      this.#ahead.push(this.#read());
-    }
+    while (this.#ahead.length <= ahead) this.#ahead.push(this.#read());
     return this.#ahead[ahead]!;
   }
 
@@ -79,30 +77,22 @@ export class Cursor {
 
   takeWord(word: string): boolean {
     const found = this.atWord(word);
-    if (found) {
-      this.next();
-    }
+    if (found) this.next();
     return found;
   }
 
   takeSymbol(symbol: string): boolean {
     const found = this.atSymbol(symbol);
-    if (found) {
-      this.next();
-    }
+    if (found) this.next();
     return found;
   }
 
   expectWord(word: string): void {
-    if (!this.takeWord(word)) {
-      this.fail(word.toUpperCase());
-    }
+    if (!this.takeWord(word)) this.fail(word.toUpperCase());
   }
 
   expectSymbol(symbol: string): void {
-    if (!this.takeSymbol(symbol)) {
-      this.fail(`"${symbol}"`);
-    }
+    if (!this.takeSymbol(symbol)) this.fail(`"${symbol}"`);
   }
 
   expectString(what: string): Token {

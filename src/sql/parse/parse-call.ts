@@ -1,7 +1,7 @@
 import type { Expression } from '../values/expression.ts';
 import { level, type Parser } from './parser.ts';
 
-/** A call whose arguments stand between words. The opening parenthesis has been read. */
+/** Parses a call with keywords between its arguments. The opening parenthesis has been read. */
 type Special = (parser: Parser, position: number) => Expression | undefined;
 
 function call(
@@ -37,15 +37,11 @@ const parseSubstring: Special = (parser, position) => {
   const { cursor } = parser;
   const args = [parser.expression(level.none)];
   if (!cursor.takeWord('from')) {
-    while (cursor.takeSymbol(',')) {
-      args.push(parser.expression(level.none));
-    }
+    while (cursor.takeSymbol(',')) args.push(parser.expression(level.none));
     return call(parser, position, 'substr', args);
   }
   args.push(parser.expression(level.none));
-  if (cursor.takeWord('for')) {
-    args.push(parser.expression(level.none));
-  }
+  if (cursor.takeWord('for')) args.push(parser.expression(level.none));
   return call(parser, position, 'substr', args);
 };
 
@@ -61,13 +57,9 @@ const parseTrim: Special = (parser, position) => {
   const side = sides.find(
     ([word]) => cursor.atWord(word) && !cursor.atSymbol(')', 1) && !cursor.atSymbol(',', 1),
   );
-  if (side !== undefined) {
-    cursor.next();
-  }
+  if (side !== undefined) cursor.next();
   const name = side?.[1] ?? 'trim';
-  if (cursor.takeWord('from')) {
-    return call(parser, position, name, [parser.expression(level.none)]);
-  }
+  if (cursor.takeWord('from')) return call(parser, position, name, [parser.expression(level.none)]);
   const first = parser.expression(level.none);
   if (cursor.takeWord('from')) {
     return call(parser, position, name, [parser.expression(level.none), first]);
@@ -88,17 +80,13 @@ const parseOverlay: Special = (parser, position) => {
   const { cursor } = parser;
   const args = [parser.expression(level.none)];
   if (!cursor.takeWord('placing')) {
-    while (cursor.takeSymbol(',')) {
-      args.push(parser.expression(level.none));
-    }
+    while (cursor.takeSymbol(',')) args.push(parser.expression(level.none));
     return call(parser, position, 'overlay', args);
   }
   args.push(parser.expression(level.none));
   cursor.expectWord('from');
   args.push(parser.expression(level.none));
-  if (cursor.takeWord('for')) {
-    args.push(parser.expression(level.none));
-  }
+  if (cursor.takeWord('for')) args.push(parser.expression(level.none));
   return call(parser, position, 'overlay', args);
 };
 

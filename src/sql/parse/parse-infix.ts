@@ -4,8 +4,8 @@ import type {
   Expression,
   IsTest,
 } from '../values/expression.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
-import type { Cursor } from './cursor.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
+import type { TokenCursor } from './cursor.ts';
 import { level, type Parser } from './parser.ts';
 import { parseFieldName } from './path.ts';
 import { parseTypeName } from './parse-type.ts';
@@ -45,7 +45,7 @@ function arithmetic(operator: ArithmeticOperator, above: number): InfixRow {
   };
 }
 
-/** The further operands of a chain of one operator, which makes one flat node. */
+/** Parses the remaining operands of a chain of one operator into one flat node. */
 function chain(
   parser: Parser,
   left: Expression,
@@ -53,9 +53,7 @@ function chain(
   more: () => boolean,
 ): readonly Expression[] {
   const operands = [left, parser.expression(above)];
-  while (more()) {
-    operands.push(parser.expression(above));
-  }
+  while (more()) operands.push(parser.expression(above));
   return Object.freeze(operands);
 }
 
@@ -113,9 +111,7 @@ function parseIn(
   const { cursor } = parser;
   cursor.expectSymbol('(');
   const items = [parser.expression(level.none)];
-  while (cursor.takeSymbol(',')) {
-    items.push(parser.expression(level.none));
-  }
+  while (cursor.takeSymbol(',')) items.push(parser.expression(level.none));
   cursor.expectSymbol(')');
   return parser.build({ kind: 'in', position, operand, items: Object.freeze(items), negated });
 }
@@ -132,10 +128,8 @@ function parseBetween(
   return parser.build({ kind: 'between', position, operand, low, high, negated });
 }
 
-function parseEscape(cursor: Cursor): string {
-  if (!cursor.takeWord('escape')) {
-    return '\\';
-  }
+function parseEscape(cursor: TokenCursor): string {
+  if (!cursor.takeWord('escape')) return '\\';
   const token = cursor.expectString('the character of ESCAPE in quotes');
   if (Array.from(token.text).length > 1) {
     const message = `expected one character after ESCAPE, found '${excerpt(token.text)}'`;
@@ -192,9 +186,7 @@ const tests: readonly IsTest['test'][] = ['null', 'true', 'false', 'unknown'];
 
 const parseIs: Infix = (parser, operand, position) => {
   const negated = parser.cursor.takeWord('not');
-  if (parser.cursor.takeWord('distinct')) {
-    return parseDistinct(parser, operand, position, negated);
-  }
+  if (parser.cursor.takeWord('distinct')) return parseDistinct(parser, operand, position, negated);
   const test = tests.find((word) => parser.cursor.takeWord(word));
   return test === undefined
     ? parser.cursor.fail('NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM')
@@ -236,23 +228,21 @@ const words: ReadonlyMap<string, InfixRow> = new Map<string, InfixRow>([
   ]),
 ]);
 
-function infixRow(cursor: Cursor): InfixRow | undefined {
+function infixRow(cursor: TokenCursor): InfixRow | undefined {
   const { kind, text } = cursor.peek();
-  if (kind === 'symbol') {
-    return symbols.get(text);
-  }
+  if (kind === 'symbol') return symbols.get(text);
   const row = kind === 'name' ? words.get(text.toLowerCase()) : undefined;
   const dangling =
     row !== undefined && cursor.atWord('not') && !negatable.has(cursor.peek(1).text.toLowerCase());
   return dangling ? undefined : row;
 }
 
-/** How tightly the next token binds its left side; 0 when it is no operator. */
-export function infixLevel(cursor: Cursor): number {
+/** Binding power of the next token; 0 if it is not an operator. */
+export function infixLevel(cursor: TokenCursor): number {
   return infixRow(cursor)?.level ?? level.none;
 }
 
-/** Reads the operator at the cursor and its right side. `infixLevel` has found one. */
+/** Reads the operator at the cursor and its right side. The caller has checked `infixLevel`. */
 export function parseInfix(parser: Parser, left: Expression): Expression {
   const row = infixRow(parser.cursor)!;
   const { position } = parser.cursor.next();

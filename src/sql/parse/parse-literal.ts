@@ -1,6 +1,6 @@
 import { parseDate, parseTime, parseTimestamp } from '../values/calendar.ts';
-import type { Cursor } from './cursor.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import type { TokenCursor } from './cursor.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { LiteralValue } from '../values/expression.ts';
 import { isIntervalUnit, parseInterval } from '../values/interval.ts';
 import type { Token } from './tokens.ts';
@@ -11,9 +11,7 @@ const maxDigits = 38;
 /** The value of a number token. A whole number stays exact at any size up to 38 digits. */
 function numberValue(token: Token, negative: boolean): LiteralValue {
   const sign = negative ? '-' : '';
-  if (!/^\d+$/.test(token.text)) {
-    return { type: 'number', text: sign + token.text };
-  }
+  if (!/^\d+$/.test(token.text)) return { type: 'number', text: sign + token.text };
   const digits = token.text.replace(/^0+(?=\d)/, '');
   if (digits.length > maxDigits) {
     const message = `expected a whole number of at most ${maxDigits} digits, found ${digits.length} digits`;
@@ -32,25 +30,19 @@ function malformed(token: Token, expected: string): SqlError {
 
 function dateValue(token: Token): LiteralValue {
   const days = parseDate(token.text);
-  if (days === undefined) {
-    throw malformed(token, 'a date such as 2024-02-29');
-  }
+  if (days === undefined) throw malformed(token, 'a date such as 2024-02-29');
   return { type: 'date', days };
 }
 
 function timeValue(token: Token): LiteralValue {
   const nanoseconds = parseTime(token.text);
-  if (nanoseconds === undefined) {
-    throw malformed(token, 'a time such as 23:59:59.5');
-  }
+  if (nanoseconds === undefined) throw malformed(token, 'a time such as 23:59:59.5');
   return { type: 'time', nanoseconds };
 }
 
 function timestampValue(token: Token): LiteralValue {
   const stamp = parseTimestamp(token.text);
-  if (stamp === undefined) {
-    throw malformed(token, 'a timestamp such as 2024-02-29 23:59:59');
-  }
+  if (stamp === undefined) throw malformed(token, 'a timestamp such as 2024-02-29 23:59:59');
   return { type: 'timestamp', ...stamp };
 }
 
@@ -66,24 +58,22 @@ const words: ReadonlyMap<string, LiteralValue> = new Map<string, LiteralValue>([
   ['false', { type: 'boolean', value: false }],
 ]);
 
-function parseIntervalLiteral(cursor: Cursor): LiteralValue {
+function parseIntervalLiteral(cursor: TokenCursor): LiteralValue {
   const token = cursor.next();
   const { kind, text } = cursor.peek();
   const unit = kind === 'name' && isIntervalUnit(text) ? cursor.next().text : undefined;
   const interval = parseInterval(token.text, unit);
-  if (interval === undefined) {
-    throw malformed(token, "an interval such as '1 day 2 hours'");
-  }
+  if (interval === undefined) throw malformed(token, "an interval such as '1 day 2 hours'");
   return { type: 'interval', interval };
 }
 
 /** `interval '1 day'`, or `interval 1 day` with a bare number. */
-function atInterval(cursor: Cursor): boolean {
+function atInterval(cursor: TokenCursor): boolean {
   const { kind } = cursor.peek(1);
   return cursor.atWord('interval') && (kind === 'string' || kind === 'number');
 }
 
-function parseWord(cursor: Cursor): LiteralValue | undefined {
+function parseWord(cursor: TokenCursor): LiteralValue | undefined {
   const word = cursor.peek().text.toLowerCase();
   const make = cursor.peek(1).kind === 'string' ? typed.get(word) : undefined;
   if (make !== undefined) {
@@ -95,32 +85,29 @@ function parseWord(cursor: Cursor): LiteralValue | undefined {
     return parseIntervalLiteral(cursor);
   }
   const value = words.get(word);
-  if (value !== undefined) {
-    cursor.next();
-  }
+  if (value !== undefined) cursor.next();
   return value;
 }
 
-function parseSigned(cursor: Cursor): LiteralValue | undefined {
-  if (!cursor.atSymbol('-') || cursor.peek(1).kind !== 'number') {
-    return undefined;
-  }
+function parseSigned(cursor: TokenCursor): LiteralValue | undefined {
+  if (!cursor.atSymbol('-') || cursor.peek(1).kind !== 'number') return undefined;
   cursor.next();
   return numberValue(cursor.next(), true);
 }
 
-const readers: Readonly<Record<Token['kind'], (cursor: Cursor) => LiteralValue | undefined>> = {
-  number: (cursor) => numberValue(cursor.next(), false),
-  string: (cursor) => ({ type: 'text', value: cursor.next().text }),
-  binary: (cursor) => ({ type: 'binary', hex: cursor.next().text.toLowerCase() }),
-  name: parseWord,
-  symbol: parseSigned,
-  quoted: () => undefined,
-  parameter: () => undefined,
-  end: () => undefined,
-};
+const readers: Readonly<Record<Token['kind'], (cursor: TokenCursor) => LiteralValue | undefined>> =
+  {
+    number: (cursor) => numberValue(cursor.next(), false),
+    string: (cursor) => ({ type: 'text', value: cursor.next().text }),
+    binary: (cursor) => ({ type: 'binary', hex: cursor.next().text.toLowerCase() }),
+    name: parseWord,
+    symbol: parseSigned,
+    quoted: () => undefined,
+    parameter: () => undefined,
+    end: () => undefined,
+  };
 
-/** Reads the literal at the cursor; undefined, and nothing read, when there is none. */
-export function parseLiteral(cursor: Cursor): LiteralValue | undefined {
+/** Parses the literal at the cursor; undefined, without reading, if there is none. */
+export function parseLiteral(cursor: TokenCursor): LiteralValue | undefined {
   return readers[cursor.peek().kind](cursor);
 }

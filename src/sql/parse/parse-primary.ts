@@ -1,6 +1,6 @@
 import type { CaseBranch, Expression } from '../values/expression.ts';
 import { reservedWords } from './cursor.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxParameters } from '../values/limits.ts';
 import { parseSpecialCall } from './parse-call.ts';
 import { parseLiteral } from './parse-literal.ts';
@@ -10,9 +10,7 @@ import { level, type Parser } from './parser.ts';
 
 function parseItems(parser: Parser, close: string): readonly Expression[] {
   const items: Expression[] = [];
-  if (parser.cursor.takeSymbol(close)) {
-    return Object.freeze(items);
-  }
+  if (parser.cursor.takeSymbol(close)) return Object.freeze(items);
   do {
     items.push(parser.expression(level.none));
   } while (parser.cursor.takeSymbol(','));
@@ -84,7 +82,7 @@ function parseParameter(parser: Parser): Expression {
   return parser.build({ kind: 'parameter', position, number });
 }
 
-/** Reads what stands between operators: a literal, a name, a call, a CASE, parentheses. */
+/** Parses a primary: a literal, a name, a call, a CASE, parentheses. */
 export function parsePrimary(parser: Parser): Expression {
   const { cursor } = parser;
   const { kind, text, position } = cursor.peek();
@@ -92,12 +90,8 @@ export function parsePrimary(parser: Parser): Expression {
   if (value !== undefined) {
     return parser.build({ kind: 'literal', position, value: Object.freeze(value) });
   }
-  if (kind === 'parameter') {
-    return parseParameter(parser);
-  }
-  if (cursor.takeSymbol('(')) {
-    return parseParentheses(parser);
-  }
+  if (kind === 'parameter') return parseParameter(parser);
+  if (cursor.takeSymbol('(')) return parseParentheses(parser);
   if (cursor.takeSymbol('[')) {
     return parser.build({ kind: 'list', position, items: parseItems(parser, ']') });
   }
@@ -106,12 +100,8 @@ export function parsePrimary(parser: Parser): Expression {
     cursor.next();
     return parser.build({ kind: 'list', position, items: parseItems(parser, ']') });
   }
-  if (cursor.takeWord('case')) {
-    return parseCase(parser, position);
-  }
-  if (cursor.takeWord('cast')) {
-    return parseCastCall(parser, position, false);
-  }
+  if (cursor.takeWord('case')) return parseCase(parser, position);
+  if (cursor.takeWord('cast')) return parseCastCall(parser, position, false);
   if (cursor.atWord('try_cast') && cursor.atSymbol('(', 1)) {
     cursor.next();
     return parseCastCall(parser, position, true);

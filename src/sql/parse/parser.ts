@@ -1,9 +1,9 @@
-import { SqlError } from '../values/errors.ts';
-import { childrenOf, type Expression } from '../values/expression.ts';
+import { SqlError } from '../values/sql-error.ts';
+import { subexpressions, type Expression } from '../values/expression.ts';
 import { maxDepth, maxNodes } from '../values/limits.ts';
-import type { Cursor } from './cursor.ts';
+import type { TokenCursor } from './cursor.ts';
 
-/** How tightly operators bind, loosest first. */
+/** Operators by binding power, weakest first. */
 export const level = {
   none: 0,
   or: 1,
@@ -18,9 +18,9 @@ export const level = {
   postfix: 10,
 } as const;
 
-/** What the parts of the parser share: the place in the text and the way back to the whole. */
+/** State that the parts of the parser share. */
 export interface Parser {
-  readonly cursor: Cursor;
+  readonly cursor: TokenCursor;
   /** Reads an expression of operators that bind tighter than `minimum`. */
   expression(minimum: number): Expression;
   /** The number of the next `?`, counted from 1. */
@@ -48,15 +48,11 @@ export class DepthGuard {
   measure(node: Expression): void {
     this.#count(node);
     let height = 1;
-    for (const child of childrenOf(node)) {
+    for (const child of subexpressions(node)) {
       height = Math.max(height, (this.#heights.get(child) ?? 1) + 1);
     }
-    if (height > maxDepth) {
-      throw tooDeep(node.position);
-    }
-    if (height > 1) {
-      this.#heights.set(node, height);
-    }
+    if (height > maxDepth) throw tooDeep(node.position);
+    if (height > 1) this.#heights.set(node, height);
   }
 
   #count(node: Expression): void {
@@ -69,9 +65,7 @@ export class DepthGuard {
 
   enter(position: number): void {
     this.#level++;
-    if (this.#level > maxDepth) {
-      throw tooDeep(position);
-    }
+    if (this.#level > maxDepth) throw tooDeep(position);
   }
 
   leave(): void {

@@ -1,4 +1,4 @@
-import { Cursor, reservedWords } from './cursor.ts';
+import { TokenCursor, reservedWords } from './cursor.ts';
 import type { Name } from '../values/expression.ts';
 
 /**
@@ -6,16 +6,14 @@ import type { Name } from '../values/expression.ts';
  * `['a', 'b.c']`. Throws SqlError `syntax` when the text is anything else.
  */
 export function parsePath(text: string): readonly string[] {
-  const cursor = new Cursor(text);
+  const cursor = new TokenCursor(text);
   const names = parseNames(cursor);
-  if (cursor.peek().kind !== 'end') {
-    cursor.fail('"." or the end of the path');
-  }
+  if (cursor.peek().kind !== 'end') cursor.fail('"." or the end of the path');
   return Object.freeze(names.map((name) => name.text));
 }
 
 /** Reads one name, bare or quoted. `what` says in an error what the name was to be. */
-function parseName(cursor: Cursor, what: string): Name {
+function parseName(cursor: TokenCursor, what: string): Name {
   const { kind, text } = cursor.peek();
   if (kind === 'quoted' || (kind === 'name' && !reservedWords.has(text.toLowerCase()))) {
     cursor.next();
@@ -25,7 +23,7 @@ function parseName(cursor: Cursor, what: string): Name {
 }
 
 /** Reads a dotted path of names. */
-export function parseNames(cursor: Cursor): readonly Name[] {
+export function parseNames(cursor: TokenCursor): readonly Name[] {
   const names = [parseName(cursor, 'the name of a column')];
   while (cursor.atSymbol('.')) {
     cursor.next();
@@ -34,8 +32,8 @@ export function parseNames(cursor: Cursor): readonly Name[] {
   return Object.freeze(names);
 }
 
-/** Reads the name of a field behind a dot, where a reserved word needs no quotes. */
-export function parseFieldName(cursor: Cursor): Name {
+/** Parses the name of a field after a dot, where reserved words need no quotes. */
+export function parseFieldName(cursor: TokenCursor): Name {
   const { kind, text } = cursor.peek();
   if (kind === 'name') {
     cursor.next();

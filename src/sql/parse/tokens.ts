@@ -1,4 +1,4 @@
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { maxTextLength } from '../values/limits.ts';
 
 /**
@@ -48,9 +48,7 @@ function here(reader: Reader): number {
 function advance(reader: Reader, end: number): void {
   for (let index = reader.index; index < end; index++) {
     const unit = reader.text.charCodeAt(index);
-    if (unit >= 0xd800 && unit < 0xdc00) {
-      reader.astral++;
-    }
+    if (unit >= 0xd800 && unit < 0xdc00) reader.astral++;
   }
   reader.index = end;
 }
@@ -123,9 +121,7 @@ function readToken(reader: Reader): Token {
     }
     return { kind: quote.kind, text, position };
   }
-  if (/[xX]/.test(first) && reader.text[reader.index + 1] === "'") {
-    return readBinary(reader);
-  }
+  if (/[xX]/.test(first) && reader.text[reader.index + 1] === "'") return readBinary(reader);
   const digits = match(reader, number);
   return digits === undefined ? readWord(reader, position) : readNumber(reader, digits);
 }

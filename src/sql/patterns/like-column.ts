@@ -13,7 +13,7 @@ import { compileLike, foldCase, type LikeMatcher } from './like.ts';
 import { room, spend, hold } from '../values/meter.ts';
 import { textAt } from '../values/text.ts';
 
-/** Room for the code points of one text; it grows with the longest one. */
+/** Reusable buffer for the code points of one text. */
 export class CodePoints {
   codes = new Uint32Array(256);
   length = 0;
@@ -30,9 +30,7 @@ export class CodePoints {
       const first = bytes[at]!;
       const size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
       let code = size === 1 ? first : first & (0x7f >> size);
-      for (let next = 1; next < size; next++) {
-        code = (code << 6) | (bytes[at + next]! & 0x3f);
-      }
+      for (let next = 1; next < size; next++) code = (code << 6) | (bytes[at + next]! & 0x3f);
       this.codes[length] = ignoreCase ? foldCase(code) : code;
       length++;
       at += size;
@@ -41,8 +39,8 @@ export class CodePoints {
   }
 }
 
-/** What one LIKE needs beside its columns. */
-export interface LikeOptions {
+/** Settings of a LIKE. */
+interface LikeOptions {
   readonly escape: string;
   readonly ignoreCase: boolean;
   readonly negated: boolean;
@@ -59,14 +57,12 @@ function test(
   const start = column.starts[row]!;
   const end = column.ends[row]!;
   spend((end - start) * (matcher.needsCharacters ? 8 : 2));
-  if (!matcher.needsCharacters) {
-    return matcher.matches(column.bytes, start, end);
-  }
+  if (!matcher.needsCharacters) return matcher.matches(column.bytes, start, end);
   room.read(column.bytes, start, end, ignoreCase);
   return matcher.matches(room.codes, 0, room.length);
 }
 
-/** The matcher of each row's pattern; equal patterns one behind the other are made ready once. */
+/** The matcher of each row's pattern; consecutive equal patterns are compiled once. */
 function matcherByRow(
   patterns: BytesColumn,
   { escape, ignoreCase, position }: LikeOptions,
@@ -83,7 +79,7 @@ function matcherByRow(
   };
 }
 
-/** `column LIKE patterns`; `matcher` is the one of a pattern that is the same for all rows. */
+/** `column LIKE patterns`; `matcher` is given if the pattern is constant. */
 export function testLike(
   column: Column,
   patterns: Column,

@@ -1,13 +1,13 @@
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxTextLength, maxWildcardRun } from '../values/limits.ts';
 
 /** Code units of a text to match: the bytes of UTF-8, or code points. */
-export type Units = ArrayLike<number>;
+type Units = ArrayLike<number>;
 
-/** One character of a run that may be any. */
+/** Stands for `_`, any one character. */
 const any = -1;
 
-/** What stands between two `%`: units to be found one behind the other. */
+/** The units between two `%`. */
 interface Run {
   readonly units: readonly number[];
   readonly wild: boolean;
@@ -21,9 +21,7 @@ interface Run {
 function bordersOf(units: readonly number[]): readonly number[] {
   const borders = [0];
   for (let at = 1, length = 0; at < units.length; at++) {
-    while (length > 0 && units[at] !== units[length]) {
-      length = borders[length - 1]!;
-    }
+    while (length > 0 && units[at] !== units[length]) length = borders[length - 1]!;
     length += units[at] === units[length] ? 1 : 0;
     borders.push(length);
   }
@@ -58,24 +56,18 @@ function runOf(units: readonly number[], position: number): Run {
 function matchesAt(run: Run, text: Units, at: number): boolean {
   const { units } = run;
   for (let index = 0; index < units.length; index++) {
-    if (units[index] !== any && units[index] !== text[at + index]) {
-      return false;
-    }
+    if (units[index] !== any && units[index] !== text[at + index]) return false;
   }
   return true;
 }
 
-/** Where the first match ends, in time linear in the text; -1 when there is none. */
+/** End of the first match, in linear time; -1 if there is none. */
 function findPlain({ units, borders }: Run, text: Units, from: number, to: number): number {
   let length = 0;
   for (let at = from; at < to; at++) {
-    while (length > 0 && text[at] !== units[length]) {
-      length = borders[length - 1]!;
-    }
+    while (length > 0 && text[at] !== units[length]) length = borders[length - 1]!;
     length += text[at] === units[length] ? 1 : 0;
-    if (length === units.length) {
-      return at + 1;
-    }
+    if (length === units.length) return at + 1;
   }
   return -1;
 }
@@ -96,9 +88,7 @@ function findWild({ units, places, other }: Run, text: Units, from: number, to: 
       carry = words[word]! >>> 31;
       words[word] = shifted & fitting[word]!;
     }
-    if ((words[last >> 5]! >>> (last & 31)) & 1) {
-      return at + 1;
-    }
+    if ((words[last >> 5]! >>> (last & 31)) & 1) return at + 1;
   }
   return -1;
 }
@@ -107,7 +97,7 @@ function find(run: Run, text: Units, from: number, to: number): number {
   return run.wild ? findWild(run, text, from, to) : findPlain(run, text, from, to);
 }
 
-/** A LIKE pattern made ready. */
+/** A compiled LIKE pattern. */
 export interface LikeMatcher {
   /** Whether the pattern has `_` or folds case, so that it must see code points, not bytes. */
   readonly needsCharacters: boolean;
@@ -115,7 +105,7 @@ export interface LikeMatcher {
   matches(text: Units, from: number, to: number): boolean;
 }
 
-/** The pattern as runs; a `%` stands between each two. */
+/** The pattern split at each `%`. */
 function splitRuns(
   pattern: string,
   escape: string,
@@ -145,11 +135,9 @@ function foldCharacter(character: string, ignoreCase: boolean): number {
 
 const folded = new Map<number, number>();
 
-/** The lower-case form of a code point, where that is one code point. */
+/** The lower-case form of a code point, if that is one code point. */
 export function foldCase(code: number): number {
-  if (code < 128) {
-    return code >= 65 && code <= 90 ? code + 32 : code;
-  }
+  if (code < 128) return code >= 65 && code <= 90 ? code + 32 : code;
   let lower = folded.get(code);
   if (lower === undefined) {
     const characters = Array.from(String.fromCodePoint(code).toLowerCase());
@@ -170,19 +158,13 @@ function matchRuns(runs: readonly Run[], text: Units, from: number, to: number):
   const first = runs[0]!;
   const last = runs[runs.length - 1]!;
   const length = to - from;
-  if (runs.length === 1) {
-    return length === first.units.length && matchesAt(first, text, from);
-  }
+  if (runs.length === 1) return length === first.units.length && matchesAt(first, text, from);
   const end = to - last.units.length;
   let at = from + first.units.length;
-  if (at > end || !matchesAt(first, text, from) || !matchesAt(last, text, end)) {
-    return false;
-  }
+  if (at > end || !matchesAt(first, text, from) || !matchesAt(last, text, end)) return false;
   for (let index = 1; index < runs.length - 1; index++) {
     at = find(runs[index]!, text, at, end);
-    if (at < 0) {
-      return false;
-    }
+    if (at < 0) return false;
   }
   return true;
 }
@@ -206,25 +188,25 @@ export function compileLike(
   const split = splitRuns(pattern, escape, ignoreCase);
   const needsCharacters = ignoreCase || split.some((units) => units.includes(any));
   // Two % in a row leave an empty run, which matches anywhere.
-  const kept = split.filter(
+  const used = split.filter(
     (units, index) => units.length > 0 || index === 0 || index === split.length - 1,
   );
-  const runs = kept.map((units) => runOf(needsCharacters ? units : toBytes(units), position));
+  const runs = used.map((units) => runOf(needsCharacters ? units : toBytes(units), position));
   return Object.freeze({
     needsCharacters,
     matches: (text: Units, from: number, to: number) => matchRuns(runs, text, from, to),
   });
 }
 
-/** What a LIKE pattern asks of the beginning of a text. */
+/** The literal prefix of a LIKE pattern. */
 interface LikePrefix {
   /** The text must begin so. */
   readonly text: string;
-  /** What must follow: nothing, anything, or something that only the pattern tells. */
+  /** What must follow: nothing, anything, or `more`, which only the whole pattern decides. */
   readonly rest: 'nothing' | 'anything' | 'more';
 }
 
-/** The part of a pattern before its first `%` or `_`; the character behind `escape` is itself. */
+/** The part of a pattern before its first `%` or `_`; the character after `escape` is literal. */
 export function likePrefix(pattern: string, escape: string): LikePrefix {
   const characters = Array.from(pattern);
   let text = '';

@@ -24,7 +24,7 @@ const flagNames: ReadonlyMap<string, keyof RegexpFlags> = new Map([
   ['s', 'dotAll'],
 ]);
 
-/** Where the parser is: groups in each other, and the flags that hold. */
+/** State of the parser: nesting of groups, current flags. */
 interface Place {
   readonly reader: RegexpReader;
   readonly depth: number;
@@ -33,15 +33,13 @@ interface Place {
   readonly groups: { count: number; readonly names: Map<string, number> };
 }
 
-/** The flags of some letters; those behind a `-` are switched off. Undefined for an unknown letter. */
+/** Parses flag letters; those after a `-` are cleared. Undefined for an unknown letter. */
 export function flagsOf(letters: string, flags: RegexpFlags): RegexpFlags | undefined {
   let changed = flags;
   let on = true;
   for (const letter of letters) {
     const name = flagNames.get(letter);
-    if (name === undefined && (letter !== '-' || !on)) {
-      return undefined;
-    }
+    if (name === undefined && (letter !== '-' || !on)) return undefined;
     on = letter !== '-' && on;
     changed = name === undefined ? changed : { ...changed, [name]: on };
   }
@@ -64,14 +62,12 @@ function parseFlagGroup(place: Place): RegexpNode {
   if (flags === undefined || (start === reader.place && reader.peek() === ')')) {
     return reader.fail('a group such as (?:, (?<name> or (?i)', start);
   }
-  if (reader.next() !== ')') {
-    return parseGroupBody({ ...place, flags });
-  }
+  if (reader.next() !== ')') return parseGroupBody({ ...place, flags });
   place.flags = flags;
   return nothing;
 }
 
-/** A group whose text has a number. */
+/** A capturing group. */
 function parseNumbered(place: Place, name: string | undefined): RegexpNode {
   const { groups, reader } = place;
   groups.count++;
@@ -79,23 +75,21 @@ function parseNumbered(place: Place, name: string | undefined): RegexpNode {
   if (name !== undefined && groups.names.has(name)) {
     return reader.fail(`a group of another name than ${name}`);
   }
-  if (name !== undefined) {
-    groups.names.set(name, index);
-  }
+  if (name !== undefined) groups.names.set(name, index);
   return { kind: 'group', index, body: parseGroupBody(place) };
 }
 
 function parseGroupBody(place: Place): RegexpNode {
   const { reader, depth } = place;
   const inner = parseChoice({ ...place, depth: depth + 1 });
-  return reader.take(')') ? inner : reader.fail(') behind a group');
+  return reader.take(')') ? inner : reader.fail(') after a group');
 }
 
 function parseGroup(place: Place): RegexpNode {
   const { reader, depth } = place;
   if (depth >= maxPatternDepth) {
     return reader.tooLarge(
-      `expected at most ${maxPatternDepth} groups in each other in a regular expression, found more`,
+      `expected at most ${maxPatternDepth} nested groups in a regular expression, found more`,
     );
   }
   reader.next();
@@ -103,9 +97,7 @@ function parseGroup(place: Place): RegexpNode {
   const looks = ['?=', '?!', '?<=', '?<!'].some((look) =>
     Array.from(look).every((character, ahead) => reader.peek(ahead) === character),
   );
-  if (looks) {
-    return reader.fail('a group that does not look around', start);
-  }
+  if (looks) return reader.fail('a group that does not look around', start);
   if (reader.take('?P<') || reader.take('?<')) {
     const name = reader.until('>)');
     return /^[\p{L}_][\p{L}\p{Nd}_]*$/u.test(name) && reader.take('>')
@@ -157,9 +149,7 @@ const atoms: ReadonlyMap<string, ParseAtom> = new Map<string, ParseAtom>([
     '\\',
     ({ reader, flags }) => {
       const name = escapedAssertions.get(reader.peek(1));
-      if (name === undefined) {
-        return one(parseEscape(reader), flags.ignoreCase);
-      }
+      if (name === undefined) return one(parseEscape(reader), flags.ignoreCase);
       reader.next();
       reader.next();
       return assertion(name);
@@ -170,9 +160,7 @@ const atoms: ReadonlyMap<string, ParseAtom> = new Map<string, ParseAtom>([
 function parseAtom(place: Place): RegexpNode {
   const { reader, flags } = place;
   const parse = atoms.get(reader.peek());
-  if (parse !== undefined) {
-    return parse(place);
-  }
+  if (parse !== undefined) return parse(place);
   const code = reader.next().codePointAt(0)!;
   return one([code, code], flags.ignoreCase);
 }
@@ -193,9 +181,7 @@ function parseCounts(reader: RegexpReader): readonly [number, number] {
   }
   const least = Number(found[1]);
   const most = found[2] === undefined ? least : Number(found[3] ?? Infinity);
-  if (most < least) {
-    return reader.fail('a count from a lower to a higher number', start);
-  }
+  if (most < least) return reader.fail('a count from a lower to a higher number', start);
   const greatest = most === Infinity ? least : most;
   return greatest > maxRepetitions
     ? reader.tooLarge(
@@ -209,12 +195,8 @@ function parseRepeated(place: Place): RegexpNode {
   let node = parseAtom(place);
   for (let levels = 0; '*+?{'.includes(reader.peek()) && reader.peek() !== ''; levels++) {
     const counts = simple.get(reader.peek());
-    if (levels >= maxPatternDepth) {
-      return reader.fail('no more quantifiers');
-    }
-    if (counts !== undefined) {
-      reader.next();
-    }
+    if (levels >= maxPatternDepth) return reader.fail('no more quantifiers');
+    if (counts !== undefined) reader.next();
     const [least, most] = counts ?? parseCounts(reader);
     const lazy = reader.take('?');
     node = { kind: 'repeat', body: node, least, most, lazy };
@@ -231,12 +213,10 @@ function parseSequence(place: Place): RegexpNode {
   return { kind: 'sequence', parts };
 }
 
-/** The flags set inside hold for the alternatives behind them too, up to the end of the group. */
+/** Flags that are set inside an alternative also apply to later ones, until the end of the group. */
 function parseChoice(place: Place): RegexpNode {
   const parts = [parseSequence(place)];
-  while (place.reader.take('|')) {
-    parts.push(parseSequence(place));
-  }
+  while (place.reader.take('|')) parts.push(parseSequence(place));
   return parts.length === 1 ? parts[0]! : { kind: 'choice', parts };
 }
 

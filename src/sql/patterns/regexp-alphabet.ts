@@ -1,13 +1,15 @@
 import type { RegexpProgram } from './regexp-program.ts';
-import { casesOf, isWord, perlClassesOf, type Assertion } from './regexp-set.ts';
+import { casesOf, isWordCharacter, perlClassesOf, type Assertion } from './regexp-set.ts';
 
-/** What stands beside a place in the text: nothing, a line feed, a character of a word, another. */
+/** What is next to a position: the edge of the text, a line feed, a word character, another one. */
 export const side = { edge: 0, line: 1, word: 2, other: 3 } as const;
 /** One of the sides. */
-export type Side = (typeof side)[keyof typeof side];
+export type Neighbour = (typeof side)[keyof typeof side];
 
-/** Whether an assertion holds between what stands before a place and behind it. */
-export const assertions: Readonly<Record<Assertion, (before: Side, after: Side) => boolean>> = {
+/** Whether an assertion holds between two neighbours. */
+export const assertions: Readonly<
+  Record<Assertion, (before: Neighbour, after: Neighbour) => boolean>
+> = {
   'text-start': (before) => before === side.edge,
   'text-end': (_, after) => after === side.edge,
   'line-start': (before) => before === side.edge || before === side.line,
@@ -16,21 +18,21 @@ export const assertions: Readonly<Record<Assertion, (before: Side, after: Side) 
   'no-boundary': (before, after) => (before === side.word) === (after === side.word),
 };
 
-/** Characters that no set of the program tells apart, and that are alike beside an assertion. */
+/** Characters that all sets and assertions of the program treat alike. */
 export interface CharacterClass {
   readonly index: number;
-  readonly side: Side;
+  readonly side: Neighbour;
   /** For each set of the program whether it has the characters. */
   readonly inSet: readonly boolean[];
 }
 
-/** The most characters beyond ASCII whose classes are remembered. */
+/** Maximum number of cached classes of characters beyond ASCII. */
 const maxRememberedCharacters = 65_536;
 
 /** Assigns characters to classes, each character once. */
 export class Alphabet {
   readonly #program: RegexpProgram;
-  /** Where the ranges of the sets begin, and the first characters behind them. */
+  /** Boundaries of the sets' ranges. */
   readonly #edges: Uint32Array;
   readonly #folds: boolean;
   readonly #classes = new Map<string, CharacterClass>();
@@ -64,29 +66,23 @@ export class Alphabet {
 
   classOf(code: number): CharacterClass {
     const known = code < 128 ? this.#ascii[code] : this.#others.get(code);
-    if (known !== undefined) {
-      return known;
-    }
+    if (known !== undefined) return known;
     const found = this.#find(code);
     if (code < 128) {
       this.#ascii[code] = found;
       return found;
     }
-    if (this.#others.size >= maxRememberedCharacters) {
-      this.#others.clear();
-    }
+    if (this.#others.size >= maxRememberedCharacters) this.#others.clear();
     this.#others.set(code, found);
     return found;
   }
 
   #find(code: number): CharacterClass {
-    const own = code === 10 ? side.line : isWord(code) ? side.word : side.other;
+    const own = code === 10 ? side.line : isWordCharacter(code) ? side.word : side.other;
     const places = (this.#folds ? casesOf(code) : [code]).map((each) => this.#placeOf(each));
     const key = `${own} ${perlClassesOf(code)} ${places.join(' ')}`;
     const known = this.#classes.get(key);
-    if (known !== undefined) {
-      return known;
-    }
+    if (known !== undefined) return known;
     const inSet = this.#program.sets.map((set) => set.has(code));
     const made = { index: this.#classes.size + 1, side: own, inSet };
     this.#classes.set(key, made);

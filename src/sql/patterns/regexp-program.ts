@@ -1,9 +1,9 @@
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxPatternSteps } from '../values/limits.ts';
 import type { CharacterSet, Assertion, RegexpNode } from './regexp-set.ts';
 
 /** One step of a program; all but `match` continue to the steps they name. */
-export type Step =
+type Step =
   | { readonly kind: 'take'; readonly set: number; readonly next: number }
   | { readonly kind: 'assert'; readonly assertion: Assertion; readonly next: number }
   /** Of several ways the first that matches is taken. */
@@ -27,7 +27,7 @@ type Emitters = {
   ) => number;
 };
 
-/** Writes steps from the end to the start: each part is told where to continue. */
+/** Emits steps from the end to the start, so that each part knows its successor. */
 class Compiler {
   readonly steps: Step[] = [{ kind: 'match' }];
   readonly sets: CharacterSet[] = [];
@@ -52,7 +52,7 @@ class Compiler {
     group: (node, next) => (this.#saves ? this.#group(node, next) : this.emit(node.body, next)),
   };
 
-  /** The step at which a node begins, when `next` is the one behind it. */
+  /** Emits a node that continues at the step `next`; returns its first step. */
   emit(node: RegexpNode, next: number): number {
     // Counted too, as a group of nothing may be repeated without a step.
     this.#visits++;
@@ -72,9 +72,7 @@ class Compiler {
     for (let count = 0; count < optional; count++) {
       start = this.#add({ kind: 'jump', targets: ways(this.emit(body, start)) });
     }
-    for (let count = 0; count < least; count++) {
-      start = this.emit(body, start);
-    }
+    for (let count = 0; count < least; count++) start = this.emit(body, start);
     return start;
   }
 
@@ -87,9 +85,7 @@ class Compiler {
 
   #place(set: CharacterSet): number {
     const known = this.#places.get(set.key);
-    if (known !== undefined) {
-      return known;
-    }
+    if (known !== undefined) return known;
     this.#places.set(set.key, this.sets.length);
     return this.sets.push(set) - 1;
   }

@@ -1,7 +1,7 @@
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { maxPatternLength } from '../values/limits.ts';
 
-/** A place among the characters of a regular expression, and the refusals of what stands there. */
+/** Reads the characters of a regular expression and reports errors with their position. */
 export class RegexpReader {
   readonly #characters: readonly string[];
   readonly #position: number;
@@ -37,9 +37,7 @@ export class RegexpReader {
   /** The characters up to one of `ends`, which is left standing. */
   until(ends: string): string {
     let text = '';
-    while (this.peek() !== '' && !ends.includes(this.peek())) {
-      text += this.next();
-    }
+    while (this.peek() !== '' && !ends.includes(this.peek())) text += this.next();
     return text;
   }
 

@@ -10,7 +10,7 @@ const controls: ReadonlyMap<string, number> = new Map([
   ['a', 7],
 ]);
 
-/** Marks that stand for themselves behind a backslash. */
+/** Punctuation that may be escaped. */
 const marks = /^[!-/:-@[-`{-~]$/;
 
 function parseHex(reader: RegexpReader, place: number): number {
@@ -23,28 +23,22 @@ function parseHex(reader: RegexpReader, place: number): number {
   return code;
 }
 
-/** The character behind a backslash that has been read; the reader stands behind it. */
+/** Parses the character after a backslash, which has been read. */
 function parseEscapedCode(reader: RegexpReader, place: number): number {
   const letter = reader.next();
   const control = controls.get(letter);
-  if (control !== undefined) {
-    return control;
-  }
-  if (letter === 'x') {
-    return parseHex(reader, place);
-  }
+  if (control !== undefined) return control;
+  if (letter === 'x') return parseHex(reader, place);
   return marks.test(letter) && letter !== '<' && letter !== '>'
     ? letter.codePointAt(0)!
     : reader.fail('an escape such as \\d, \\w, \\s, \\b, \\n or \\.', place);
 }
 
-/** What a backslash stands before: a class such as `\d`, or one character. */
+/** Parses an escape: a class such as `\d`, or one character. */
 export function parseEscape(reader: RegexpReader): SetItem {
   const place = reader.place;
   reader.next();
-  if (isPerlClass(reader.peek())) {
-    return reader.next();
-  }
+  if (isPerlClass(reader.peek())) return reader.next();
   const code = parseEscapedCode(reader, place);
   return [code, code];
 }
@@ -52,39 +46,31 @@ export function parseEscape(reader: RegexpReader): SetItem {
 /** One end of a range. */
 function parseEnd(reader: RegexpReader): number {
   const place = reader.place;
-  if (reader.take('\\')) {
-    return parseEscapedCode(reader, place);
-  }
+  if (reader.take('\\')) return parseEscapedCode(reader, place);
   const pair = reader.peek() + reader.peek(1);
   if (reader.peek() === '[' || pair === '&&' || pair === '--' || pair === '~~') {
     return reader.fail('a character of a class', place);
   }
-  return reader.next().codePointAt(0) ?? reader.fail('] behind the characters of a class', place);
+  return reader.next().codePointAt(0) ?? reader.fail('] after the characters of a class', place);
 }
 
 function parseItem(reader: RegexpReader): SetItem {
-  if (reader.peek() === '\\' && isPerlClass(reader.peek(1))) {
-    return parseEscape(reader);
-  }
+  if (reader.peek() === '\\' && isPerlClass(reader.peek(1))) return parseEscape(reader);
   const place = reader.place;
   const from = parseEnd(reader);
   const isRange = reader.peek() === '-' && reader.peek(1) !== ']' && reader.peek(1) !== '-';
-  if (!isRange) {
-    return [from, from];
-  }
+  if (!isRange) return [from, from];
   reader.next();
   const to = parseEnd(reader);
   return to < from ? reader.fail('a range from a lower to a higher character', place) : [from, to];
 }
 
-/** Reads `[a-z\d]` or `[^a-z]`. A `]` that stands first is one of the characters. */
+/** Reads `[a-z\d]` or `[^a-z]`. A leading `]` is literal. */
 export function parseClass(reader: RegexpReader, ignoreCase: boolean): CharacterSet {
   reader.next();
   const negated = reader.take('^');
   const items: SetItem[] = [];
-  while (items.length === 0 || reader.peek() !== ']') {
-    items.push(parseItem(reader));
-  }
+  while (items.length === 0 || reader.peek() !== ']') items.push(parseItem(reader));
   reader.next();
   return setOf(items, { negated, ignoreCase });
 }
@@ -100,20 +86,20 @@ export interface CharacterSet {
 }
 
 /** Characters from one code point to another, both included. */
-export type Range = readonly [from: number, to: number];
+type Range = readonly [from: number, to: number];
 
 /** A part of a set: a range, or a class such as `\d` by its letter. */
 export type SetItem = Range | string;
 
-/** What `\d`, `\w` and `\s` stand for: Unicode's characters, as UTS 18 has them. */
+/** Characters of `\d`, `\w` and `\s`: Unicode's, as in UTS 18. */
 const perlClasses: Readonly<Record<string, RegExp>> = {
   d: /^\p{Nd}$/u,
   w: /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u,
   s: /^\p{White_Space}$/u,
 };
 
-/** Whether a letter behind a backslash names a class. */
-export function isPerlClass(letter: string): boolean {
+/** Whether an escaped letter names a class. */
+function isPerlClass(letter: string): boolean {
   return /^[dwsDWS]$/.test(letter);
 }
 
@@ -123,7 +109,7 @@ function inPerlClass(letter: string, character: string): boolean {
 }
 
 /** Whether a character is one of `\w`, between which `\b` finds no boundary. */
-export function isWord(code: number): boolean {
+export function isWordCharacter(code: number): boolean {
   return inPerlClass('w', String.fromCodePoint(code));
 }
 
@@ -173,7 +159,7 @@ function holds(ranges: readonly Range[], code: number): boolean {
 
 function rangesOf(items: readonly SetItem[], ignoreCase: boolean): readonly Range[] {
   const ranges = items.filter((item) => typeof item !== 'string');
-  // Of a single character the other cases are known; a range is asked with the cases of the text's.
+  // Single characters add their other cases; ranges are tested with all cases of the text's character.
   const cases = ranges
     .filter(([from, to]) => ignoreCase && from === to)
     .flatMap(([from]) => casesOf(from).map((code): Range => [code, code]));
@@ -201,7 +187,7 @@ export function setOf(
   };
 }
 
-/** A place between two characters that a regular expression asks for. */
+/** A zero-width assertion. */
 export type Assertion =
   | 'text-start'
   | 'text-end'
@@ -210,7 +196,7 @@ export type Assertion =
   | 'boundary'
   | 'no-boundary';
 
-/** A regular expression as read. */
+/** A parsed regular expression. */
 export type RegexpNode =
   | { readonly kind: 'set'; readonly set: CharacterSet }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
@@ -225,7 +211,7 @@ export type RegexpNode =
       /** Whether as few as possible are taken: it finds the same texts, but other parts of them. */
       readonly lazy: boolean;
     }
-  /** A group whose text is asked for, counted from 1. */
+  /** A capturing group, counted from 1. */
   | { readonly kind: 'group'; readonly index: number; readonly body: RegexpNode };
 
 /** A regular expression with its groups. */
@@ -236,11 +222,11 @@ export interface RegexpTree {
   readonly names: ReadonlyMap<string, number>;
 }
 
-/** How the characters of a regular expression are to be read. */
+/** Flags of a regular expression. */
 export interface RegexpFlags {
-  /** `i`: letters stand for both cases. */
+  /** `i`: ignore case. */
   readonly ignoreCase: boolean;
-  /** `m`: `^` and `$` stand at the ends of lines too. */
+  /** `m`: `^` and `$` match at line ends too. */
   readonly lines: boolean;
   /** `s`: the dot takes a line feed too. */
   readonly dotAll: boolean;

@@ -1,27 +1,33 @@
 import { spend } from '../values/meter.ts';
 import { parseRegexp } from './parse-regexp.ts';
 import { compileProgram, type RegexpProgram } from './regexp-program.ts';
-import { Alphabet, assertions, side, type CharacterClass, type Side } from './regexp-alphabet.ts';
+import {
+  Alphabet,
+  assertions,
+  side,
+  type CharacterClass,
+  type Neighbour,
+} from './regexp-alphabet.ts';
 import type { RegexpFlags } from './regexp-set.ts';
 
-/** Work of making an expression ready, beside its length. */
+/** Work of compiling an expression, in bytes, in addition to its length. */
 export const COMPILE_BYTES = 4_096;
 
-/** The steps that the text so far leads to, before the next character is known. */
+/** A state of the lazy DFA: the active steps before the next character. */
 interface State {
   readonly steps: ArrayLike<number> & Iterable<number>;
-  readonly before: Side;
-  /** By the class of the next character: the state behind it, null once the text matches. */
+  readonly before: Neighbour;
+  /** Next state by character class; null after a match. */
   readonly next: (State | null | undefined)[];
 }
 
-/** The most steps of all states that are remembered; beyond it the states are made again. */
+/** Maximum number of steps of all cached states; beyond it the cache is cleared. */
 const maxRememberedSteps = 100_000;
 
 /** Work of one step of a program for one character. */
 const STEP_BYTES = 16;
 
-/** How often the states may be forgotten before they are no longer remembered at all. */
+/** Number of times the cache may be cleared before caching stops. */
 const maxForgotten = 3;
 
 /**
@@ -29,7 +35,7 @@ const maxForgotten = 3;
  * most as many steps as the program has, whatever the text. States that were met
  * before are remembered, which makes most characters one look-up.
  */
-class Matcher {
+export class Matcher {
   readonly #program: RegexpProgram;
   readonly #alphabet: Alphabet;
   readonly #states = new Map<string, State>();
@@ -54,44 +60,36 @@ class Matcher {
     spend(length);
     let state = this.#first;
     for (let at = 0; at <= length; at++) {
-      if (this.#forgotten > maxForgotten) {
-        return this.#simulate(state, codes, at, length);
-      }
+      if (this.#forgotten > maxForgotten) return this.#simulate(state, codes, at, length);
       const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
       const next = state.next[found.index] ?? this.#advance(state, found);
-      if (next === null) {
-        return true;
-      }
+      if (next === null) return true;
       state = next;
     }
     return false;
   }
 
-  /** Goes on without remembering states, which is quicker where hardly any comes again. */
+  /** Continues without a cache, which is faster when states hardly recur. */
   #simulate(from: State, codes: Uint32Array, start: number, length: number): boolean {
     let ways: Pick<State, 'steps' | 'before'> = from;
     for (let at = start; at <= length; at++) {
       const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
       const steps = this.#stepsBehind(ways, found);
-      if (steps === null) {
-        return true;
-      }
+      if (steps === null) return true;
       ways = { steps, before: found.side };
     }
     return false;
   }
 
   #advance(state: State, found: CharacterClass): State | null {
-    if (state.next[found.index] === null) {
-      return null;
-    }
+    if (state.next[found.index] === null) return null;
     const steps = this.#stepsBehind(state, found);
     const next = steps === null ? null : this.#state(Uint16Array.from(steps).sort(), found.side);
     state.next[found.index] = next;
     return next;
   }
 
-  /** The steps behind the next character, a new beginning among them; null for a match before it. */
+  /** The steps after the next character, the start step included; null if there was a match before it. */
   #stepsBehind(
     { steps, before }: Pick<State, 'steps' | 'before'>,
     found: CharacterClass,
@@ -100,9 +98,7 @@ class Matcher {
     spend(64 + steps.length * STEP_BYTES);
     this.#newMark();
     for (const step of steps) {
-      if (this.#follow(step, before, found, taking)) {
-        return null;
-      }
+      if (this.#follow(step, before, found, taking)) return null;
     }
     this.#newMark();
     const behind = [this.#program.start];
@@ -124,24 +120,18 @@ class Matcher {
     }
   }
 
-  /** Collects where the ways from a step lead behind the character; true when one of them matches. */
-  #follow(from: number, before: Side, found: CharacterClass, taking: number[]): boolean {
+  /** Collects the steps that a step reaches through the character; true if a match step is reached. */
+  #follow(from: number, before: Neighbour, found: CharacterClass, taking: number[]): boolean {
     this.#top = 0;
     this.#push(from);
     while (this.#top > 0) {
       this.#top--;
       const step = this.#program.steps[this.#stack[this.#top]!]!;
-      if (step.kind === 'match') {
-        return true;
-      }
+      if (step.kind === 'match') return true;
       if (step.kind === 'take') {
-        if (found.inSet[step.set] === true) {
-          taking.push(step.next);
-        }
+        if (found.inSet[step.set] === true) taking.push(step.next);
       } else if (step.kind === 'jump') {
-        for (const target of step.targets) {
-          this.#push(target);
-        }
+        for (const target of step.targets) this.#push(target);
       } else if (step.kind === 'save' || assertions[step.assertion](before, found.side)) {
         this.#push(step.next);
       }
@@ -158,15 +148,11 @@ class Matcher {
     }
   }
 
-  #state(steps: ArrayLike<number> & Iterable<number>, before: Side): State {
+  #state(steps: ArrayLike<number> & Iterable<number>, before: Neighbour): State {
     const key = `${before} ${String.fromCharCode(...steps)}`;
     const known = this.#states.get(key);
-    if (known !== undefined) {
-      return known;
-    }
-    if (this.#remembered > maxRememberedSteps) {
-      this.#forget();
-    }
+    if (known !== undefined) return known;
+    if (this.#remembered > maxRememberedSteps) this.#forget();
     const made: State = { steps, before, next: [] };
     this.#remembered += steps.length + 16;
     this.#states.set(key, made);
@@ -181,7 +167,7 @@ class Matcher {
   }
 }
 
-/** A regular expression made ready. */
+/** A compiled regular expression. */
 export interface RegexpMatcher {
   /** Whether any part of a text matches; `codes` are its code points up to `length`. */
   matches(codes: Uint32Array, length: number): boolean;

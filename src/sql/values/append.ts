@@ -1,6 +1,5 @@
+import { newLike } from '../../arrow/gather.ts';
 import {
-  newBigints,
-  newNumbers,
   newStates,
   statesColumn,
   structColumn,
@@ -14,42 +13,26 @@ import {
 import { hold, spend } from './meter.ts';
 
 function appendValid(left: Column & { valid: Valid }, right: Column & { valid: Valid }): Valid {
-  if (left.valid === null && right.valid === null) {
-    return null;
-  }
+  if (left.valid === null && right.valid === null) return null;
   const valid = new Uint8Array(left.length + right.length).fill(1);
   valid.set(left.valid ?? [], 0);
   valid.set(right.valid ?? [], left.length);
   return valid;
 }
 
-function appendNumbers(
-  left: NumberArray,
-  right: NumberArray,
+function appendValues<Values extends NumberArray | BigintArray>(
+  left: Values,
+  right: Values,
   lengths: readonly [number, number],
-): NumberArray {
-  const values = newNumbers(left, lengths[0] + lengths[1]);
-  values.set(left.subarray(0, lengths[0]), 0);
-  values.set(right.subarray(0, lengths[1]), lengths[0]);
+): Values {
+  const values = newLike(left, lengths[0] + lengths[1]);
+  // Arrays of numbers and arrays of bigints each take the values of the other kinds of theirs.
+  values.set(left.subarray(0, lengths[0]) as never, 0);
+  values.set(right.subarray(0, lengths[1]) as never, lengths[0]);
   return values;
 }
 
-function appendBigints(
-  left: BigintArray,
-  right: BigintArray,
-  lengths: readonly [number, number],
-): BigintArray {
-  const values = newBigints(left, lengths[0] + lengths[1]);
-  for (let row = 0; row < lengths[0]; row++) {
-    values[row] = left[row]!;
-  }
-  for (let row = 0; row < lengths[1]; row++) {
-    values[lengths[0] + row] = right[row]!;
-  }
-  return values;
-}
-
-/** Starts or ends of two columns; the second's lie behind the first's `shift` bytes or rows. */
+/** Starts or ends of two columns; the second's are moved by `shift` bytes or rows. */
 function appendSpans(
   left: ArrayLike<number>,
   right: ArrayLike<number>,
@@ -57,24 +40,16 @@ function appendSpans(
   shift: number,
 ): Uint32Array {
   const spans = new Uint32Array(lengths[0] + lengths[1]);
-  for (let row = 0; row < lengths[0]; row++) {
-    spans[row] = left[row]!;
-  }
-  for (let row = 0; row < lengths[1]; row++) {
-    spans[lengths[0] + row] = right[row]! + shift;
-  }
+  for (let row = 0; row < lengths[0]; row++) spans[row] = left[row]!;
+  for (let row = 0; row < lengths[1]; row++) spans[lengths[0] + row] = right[row]! + shift;
   return spans;
 }
 
-/** The column over no more bytes than it needs, when it uses only a small part of them. */
+/** Copies the column's bytes if it uses less than half of them. */
 function compactBytes(column: BytesColumn): BytesColumn {
   let size = 0;
-  for (let row = 0; row < column.length; row++) {
-    size += column.ends[row]! - column.starts[row]!;
-  }
-  if (size * 2 >= column.bytes.length) {
-    return column;
-  }
+  for (let row = 0; row < column.length; row++) size += column.ends[row]! - column.starts[row]!;
+  if (size * 2 >= column.bytes.length) return column;
   hold(size + column.length * 8);
   spend(size);
   const bytes = new Uint8Array(size);
@@ -98,7 +73,7 @@ function joinBytes(left: Uint8Array, right: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Columns that are rows of the same one share its bytes and continue doing so. */
+/** Columns that share their bytes continue to share them. */
 function appendBytes(
   first: BytesColumn,
   second: BytesColumn,
@@ -134,12 +109,10 @@ function appendLists(
   };
 }
 
-/** The rows of one column and then those of another of the same kind, or of none at all. */
+/** Appends the rows of a column to those of another of the same kind. Either may be empty and of any kind. */
 export function appendColumns(left: Column, right: Column): Column {
   // A column without rows may have no kind: the items of a null list, a dictionary never sent.
-  if (left.length === 0 || right.length === 0) {
-    return left.length === 0 ? right : left;
-  }
+  if (left.length === 0 || right.length === 0) return left.length === 0 ? right : left;
   const lengths = [left.length, right.length] as const;
   const length = left.length + right.length;
   spend(length * 9);
@@ -154,7 +127,7 @@ export function appendColumns(left: Column, right: Column): Column {
     return {
       kind: 'number',
       length,
-      values: appendNumbers(left.values, right.values, lengths),
+      values: appendValues(left.values, right.values, lengths),
       valid: appendValid(left, right),
     };
   }
@@ -162,7 +135,7 @@ export function appendColumns(left: Column, right: Column): Column {
     return {
       kind: 'bigint',
       length,
-      values: appendBigints(left.values, right.values, lengths),
+      values: appendValues(left.values, right.values, lengths),
       valid: appendValid(left, right),
     };
   }
@@ -174,29 +147,21 @@ export function appendColumns(left: Column, right: Column): Column {
       valid: appendValid(left, right),
     };
   }
-  if (left.kind === 'bytes' && right.kind === 'bytes') {
-    return appendBytes(left, right, lengths);
-  }
-  if (left.kind === 'list' && right.kind === 'list') {
-    return appendLists(left, right, lengths);
-  }
+  if (left.kind === 'bytes' && right.kind === 'bytes') return appendBytes(left, right, lengths);
+  if (left.kind === 'list' && right.kind === 'list') return appendLists(left, right, lengths);
   if (left.kind === 'struct' && right.kind === 'struct') {
     return structColumn(length, appendValid(left, right), (at) =>
       appendColumns(left.field(at), right.field(at)),
     );
   }
-  if (left.kind === 'null' && right.kind === 'null') {
-    return { kind: 'null', length };
-  }
+  if (left.kind === 'null' && right.kind === 'null') return { kind: 'null', length };
   throw new TypeError(`a ${left.kind} column cannot continue with a ${right.kind} column`);
 }
 
 /** The rows of all columns, which are of one kind, in order. */
 export function appendAll(columns: readonly Column[]): Column {
   const half = columns.length >> 1;
-  if (half === 0) {
-    return columns[0]!;
-  }
+  if (half === 0) return columns[0]!;
   // Halves, not one by one, so that nothing is copied more often than the logarithm says.
   return appendColumns(appendAll(columns.slice(0, half)), appendAll(columns.slice(half)));
 }

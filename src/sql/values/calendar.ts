@@ -8,7 +8,7 @@ export function floorDivide(value: bigint, by: bigint): bigint {
 }
 
 /** A day of the proleptic Gregorian calendar, year 0 being 1 BC as in ISO 8601. */
-export interface Day {
+interface Day {
   readonly year: number;
   /** 1 to 12. */
   readonly month: number;
@@ -25,7 +25,7 @@ function monthLength(year: number, month: number): number {
 }
 
 /** Days since 1970-01-01. Years run from March here, so that the leap day is a year's last. */
-export function daysOf({ year, month, day }: Day): number {
+export function daysSinceEpoch({ year, month, day }: Day): number {
   const shifted = month <= 2 ? year - 1 : year;
   const era = Math.floor(shifted / 400);
   const yearOfEra = shifted - era * 400;
@@ -58,12 +58,12 @@ export function dayOf(days: number): Day {
   };
 }
 
-/** A day moved by months; the 31st becomes the last day of a shorter month. */
+/** Adds months to a day; the 31st becomes the last day of a shorter month. */
 export function addMonths(days: number, months: number): number {
   const { year, month, day } = dayOf(days);
   const total = year * 12 + (month - 1) + months;
   const to = { year: Math.floor(total / 12), month: (((total % 12) + 12) % 12) + 1 };
-  return daysOf({ ...to, day: Math.min(day, monthLength(to.year, to.month)) });
+  return daysSinceEpoch({ ...to, day: Math.min(day, monthLength(to.year, to.month)) });
 }
 
 const dateText = /^([+-]?\d{4,6})-(\d{1,2})-(\d{1,2})$/;
@@ -71,27 +71,21 @@ const timeText = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?$/;
 const stampText =
   /^([+-]?\d{4,6}-\d{1,2}-\d{1,2})(?:(?:[T ]|\s+)(\d{1,2}:[\d:.]+)\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)?)?$/;
 
-/** Days since 1970-01-01 of `YYYY-MM-DD`; undefined when the text is no date. */
+/** Days since 1970-01-01 of `YYYY-MM-DD`; undefined if the text is not a date. */
 export function parseDate(text: string): number | undefined {
   const found = dateText.exec(text.trim());
-  if (found === null) {
-    return undefined;
-  }
+  if (found === null) return undefined;
   const [year, month, day] = [Number(found[1]), Number(found[2]), Number(found[3])];
   const real = month >= 1 && month <= 12 && day >= 1 && day <= monthLength(year, month);
-  return real ? daysOf({ year, month, day }) : undefined;
+  return real ? daysSinceEpoch({ year, month, day }) : undefined;
 }
 
-/** Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; undefined when the text is no time. */
+/** Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; undefined if the text is not a time. */
 export function parseTime(text: string): bigint | undefined {
   const found = timeText.exec(text.trim());
-  if (found === null) {
-    return undefined;
-  }
+  if (found === null) return undefined;
   const [hour, minute, second] = [Number(found[1]), Number(found[2]), Number(found[3] ?? 0)];
-  if (hour > 23 || minute > 59 || second > 59) {
-    return undefined;
-  }
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
   return (
     BigInt(hour * 3600 + minute * 60 + second) * 1_000_000_000n +
     BigInt((found[4] ?? '').padEnd(9, '0'))
@@ -100,9 +94,7 @@ export function parseTime(text: string): bigint | undefined {
 
 function zoneMinutes(zone: string | undefined): number | undefined {
   const found = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone ?? '');
-  if (found === null) {
-    return 0;
-  }
+  if (found === null) return 0;
   const minutes = Number(found[2]) * 60 + Number(found[3] ?? 0);
   return minutes > 18 * 60 || Number(found[3] ?? 0) > 59
     ? undefined
@@ -110,24 +102,20 @@ function zoneMinutes(zone: string | undefined): number | undefined {
 }
 
 /** A moment of the text, and whether the text named a zone. */
-export interface Stamp {
+interface Stamp {
   /** Since 1970-01-01 00:00:00 UTC; without a zone the text counts as UTC. */
   readonly nanoseconds: bigint;
   readonly zoned: boolean;
 }
 
-/** `YYYY-MM-DD[ HH:MM[:SS[.fraction]]][zone]`, a T or a blank between; undefined when it is none. */
+/** `YYYY-MM-DD[ HH:MM[:SS[.fraction]]][zone]`, a T or a blank between; undefined if it is none. */
 export function parseTimestamp(text: string): Stamp | undefined {
   const found = stampText.exec(text.trim());
-  if (found === null) {
-    return undefined;
-  }
+  if (found === null) return undefined;
   const days = parseDate(found[1]!);
   const time = found[2] === undefined ? 0n : parseTime(found[2]);
   const offset = zoneMinutes(found[3]);
-  if (days === undefined || time === undefined || offset === undefined) {
-    return undefined;
-  }
+  if (days === undefined || time === undefined || offset === undefined) return undefined;
   const nanoseconds = BigInt(days) * dayNanoseconds + time - BigInt(offset) * 60_000_000_000n;
   return { nanoseconds, zoned: found[3] !== undefined };
 }
@@ -155,9 +143,7 @@ export function formatTime(nanoseconds: bigint): string {
 
 /** `+01:00`, with seconds where there are some; nothing for 0. */
 export function formatOffset(seconds: number): string {
-  if (seconds === 0) {
-    return '';
-  }
+  if (seconds === 0) return '';
   const size = Math.abs(seconds);
   const parts = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60];
   const shown = parts[2] === 0 ? parts.slice(0, 2) : parts;
@@ -198,7 +184,7 @@ export function isoWeekday(days: number): number {
 
 /** The first of January is 1. */
 export function dayOfYear(days: number): number {
-  return days - daysOf({ year: dayOf(days).year, month: 1, day: 1 }) + 1;
+  return days - daysSinceEpoch({ year: dayOf(days).year, month: 1, day: 1 }) + 1;
 }
 
 /** The year that the week's Thursday lies in (ISO 8601). */

@@ -12,21 +12,15 @@ function unitsAt(text: string, index: number): number {
 
 /** The number of characters, those outside the basic plane counted once. */
 export function countCharacters(text: string): number {
-  if (!hasPairs(text)) {
-    return text.length;
-  }
+  if (!hasPairs(text)) return text.length;
   let count = 0;
-  for (let index = 0; index < text.length; index += unitsAt(text, index)) {
-    count++;
-  }
+  for (let index = 0; index < text.length; index += unitsAt(text, index)) count++;
   return count;
 }
 
 /** The characters from place `from` up to place `to`, both counted from 0 and within the text. */
 export function sliceCharacters(text: string, from: number, to: number): string {
-  if (!hasPairs(text)) {
-    return text.slice(from, to);
-  }
+  if (!hasPairs(text)) return text.slice(from, to);
   let index = 0;
   let start = text.length;
   for (let count = 0; index < text.length && count < to; count++) {
@@ -36,7 +30,7 @@ export function sliceCharacters(text: string, from: number, to: number): string 
   return text.slice(start, index);
 }
 
-/** The text without the characters of `trimmed` at the ends that are asked for. */
+/** Trims the characters of `trimmed` at the chosen ends. */
 export function trimCharacters(
   text: string,
   trimmed: ReadonlySet<string>,
@@ -59,9 +53,7 @@ function trimmedEnd(text: string, trimmed: ReadonlySet<string>, from: number): n
   let to = text.length;
   for (;;) {
     const units = to - 2 >= from && unitsAt(text, to - 2) === 2 ? 2 : 1;
-    if (to <= from || !trimmed.has(text.slice(to - units, to))) {
-      return to;
-    }
+    if (to <= from || !trimmed.has(text.slice(to - units, to))) return to;
     spend(16);
     to -= units;
   }

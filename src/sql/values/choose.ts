@@ -4,7 +4,7 @@ import { constantColumn } from './scalar.ts';
 import { appendAll } from './append.ts';
 import { takeRows } from './take.ts';
 
-/** States of some rows put in their places among all; the other rows get `rest`. */
+/** Spreads the states of some rows over all rows; the others get `rest`. */
 export function scatterStates(
   length: number,
   rows: Uint32Array,
@@ -12,34 +12,26 @@ export function scatterStates(
   rest: number,
 ): Uint8Array {
   const all = newStates(length).fill(rest);
-  for (let at = 0; at < rows.length; at++) {
-    all[rows[at]!] = states[at]!;
-  }
+  for (let at = 0; at < rows.length; at++) all[rows[at]!] = states[at]!;
   return all;
 }
 
-/** One of the columns that a result is put together from, and the rows it is for. */
-export interface Part {
+/** Rows of a result and the column with their values. */
+interface Part {
   readonly rows: Uint32Array;
   readonly column: Column;
 }
 
-/** Puts parts together. A later part overrides an earlier one in the rows of both. */
+/** Combines parts. A later part overrides an earlier one. */
 export function choose(type: DataType, length: number, parts: readonly Part[]): Column {
   const used = parts.filter((part) => part.rows.length > 0);
   const [first, ...rest] = used;
-  if (first === undefined) {
-    return constantColumn(type, null, length);
-  }
-  if (rest.length === 0 && first.rows.length === length) {
-    return first.column;
-  }
+  if (first === undefined) return constantColumn(type, null, length);
+  if (rest.length === 0 && first.rows.length === length) return first.column;
   const sources = new Uint32Array(length);
   let offset = 0;
   for (const { rows, column } of used) {
-    for (let at = 0; at < rows.length; at++) {
-      sources[rows[at]!] = offset + at;
-    }
+    for (let at = 0; at < rows.length; at++) sources[rows[at]!] = offset + at;
     offset += column.length;
   }
   return takeRows(appendAll(used.map((part) => part.column)), sources);

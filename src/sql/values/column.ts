@@ -1,40 +1,12 @@
 import type { Data } from 'apache-arrow';
-
-/** A new array of the same kind. */
-export function newBigints(like: BigintArray, length: number): BigintArray {
-  return like instanceof BigInt64Array ? new BigInt64Array(length) : new BigUint64Array(length);
-}
-
-const arrays = [
-  Int8Array,
-  Uint8Array,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-];
-
-/** A new array of the same kind. */
-export function newNumbers(like: NumberArray, length: number): NumberArray {
-  const Made = arrays.find((each) => like instanceof each)!;
-  return new Made(length);
-}
+import type { TypedArray } from '../../arrow/data.ts';
+import type { Spans } from '../../arrow/spans.ts';
 
 /** One byte a row, 1 where the row has a value; null when every row has one. */
 export type Valid = Uint8Array | null;
 
 /** Values that JavaScript numbers hold exactly. */
-export type NumberArray =
-  | Int8Array
-  | Uint8Array
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | Float32Array
-  | Float64Array;
+export type NumberArray = Exclude<TypedArray, BigintArray>;
 
 /** Values that only bigints hold exactly. */
 export type BigintArray = BigInt64Array | BigUint64Array;
@@ -45,7 +17,7 @@ export type BigintArray = BigInt64Array | BigUint64Array;
  */
 export const truth = { false: 0, unknown: 1, true: 3 } as const;
 
-/** Booleans. Null is UNKNOWN: it is a state, there is no mask beside it. */
+/** Booleans. Null is the state UNKNOWN; there is no mask. */
 export interface StatesColumn {
   readonly kind: 'states';
   readonly length: number;
@@ -70,7 +42,7 @@ export interface BigintColumn {
 }
 
 /** Decimals: the value times ten to the power of the scale. */
-export interface WideColumn {
+interface WideColumn {
   readonly kind: 'wide';
   readonly length: number;
   readonly values: readonly bigint[];
@@ -78,35 +50,31 @@ export interface WideColumn {
 }
 
 /** Texts in UTF-8, and binaries: row `i` is the bytes from `starts[i]` to `ends[i]`. */
-export interface BytesColumn {
+export interface BytesColumn extends Spans {
   readonly kind: 'bytes';
   readonly length: number;
   readonly bytes: Uint8Array;
-  readonly starts: Uint32Array | Int32Array;
-  readonly ends: Uint32Array | Int32Array;
   readonly valid: Valid;
 }
 
 /** Lists, and maps as lists of entries: row `i` is the rows of `child` from `starts[i]` to `ends[i]`. */
-export interface ListColumn {
+export interface ListColumn extends Spans {
   readonly kind: 'list';
   readonly length: number;
   readonly child: Column;
-  readonly starts: Uint32Array | Int32Array;
-  readonly ends: Uint32Array | Int32Array;
   readonly valid: Valid;
 }
 
-/** Structs: row `i` has row `i` of each field, which is read when it is first asked for. */
+/** Structs: row `i` has row `i` of each field, which is read on first use. */
 export interface StructColumn {
   readonly kind: 'struct';
   readonly length: number;
-  /** Field number `at`; its values where the struct itself is null mean nothing. */
+  /** Field number `at`; its values are undefined where the struct itself is null. */
   readonly field: (at: number) => Column;
   readonly valid: Valid;
 }
 
-/** Values that are only passed on: unions, intervals, dictionaries of such. */
+/** Values that are only passed through: unions, intervals, dictionaries of such. */
 export interface NestedColumn {
   readonly kind: 'nested';
   readonly length: number;
@@ -116,8 +84,8 @@ export interface NestedColumn {
   readonly valid: Valid;
 }
 
-/** Nulls of no type. */
-export interface NullColumn {
+/** Untyped nulls. */
+interface NullColumn {
   readonly kind: 'null';
   readonly length: number;
 }
@@ -134,7 +102,7 @@ export type Column =
   | NestedColumn
   | NullColumn;
 
-/** A struct column whose fields are each made once. */
+/** A struct column that creates each field once. */
 export function structColumn(
   length: number,
   valid: Valid,
@@ -158,44 +126,30 @@ export function statesColumn(states: Uint8Array): StatesColumn {
 export function maskStates(states: Uint8Array, valid: Valid): void {
   if (valid !== null) {
     for (let row = 0; row < states.length; row++) {
-      if (valid[row] === 0) {
-        states[row] = truth.unknown;
-      }
+      if (valid[row] === 0) states[row] = truth.unknown;
     }
   }
 }
 
-/** The rows that have a value in both. */
+/** Mask of the rows that have a value in both. */
 export function bothValid(left: Valid, right: Valid): Valid {
-  if (left === null || right === null) {
-    return left ?? right;
-  }
+  if (left === null || right === null) return left ?? right;
   const both = new Uint8Array(left.length);
-  for (let row = 0; row < both.length; row++) {
-    both[row] = left[row]! & right[row]!;
-  }
+  for (let row = 0; row < both.length; row++) both[row] = left[row]! & right[row]!;
   return both;
 }
 
 /** The mask of a column, whatever its kind. */
 export function validOf(column: Column): Valid {
-  if (column.kind === 'null') {
-    return new Uint8Array(column.length);
-  }
-  if (column.kind !== 'states') {
-    return column.valid;
-  }
+  if (column.kind === 'null') return new Uint8Array(column.length);
+  if (column.kind !== 'states') return column.valid;
   const { states } = column;
-  if (!states.includes(truth.unknown)) {
-    return null;
-  }
+  if (!states.includes(truth.unknown)) return null;
   return states.map((state) => (state === truth.unknown ? 0 : 1));
 }
 
 /** Whether a row has a value. */
 export function isValid(column: Column, row: number): boolean {
-  if (column.kind === 'states') {
-    return column.states[row] !== truth.unknown;
-  }
+  if (column.kind === 'states') return column.states[row] !== truth.unknown;
   return column.kind !== 'null' && (column.valid === null || column.valid[row] === 1);
 }

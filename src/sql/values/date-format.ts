@@ -26,7 +26,7 @@ export const months = [
 ];
 
 /** The days' names, Monday first. */
-export const weekdays = [
+export const weekdayNames = [
   'Monday',
   'Tuesday',
   'Wednesday',
@@ -36,7 +36,7 @@ export const weekdays = [
   'Sunday',
 ];
 
-/** A time of a clock as its day since 1970 and the nanoseconds of the day, and the seconds that the clock is ahead of UTC. */
+/** Local time: day since 1970, nanoseconds of the day, and UTC offset in seconds. */
 type Write = (days: number, time: bigint, offset: number) => string;
 
 function two(value: number, filler = '0'): string {
@@ -65,7 +65,7 @@ function fraction(time: bigint, digits: number): string {
     .slice(0, digits);
 }
 
-/** As many digits as are needed, in threes; nothing for a whole second. */
+/** Fraction of a second in 0, 3, 6 or 9 digits. */
 function shortFraction(time: bigint): string {
   const digits = fraction(time, 9).replace(/(?:000){1,3}$/, '');
   return digits === '' ? '' : `.${digits}`;
@@ -90,8 +90,8 @@ const dateWriters: Readonly<Record<string, Write>> = {
   B: (days) => months[dayOf(days).month - 1]!,
   d: (days) => two(dayOf(days).day),
   e: (days) => two(dayOf(days).day, ' '),
-  a: (days) => weekdays[isoWeekday(days) - 1]!.slice(0, 3),
-  A: (days) => weekdays[isoWeekday(days) - 1]!,
+  a: (days) => weekdayNames[isoWeekday(days) - 1]!.slice(0, 3),
+  A: (days) => weekdayNames[isoWeekday(days) - 1]!,
   w: (days) => String(isoWeekday(days) % 7),
   u: (days) => String(isoWeekday(days)),
   U: (days) => two(weekFrom(days, 7)),
@@ -133,7 +133,7 @@ function offsetText(offset: number): string {
   return formatOffset(offset) || '+00:00';
 }
 
-/** What only a moment with a zone has. */
+/** Fields that need a zone. */
 const zoneWriters: Readonly<Record<string, Write>> = {
   z: (_, __, offset) => offsetText(offset).replaceAll(':', ''),
   ':z': (_, __, offset) => offsetText(offset),
@@ -146,7 +146,7 @@ const writers: ReadonlyMap<string, Write> = new Map([
   ...Object.entries(zoneWriters),
 ]);
 
-/** What some letters stand for. */
+/** Fields by their letter. */
 const longForms: ReadonlyMap<string, string> = new Map([
   ['D', '%m/%d/%y'],
   ['x', '%m/%d/%y'],
@@ -160,18 +160,18 @@ const longForms: ReadonlyMap<string, string> = new Map([
   ['+', '%Y-%m-%dT%H:%M:%S%.f%:z'],
 ]);
 
-/** A piece of a format: text that stands for itself, or a field by its letter. */
+/** A piece of a format: literal text, or a field by its letter. */
 export type FormatPart = { readonly text: string } | { readonly field: string };
 
 const token = /%(\.[369]?f|[369]f|:z|.)|%$|[^%]+/gsu;
 
 /** The pieces of a format with `%Y`, `%m` and the like; undefined for a letter that is none of them. */
-export function partsOf(format: string): readonly FormatPart[] | undefined {
+export function formatParts(format: string): readonly FormatPart[] | undefined {
   const parts: FormatPart[] = [];
   for (const [piece, letter] of format.matchAll(token)) {
     const long = letter === undefined ? undefined : longForms.get(letter);
     if (letter !== undefined && long !== undefined) {
-      parts.push(...partsOf(long)!);
+      parts.push(...formatParts(long)!);
     } else if (letter !== undefined && writers.has(letter)) {
       parts.push({ field: letter });
     } else if (piece.startsWith('%')) {
@@ -184,14 +184,14 @@ export function partsOf(format: string): readonly FormatPart[] | undefined {
 }
 
 /** Writes a moment, in nanoseconds since 1970, by clocks that are some seconds ahead of UTC. */
-export type WriteMoment = (nanoseconds: bigint, offset: number) => string;
+type WriteMoment = (nanoseconds: bigint, offset: number) => string;
 
 /**
  * What writes a moment in a format of strftime's letters; undefined for a format with other
  * letters, and for one that asks for a zone where there is none.
  */
 export function formatWriter(format: string, zoned: boolean): WriteMoment | undefined {
-  const parts = partsOf(format);
+  const parts = formatParts(format);
   const asksZone = parts?.some((part) => 'field' in part && Object.hasOwn(zoneWriters, part.field));
   return parts === undefined || (asksZone === true && !zoned)
     ? undefined

@@ -1,7 +1,7 @@
-import { dayNanoseconds, dayOf, daysOf } from './calendar.ts';
-import { months, partsOf, weekdays, type FormatPart } from './date-format.ts';
+import { dayNanoseconds, dayOf, daysSinceEpoch } from './calendar.ts';
+import { months, formatParts, weekdayNames, type FormatPart } from './date-format.ts';
 
-/** What has been read of a moment. */
+/** Fields of a moment that were parsed so far. */
 interface Fields {
   year: number;
   month: number;
@@ -16,7 +16,7 @@ interface Fields {
   epoch: bigint | undefined;
 }
 
-/** A field as a pattern, and what its text says; false when it cannot be. */
+/** Pattern of a field, and how to store its text; false if the text is out of range. */
 type Read = readonly [pattern: RegExp, take: (text: string, fields: Fields) => boolean];
 
 function within(value: number, least: number, most: number): boolean {
@@ -61,9 +61,9 @@ function readFraction(pattern: RegExp): Read {
 
 const monthNames = months.map((name) => name.toLowerCase());
 const readName = (names: readonly string[]): RegExp => new RegExp(names.join('|'), 'iy');
-const shortDays = weekdays.map((name) => name.slice(0, 3));
+const shortDays = weekdayNames.map((name) => name.slice(0, 3));
 const readMonthShort = readMonth(readName(monthNames.map((name) => name.slice(0, 3))));
-const anyDay: Read = [readName([...weekdays, ...shortDays]), () => true];
+const anyDay: Read = [readName([...weekdayNames, ...shortDays]), () => true];
 
 const readers: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['Y', readNumber(/[+-]?\d{1,6}/y, -262_143, 262_142, (fields, value) => (fields.year = value))],
@@ -112,12 +112,12 @@ const readers: ReadonlyMap<string, Read> = new Map<string, Read>([
 
 /** The moment that was read; undefined for a day that its month has not. */
 function momentOf(fields: Fields): bigint | undefined {
-  if (fields.epoch !== undefined) {
-    return fields.epoch + fields.nanoseconds;
-  }
+  if (fields.epoch !== undefined) return fields.epoch + fields.nanoseconds;
   const { year, month, day, dayOfYear: ordinal } = fields;
   const days =
-    ordinal === undefined ? daysOf({ year, month, day }) : daysOf({ year, month: 1, day: ordinal });
+    ordinal === undefined
+      ? daysSinceEpoch({ year, month, day })
+      : daysSinceEpoch({ year, month: 1, day: ordinal });
   const real = dayOf(days);
   const exists =
     ordinal === undefined ? real.month === month && real.day === day : real.year === year;
@@ -134,7 +134,7 @@ function momentOf(fields: Fields): bigint | undefined {
  * that cannot be read; the reader gives undefined for a text of another form.
  */
 export function formatReader(format: string): ((text: string) => bigint | undefined) | undefined {
-  const parts = partsOf(format);
+  const parts = formatParts(format);
   if (parts === undefined || parts.some((part) => 'field' in part && !readers.has(part.field))) {
     return undefined;
   }
@@ -156,12 +156,10 @@ export function formatReader(format: string): ((text: string) => bigint | undefi
   };
 }
 
-/** Where the text continues behind a part; beyond its end when the part is not there. */
+/** Index after a part of the text; beyond the text's end if the part is missing. */
 function readPart(part: FormatPart, text: string, at: number, fields: Fields): number {
   const nowhere = text.length + 1;
-  if ('text' in part) {
-    return text.startsWith(part.text, at) ? at + part.text.length : nowhere;
-  }
+  if ('text' in part) return text.startsWith(part.text, at) ? at + part.text.length : nowhere;
   const [pattern, take] = readers.get(part.field)!;
   pattern.lastIndex = at;
   const found = at > text.length ? null : pattern.exec(text);

@@ -61,7 +61,7 @@ export interface CaseBranch {
   readonly result: Expression;
 }
 
-/** What the nodes share: the 1-based character that an error about the node names. */
+/** Properties of every node: the 1-based position for errors. */
 interface Node<Kind extends string> {
   readonly kind: Kind;
   readonly position: number;
@@ -71,8 +71,8 @@ interface Node<Kind extends string> {
 export interface Literal extends Node<'literal'> {
   readonly value: LiteralValue;
 }
-/** `$1`, or `?` with the number of its place among them: a value that is given beside the text. */
-export interface Placeholder extends Node<'parameter'> {
+/** `$1`, or `?` with the number of its place among them: a parameter. */
+interface Placeholder extends Node<'parameter'> {
   /** From 1. */
   readonly number: number;
 }
@@ -81,41 +81,41 @@ export interface ColumnName extends Node<'column'> {
   readonly path: readonly Name[];
 }
 /** A field of a computed struct: `l[1].b`. */
-export interface FieldAccess extends Node<'field'> {
+interface FieldAccess extends Node<'field'> {
   readonly operand: Expression;
   readonly name: Name;
 }
 /** `a['field']` or, counted from 1, `l[2]`. */
-export interface ElementAccess extends Node<'element'> {
+interface ElementAccess extends Node<'element'> {
   readonly operand: Expression;
   readonly index: Expression;
 }
 /** `NOT a`. */
-export interface Not extends Node<'not'> {
+interface Not extends Node<'not'> {
   readonly operand: Expression;
 }
 /** `-a`. */
-export interface Negation extends Node<'negate'> {
+interface Negation extends Node<'negate'> {
   readonly operand: Expression;
 }
 /** Two or more operands. A chain is one node, so that a long one is not a deep one. */
-export interface Junction extends Node<'and' | 'or'> {
+interface Junction extends Node<'and' | 'or'> {
   readonly operands: readonly Expression[];
 }
 /** `a < b`, `a IS DISTINCT FROM b`. */
-export interface Comparison extends Node<'comparison'> {
+interface Comparison extends Node<'comparison'> {
   readonly operator: ComparisonOperator;
   readonly left: Expression;
   readonly right: Expression;
 }
 /** `a + b`. */
-export interface Arithmetic extends Node<'arithmetic'> {
+interface Arithmetic extends Node<'arithmetic'> {
   readonly operator: ArithmeticOperator;
   readonly left: Expression;
   readonly right: Expression;
 }
 /** `a || b || ...`, two or more operands. */
-export interface Concatenation extends Node<'concatenation'> {
+interface Concatenation extends Node<'concatenation'> {
   readonly operands: readonly Expression[];
 }
 /** `a IS [NOT] NULL`. */
@@ -125,13 +125,13 @@ export interface IsTest extends Node<'is'> {
   readonly negated: boolean;
 }
 /** `a [NOT] IN (b, c)`, one item or more. */
-export interface In extends Node<'in'> {
+interface In extends Node<'in'> {
   readonly operand: Expression;
   readonly items: readonly Expression[];
   readonly negated: boolean;
 }
 /** `a [NOT] BETWEEN b AND c`, both ends included. */
-export interface Between extends Node<'between'> {
+interface Between extends Node<'between'> {
   readonly operand: Expression;
   readonly low: Expression;
   readonly high: Expression;
@@ -165,7 +165,7 @@ export interface Call extends Node<'call'> {
   readonly arguments: readonly Expression[];
 }
 /** `[1, 2]`. */
-export interface ListLiteral extends Node<'list'> {
+interface ListLiteral extends Node<'list'> {
   readonly items: readonly Expression[];
 }
 
@@ -229,6 +229,6 @@ const children: Children = {
 };
 
 /** The direct children of a node, in the order of the text. */
-export function childrenOf(expression: Expression): readonly Expression[] {
+export function subexpressions(expression: Expression): readonly Expression[] {
   return children[expression.kind](expression as never);
 }

@@ -41,23 +41,17 @@ interface Sums {
 function addPart(sums: Sums, amount: string, word: string): boolean {
   const unit = unitOf(word);
   const found = /^([+-]?)(\d{1,19})(?:\.(\d{1,9}))?$/.exec(amount);
-  if (unit === undefined || found === null) {
-    return false;
-  }
+  if (unit === undefined || found === null) return false;
   const scaled =
     (BigInt(found[2]!) * 1_000_000_000n + BigInt((found[3] ?? '').padEnd(9, '0'))) * unit[1];
-  if (scaled % 1_000_000_000n !== 0n) {
-    return false;
-  }
+  if (scaled % 1_000_000_000n !== 0n) return false;
   sums[unit[0]] += (found[1] === '-' ? -scaled : scaled) / 1_000_000_000n;
   return true;
 }
 
 function addClock(sums: Sums, word: string): boolean {
   const time = parseTime(word.replace(/^[+-]/, ''));
-  if (time === undefined) {
-    return false;
-  }
+  if (time === undefined) return false;
   sums.nanoseconds += word.startsWith('-') ? -time : time;
   return true;
 }
@@ -86,9 +80,7 @@ export function parseInterval(text: string, unit: string | undefined): Interval 
     }
     index += clock ? 1 : 2;
   }
-  if (!inRange(sums)) {
-    return undefined;
-  }
+  if (!inRange(sums)) return undefined;
   return Object.freeze({
     months: Number(sums.months),
     days: Number(sums.days),

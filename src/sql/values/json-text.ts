@@ -3,19 +3,19 @@ import { spend } from './meter.ts';
 /** A piece of a path into a JSON value: the name of a member or, counted from 0, the place of an element. */
 export type JsonStep = string | number;
 
-/** Where a value stands in the text of JSON, without the space around it. */
-export interface JsonSpan {
+/** Range of a value in the JSON text, without surrounding space. */
+interface JsonSpan {
   readonly start: number;
   readonly end: number;
 }
 
 const blank = /[ \t\n\r]*/y;
-/** What stands for itself in a string: all but quotes, backslashes and what is below a blank. */
+/** Unescaped characters of a JSON string: all but quotes, backslashes and control characters. */
 const plainText = /[ !#-[\]-\uffff]*/y;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** Thrown inside of this file only: the text is no JSON (RFC 8259). */
+/** Internal: the text is not JSON (RFC 8259). */
 class NoJson extends Error {}
 
 /** Walks over JSON once, from left to right. */
@@ -82,9 +82,7 @@ class JsonWalk {
     const open: string[] = [];
     do {
       this.#begin(open);
-      while (open.length > 0 && !this.take(',')) {
-        this.expect(open.pop()!);
-      }
+      while (open.length > 0 && !this.take(',')) this.expect(open.pop()!);
       if (open.at(-1) === '}') this.name();
     } while (open.length > 0);
     return { start, end: this.at };
@@ -105,7 +103,7 @@ class JsonWalk {
   }
 }
 
-/** The text that a JSON string stands for, quotes and escapes included. */
+/** The text of a JSON string, given with quotes and escapes. */
 export function textOfJson(json: string): string {
   return JSON.parse(json) as string;
 }
@@ -157,9 +155,7 @@ function reading<Read>(read: () => Read): Read | null {
 export function jsonPart(json: string, path: readonly JsonStep[]): string | null | undefined {
   return reading(() => {
     let span: JsonSpan | undefined = wholeOf(json);
-    for (const step of path) {
-      span = span === undefined ? undefined : partAt(json, span, step);
-    }
+    for (const step of path) span = span === undefined ? undefined : partAt(json, span, step);
     return span === undefined ? undefined : json.slice(span.start, span.end);
   });
 }

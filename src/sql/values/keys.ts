@@ -9,10 +9,10 @@ import {
 import { spend } from './meter.ts';
 import { elementType } from './types.ts';
 
-/** A text of a row that only equal values of the column's type share; nulls are alike. */
+/** Key of a row: equal values of the column's type have equal keys, nulls too. */
 export type Key = (row: number) => string;
 
-/** The length keeps what stands behind the bytes apart from them. */
+/** The length separates the bytes from what follows. */
 function bytesKey({ bytes, starts, ends }: BytesColumn): Key {
   return (row) => {
     const start = starts[row]!;
@@ -24,43 +24,33 @@ function bytesKey({ bytes, starts, ends }: BytesColumn): Key {
 }
 
 function listKey({ child, starts, ends }: ListColumn, element: DataType): Key {
-  const key = keysOf(child, element);
+  const key = rowKeys(child, element);
   return (row) => {
     const keys: string[] = [];
-    for (let at = starts[row]!; at < ends[row]!; at++) {
-      keys.push(key(at));
-    }
+    for (let at = starts[row]!; at < ends[row]!; at++) keys.push(key(at));
     return `[${keys.join()}]`;
   };
 }
 
 function structKey(column: StructColumn, type: DataType): Key {
-  const keys = type.children.map((field, at) => keysOf(column.field(at), field.type));
+  const keys = type.children.map((field, at) => rowKeys(column.field(at), field.type));
   return (row) => `{${keys.map((key) => key(row)).join()}}`;
 }
 
 function presentKey(column: Column, type: DataType): Key {
-  if (column.kind === 'bytes') {
-    return bytesKey(column);
-  }
-  if (column.kind === 'list') {
-    return listKey(column, elementType(type));
-  }
-  if (column.kind === 'struct') {
-    return structKey(column, type);
-  }
-  if (column.kind === 'states') {
-    return (row) => String(column.states[row]!);
-  }
+  if (column.kind === 'bytes') return bytesKey(column);
+  if (column.kind === 'list') return listKey(column, elementType(type));
+  if (column.kind === 'struct') return structKey(column, type);
+  if (column.kind === 'states') return (row) => String(column.states[row]!);
   // The text of -0 is that of 0, and all NaN have one.
   return 'values' in column ? (row) => String(column.values[row]!) : () => '';
 }
 
-/** Work of a key beside its bytes. */
+/** Work of a key, in bytes, in addition to its value. */
 const KEY_BYTES = 32;
 
-/** The keys of a column's rows, by which values are found in sets. */
-export function keysOf(column: Column, type: DataType): Key {
+/** The keys of a column's rows, for hash sets. */
+export function rowKeys(column: Column, type: DataType): Key {
   const key = presentKey(column, type);
   return (row) => {
     spend(KEY_BYTES);

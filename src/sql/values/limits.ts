@@ -1,7 +1,7 @@
 /** The longest text of one expression, in UTF-16 units. */
 export const maxTextLength = 1_048_576;
 
-/** The most levels an expression may nest: parentheses while it is read, nodes once it is a tree. */
+/** Maximum nesting of an expression: parentheses while parsing, nodes in the tree. */
 export const maxDepth = 200;
 
 /** The greatest number that a parameter may have. */
@@ -37,7 +37,7 @@ export const maxWrittenElements = 134_217_728;
 /** The most characters of a regular expression. */
 export const maxPatternLength = 4_096;
 
-/** The most groups of a regular expression in each other, and quantifiers behind each other. */
+/** Maximum nesting of groups and of quantifiers in a regular expression. */
 export const maxPatternDepth = 50;
 
 /** The most repetitions that a count such as `{2,5}` may ask for. */

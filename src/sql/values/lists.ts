@@ -2,13 +2,11 @@ import { isValid, type Column, type ListColumn, type BytesColumn } from './colum
 import { hold, spend } from './meter.ts';
 import { takeRows } from './take.ts';
 import { DataType } from 'apache-arrow';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 
-/** The column as lists; nulls of no type become null lists. */
+/** The column as lists; untyped nulls become null lists. */
 export function listsOf(column: Column): ListColumn {
-  if (column.kind === 'list') {
-    return column;
-  }
+  if (column.kind === 'list') return column;
   const { length } = column;
   const spans = new Uint32Array(length);
   const child: Column = { kind: 'null', length: 0 };
@@ -23,9 +21,7 @@ export function elementRows(lists: ListColumn): {
   const sizeOf = (row: number): number =>
     lists.valid !== null && lists.valid[row] === 0 ? 0 : lists.ends[row]! - lists.starts[row]!;
   let size = 0;
-  for (let row = 0; row < lists.length; row++) {
-    size += sizeOf(row);
-  }
+  for (let row = 0; row < lists.length; row++) size += sizeOf(row);
   spend(size * 8);
   hold(size * 8);
   const children = new Uint32Array(size);
@@ -40,18 +36,14 @@ export function elementRows(lists: ListColumn): {
   return { children, owners };
 }
 
-/** The lists over a child that has their elements and no others, so that work on it is work on them. */
+/** The lists over a child without unused elements, so that work on the child is work on the lists. */
 export function packedLists(lists: ListColumn): ListColumn {
   const { children, owners } = elementRows(lists);
   const inPlace = children.length === lists.child.length && children.every((row, at) => row === at);
-  if (inPlace) {
-    return lists;
-  }
+  if (inPlace) return lists;
   const starts = new Uint32Array(lists.length);
   const ends = new Uint32Array(lists.length);
-  for (const row of owners) {
-    ends[row]!++;
-  }
+  for (const row of owners) ends[row]!++;
   for (let row = 0, end = 0; row < lists.length; row++) {
     starts[row] = end;
     end += ends[row]!;
@@ -62,9 +54,7 @@ export function packedLists(lists: ListColumn): ListColumn {
 
 /** How many bytes or elements each value of a type has; undefined where they may have any number. */
 export function fixedSize(type: DataType): number | undefined {
-  if (DataType.isFixedSizeList(type)) {
-    return type.listSize;
-  }
+  if (DataType.isFixedSizeList(type)) return type.listSize;
   return DataType.isFixedSizeBinary(type) ? type.byteWidth : undefined;
 }
 
@@ -86,12 +76,10 @@ export function checkedSizes<Made extends Column>(
   return column;
 }
 
-/** The first row whose value is not of a size. */
+/** The first row whose value has another size. */
 function wrongSize(column: BytesColumn | ListColumn, size: number): number | undefined {
   for (let row = 0; row < column.length; row++) {
-    if (column.ends[row]! - column.starts[row]! !== size && isValid(column, row)) {
-      return row;
-    }
+    if (column.ends[row]! - column.starts[row]! !== size && isValid(column, row)) return row;
   }
   return undefined;
 }

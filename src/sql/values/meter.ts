@@ -1,17 +1,17 @@
 import type { Column } from './column.ts';
 
 /**
- * What an evaluation may use. Each method throws where a limit is passed; what it throws
+ * Resources of an evaluation. Each method throws when a limit is exceeded; what it throws
  * ends the evaluation and is left as it is.
  */
 export interface EvaluationBudget {
-  /** Runs work that waits for nothing, and counts its time. */
+  /** Runs synchronous work and charges its time. */
   run<Result>(work: () => Result): Result;
-  /** Counts bytes that are about to be held. */
+  /** Charges memory, in bytes. */
   charge(bytes: number): void;
-  /** Gives back bytes that were charged. */
+  /** Releases charged memory, in bytes. */
   release(bytes: number): void;
-  /** Counts bytes of work, and looks at the clock once in a while. */
+  /** Charges work, in bytes, and checks the deadline from time to time. */
   work(bytes: number): void;
 }
 
@@ -22,67 +22,67 @@ const unbounded: EvaluationBudget = {
   work: () => undefined,
 };
 
-// Evaluation waits for nothing, so there is one at a time: kernels need not be handed its budget.
+// Evaluation is synchronous, so only one runs at a time and kernels need no reference to its budget.
 let current: EvaluationBudget = unbounded;
 /** Bytes that are charged for results of the running evaluation. */
 let held = 0;
 /** Bytes that are charged until it ends. */
 let pinned = 0;
-/** Bytes of work that the budget has not been told of. */
-let untold = 0;
+/** Work that is not charged to the budget yet, in bytes. */
+let uncharged = 0;
 
-/** Work is told in portions of so many bytes. */
+/** Work is charged in portions of this many bytes. */
 const PORTION = 2 ** 14;
 
-/** Evaluates under a budget. What the evaluation holds is given back at its end, its result included. */
+/** Evaluates under a budget. All memory is released at its end, that of the result included. */
 export function metered<Result>(budget: EvaluationBudget | undefined, work: () => Result): Result {
-  const before = { current, held, pinned, untold };
+  const before = { current, held, pinned, uncharged };
   current = budget ?? unbounded;
-  held = pinned = untold = 0;
+  held = pinned = uncharged = 0;
   try {
     return current.run(work);
   } finally {
     current.release(held + pinned);
-    ({ current, held, pinned, untold } = before);
+    ({ current, held, pinned, uncharged } = before);
   }
 }
 
-/** Counts bytes that are read, written or compared. */
+/** Charges work: bytes that are read, written or compared. */
 export function spend(bytes: number): void {
-  untold += bytes;
-  if (untold < PORTION) return;
-  const portion = untold;
-  untold = 0;
+  uncharged += bytes;
+  if (uncharged < PORTION) return;
+  const portion = uncharged;
+  uncharged = 0;
   current.work(portion);
 }
 
-/** Counts bytes of a result, before they are allocated. */
+/** Charges the memory of a result before it is allocated. */
 export function hold(bytes: number): void {
   current.charge(bytes);
   held += bytes;
 }
 
-/** Checks that there is room for bytes that are needed for a moment. */
+/** Checks that temporary memory is available. */
 export function room(bytes: number): void {
   current.charge(bytes);
   current.release(bytes);
 }
 
-/** Counts bytes that are kept until the evaluation ends, whatever becomes of the node that made them. */
+/** Charges memory that stays in use until the evaluation ends. */
 export function pin(bytes: number): void {
   current.charge(bytes);
   pinned += bytes;
 }
 
-/** Bytes that results hold now: for `settle`. */
+/** Memory of current results, for `settle`. */
 export function heldNow(): number {
   return held;
 }
 
-/** Results below so many bytes are not looked at. */
+/** Results below this many bytes are not settled. */
 const SMALL = 2 ** 16;
 
-/** Gives back what a node held for its operands: only its own values are needed from now on. */
+/** Releases the memory of a node's operands: only its own values are needed from now on. */
 export function settle(before: number, column: Column): void {
   const made = held - before;
   if (made < SMALL) return;
@@ -98,6 +98,6 @@ export function sizeOf(column: Column): number {
   if (column.kind === 'wide') return column.length * 32;
   if (column.kind === 'bytes') return column.bytes.byteLength + column.length * 8;
   if (column.kind === 'list') return column.length * 8 + sizeOf(column.child);
-  // Fields of a struct are made when they are asked for.
+  // Fields of a struct are created on first use.
   return column.kind === 'null' ? 0 : Infinity;
 }

@@ -1,7 +1,7 @@
-/** Names are compared by their first characters only, so that long ones cost little. */
+/** Only the first characters of names are compared, to bound the cost. */
 const compared = 40;
 
-/** Characters to insert, remove or replace to make one name the other. */
+/** Levenshtein distance. */
 function distance(left: string, right: string): number {
   let previous = Array.from({ length: right.length + 1 }, (_, at) => at);
   for (let row = 1; row <= left.length; row++) {
@@ -15,7 +15,7 @@ function distance(left: string, right: string): number {
   return previous[right.length]!;
 }
 
-/** Up to three of the names, those most like `name` first. */
+/** Up to three of the names, the most similar first. */
 export function nearestNames(name: string, names: readonly string[]): readonly string[] {
   const wanted = name.slice(0, compared).toLowerCase();
   return names

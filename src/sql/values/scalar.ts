@@ -59,13 +59,11 @@ function constantState(value: Scalar): number {
 }
 
 function constantStruct({ type, value, length, valid }: Constant): Column {
-  if (value !== null && isColumn(value)) {
-    return takeRows(value, new Uint32Array(length));
-  }
+  if (value !== null && isColumn(value)) return takeRows(value, new Uint32Array(length));
   return structColumn(length, valid, (at) => constantColumn(type.children[at]!.type, null, length));
 }
 
-/** What a maker of a constant column is told. */
+/** A constant column to create. */
 interface Constant {
   readonly type: DataType;
   readonly value: Scalar;
@@ -151,11 +149,9 @@ const readers: Readers = {
   null: () => null,
 };
 
-/** The value of a row; `isText` says how the column's bytes are to be read. */
+/** The value of a row; `isText` decodes bytes as UTF-8. */
 export function scalarAt(column: Column, row: number, isText: boolean): Scalar {
-  if (!isValid(column, row)) {
-    return null;
-  }
+  if (!isValid(column, row)) return null;
   const value = readers[column.kind](column as never, row);
   return isText && value instanceof Uint8Array ? decoder.decode(value) : value;
 }

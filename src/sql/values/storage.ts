@@ -5,8 +5,8 @@ import { familyOf, integerOf, type Family } from './types.ts';
 type NumberArrayClass = new (length: number) => NumberArray;
 type BigintArrayClass = new (length: number) => BigintArray;
 
-/** How the values of a type lie in memory while an expression runs. */
-export type Storage =
+/** Representation of the values of a type during evaluation. */
+type Storage =
   | { readonly kind: 'number'; readonly array: NumberArrayClass }
   | { readonly kind: 'bigint'; readonly array: BigintArrayClass }
   | { readonly kind: Exclude<Column['kind'], 'number' | 'bigint'> };
@@ -62,7 +62,7 @@ const storages: Readonly<Record<Family, (type: DataTypeClass) => Storage>> = {
   other: () => ({ kind: 'nested' }),
 };
 
-/** The storage of a type that is no dictionary. Half floats are computed with as float32. */
+/** The storage of a type that is no dictionary. Half floats are stored as float32. */
 export function storageOf(type: DataTypeClass): Storage {
   return storages[familyOf(type)](type);
 }

@@ -1,57 +1,18 @@
+import { gather } from '../../arrow/gather.ts';
 import {
-  newBigints,
-  newNumbers,
   newStates,
   statesColumn,
   structColumn,
-  type BigintArray,
   type BytesColumn,
   type Column,
   type ListColumn,
   type NestedColumn,
-  type NumberArray,
   type Valid,
 } from './column.ts';
 import { hold, spend } from './meter.ts';
 
 function takeValid(valid: Valid, rows: Uint32Array): Valid {
-  return valid === null ? null : takeBytes(valid, new Uint8Array(rows.length), rows);
-}
-
-function takeBytes(from: Uint8Array, to: Uint8Array, rows: Uint32Array): Uint8Array {
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
-  return to;
-}
-
-/** Rows of spans, or of row numbers. */
-function takeWords(from: Uint32Array | Int32Array, rows: Uint32Array): Uint32Array {
-  const to = new Uint32Array(rows.length);
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
-  return to;
-}
-
-function copyNumbers(from: NumberArray, to: NumberArray, rows: Uint32Array): void {
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
-}
-
-function takeNumbers(from: NumberArray, rows: Uint32Array): NumberArray {
-  const to = newNumbers(from, rows.length);
-  copyNumbers(from, to, rows);
-  return to;
-}
-
-function takeBigints(from: BigintArray, rows: Uint32Array): BigintArray {
-  const to = newBigints(from, rows.length);
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
-  return to;
+  return valid === null ? null : gather(valid, 1, rows);
 }
 
 function takeSpans<Spans extends BytesColumn | ListColumn>(
@@ -61,19 +22,19 @@ function takeSpans<Spans extends BytesColumn | ListColumn>(
   return {
     ...column,
     length: rows.length,
-    starts: takeWords(column.starts, rows),
-    ends: takeWords(column.ends, rows),
+    starts: gather(column.starts, 1, rows),
+    ends: gather(column.ends, 1, rows),
     valid: takeValid(column.valid, rows),
   };
 }
 
 function takeNested({ rows, data, valid }: NestedColumn, wanted: Uint32Array): Column {
-  const kept = rows === null ? wanted : takeWords(rows, wanted);
+  const picked = rows === null ? wanted : gather(rows, 1, wanted);
   return {
     kind: 'nested',
     length: wanted.length,
     data,
-    rows: kept,
+    rows: picked,
     valid: takeValid(valid, wanted),
   };
 }
@@ -86,17 +47,17 @@ type Takers = {
 };
 
 const takers: Takers = {
-  states: ({ states }, rows) => statesColumn(takeBytes(states, newStates(rows.length), rows)),
+  states: ({ states }, rows) => statesColumn(gather(states, 1, rows, newStates(rows.length))),
   number: ({ values, valid }, rows) => ({
     kind: 'number',
     length: rows.length,
-    values: takeNumbers(values, rows),
+    values: gather(values, 1, rows),
     valid: takeValid(valid, rows),
   }),
   bigint: ({ values, valid }, rows) => ({
     kind: 'bigint',
     length: rows.length,
-    values: takeBigints(values, rows),
+    values: gather(values, 1, rows),
     valid: takeValid(valid, rows),
   }),
   wide: ({ values, valid }, rows) => ({

@@ -1,9 +1,9 @@
 import { bothValid, validOf, type BytesColumn, type Column, type Valid } from './column.ts';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 import { maxTextBytes } from './limits.ts';
 import { hold, room, spend } from './meter.ts';
 
-/** Work of a text beside its bytes. */
+/** Work of a text, in bytes, in addition to its length. */
 const TEXT_BYTES = 16;
 
 /** The text of a row. */
@@ -14,13 +14,13 @@ export function textAt(column: BytesColumn, row: number): string {
   return Buffer.from(buffer, byteOffset + start, column.ends[row]! - start).toString('utf8');
 }
 
-/** The refusal of a function whose results would fill the memory. */
+/** The error for a function whose results are too large. */
 export function textTooLong(position: number): SqlError {
   const message = `expected at most ${maxTextBytes} bytes of text in a batch, found more`;
   return new SqlError('limit', message, position);
 }
 
-/** A text of so many UTF-16 units is measured before room is made for it. */
+/** Texts of at least this many UTF-16 units are measured before memory is taken. */
 const EXACT_FROM = 2 ** 16;
 
 /** Collects texts into one run of bytes. */
@@ -41,21 +41,15 @@ class TextBuilder {
   set(row: number, text: string, position: number): void {
     spend(text.length + TEXT_BYTES);
     const most = text.length < EXACT_FROM ? text.length * 3 : Buffer.byteLength(text);
-    if (this.#size + most > this.#bytes.length) {
-      this.#grow(this.#size + most, position);
-    }
+    if (this.#size + most > this.#bytes.length) this.#grow(this.#size + most, position);
     this.#starts[row] = this.#size;
     this.#size += this.#bytes.write(text, this.#size, 'utf8');
     this.#ends[row] = this.#size;
-    if (this.#size > maxTextBytes) {
-      throw textTooLong(position);
-    }
+    if (this.#size > maxTextBytes) throw textTooLong(position);
   }
 
   #grow(needed: number, position: number): void {
-    if (needed > maxTextBytes + EXACT_FROM * 3) {
-      throw textTooLong(position);
-    }
+    if (needed > maxTextBytes + EXACT_FROM * 3) throw textTooLong(position);
     const size = Math.max(needed, Math.min(this.#bytes.length * 2, maxTextBytes + EXACT_FROM * 3));
     room(size);
     const larger = Buffer.allocUnsafeSlow(size);
@@ -86,21 +80,15 @@ export function buildTexts(
 ): BytesColumn {
   const builder = new TextBuilder(length);
   for (let row = 0; row < length; row++) {
-    if (valid === null || valid[row] === 1) {
-      builder.set(row, text(row), position);
-    }
+    if (valid === null || valid[row] === 1) builder.set(row, text(row), position);
   }
   return builder.column(valid);
 }
 
-/** The column as texts; nulls of no type become null texts. */
-export function bytesOf(column: Column): BytesColumn {
-  if (column.kind === 'bytes') {
-    return column;
-  }
-  if (column.kind !== 'null') {
-    throw new TypeError(`a ${column.kind} column has no texts`);
-  }
+/** The column as texts; untyped nulls become null texts. */
+export function textColumnOf(column: Column): BytesColumn {
+  if (column.kind === 'bytes') return column;
+  if (column.kind !== 'null') throw new TypeError(`a ${column.kind} column has no texts`);
   const spans = new Uint32Array(column.length);
   return {
     kind: 'bytes',

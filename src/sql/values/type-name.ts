@@ -25,7 +25,7 @@ import {
   Utf8,
   type DataType,
 } from 'apache-arrow';
-import { excerpt, SqlError } from './errors.ts';
+import { excerpt, SqlError } from './sql-error.ts';
 import type { TypeName } from './expression.ts';
 
 type Make = (parameters: readonly number[]) => DataType | undefined;
@@ -35,14 +35,12 @@ function plain(make: () => DataType): Make {
   return (parameters) => (parameters.length === 0 ? make() : undefined);
 }
 
-/** A text type, whose length is accepted and says nothing. */
+/** A text type; its length is accepted and ignored. */
 const text: Make = (parameters) => (parameters.length <= 1 ? new Utf8() : undefined);
 
 /** PostgreSQL's float(p): up to 24 bits are single precision. */
 const float: Make = ([bits, ...rest]) => {
-  if (rest.length > 0) {
-    return undefined;
-  }
+  if (rest.length > 0) return undefined;
   return bits === undefined || bits <= 24 ? new Float32() : new Float64();
 };
 
@@ -125,7 +123,7 @@ const makers: ReadonlyMap<string, Make> = new Map<string, Make>([
   ['timestamptz', timestamp('UTC')],
 ]);
 
-/** The type that a name in CAST stands for. Throws SqlError `type` when there is none. */
+/** The type of a name in CAST. Throws SqlError `type` if there is none. */
 export function typeOfName({ name, parameters, inner, position }: TypeName): DataType {
   if (inner !== undefined) {
     const fields = inner.map(

@@ -26,8 +26,10 @@ import {
   type Time,
   type Timestamp,
 } from 'apache-arrow';
+import { isText } from '../../arrow/layout.ts';
+import { floatNames, timeUnits } from '../../arrow/types.ts';
 
-/** What an operator asks of a type: which values it has, not how wide they are. */
+/** The family of a type: its kind of values, whatever their width. */
 export type Family =
   | 'null'
   | 'boolean'
@@ -52,10 +54,6 @@ type MapEntries = StructType<{ key: DataType; value: DataType }>;
 /** Whether a type is one of the three lists. */
 export function isList(type: DataType): type is ListLike {
   return DataType.isList(type) || DataType.isLargeList(type) || DataType.isFixedSizeList(type);
-}
-
-function isText(type: DataType): boolean {
-  return DataType.isUtf8(type) || DataType.isLargeUtf8(type) || DataType.isUtf8View(type);
 }
 
 function isBinary(type: DataType): boolean {
@@ -99,27 +97,19 @@ export function plainType(type: DataType): DataType {
     const values = plainType(type.dictionary);
     return isComputable(values) ? values : type;
   }
-  if (DataType.isFloat(type) && type.precision === Precision.HALF) {
-    return new Float32();
-  }
+  if (DataType.isFloat(type) && type.precision === Precision.HALF) return new Float32();
   const isMap = DataType.isMap(type);
-  if (!isList(type) && !DataType.isStruct(type) && !isMap) {
-    return type;
-  }
+  if (!isList(type) && !DataType.isStruct(type) && !isMap) return type;
   const fields = type.children.map((field): Field => {
     const inner = plainType(field.type);
     return inner === field.type ? field : new Field(field.name, inner, field.nullable);
   });
-  if (fields.every((field, at) => field === type.children[at])) {
-    return type;
-  }
-  if (isMap) {
-    return new Map_(fields[0] as Field<MapEntries>, type.keysSorted);
-  }
+  if (fields.every((field, at) => field === type.children[at])) return type;
+  if (isMap) return new Map_(fields[0] as Field<MapEntries>, type.keysSorted);
   return isList(type) ? new ListType(fields[0]!) : new StructType(fields);
 }
 
-/** Whether an operator can give values of a type; unions and intervals are only passed on. */
+/** Whether an operator can produce values of a type; unions and intervals are only passed through. */
 export function isComputable(type: DataType): boolean {
   const family = familyOf(type);
   if (family === 'list' || family === 'struct' || family === 'map') {
@@ -140,20 +130,13 @@ export function mapTypes(type: DataType): readonly [key: DataType, value: DataTy
 }
 
 /** The type of maps with keys and values of two types. */
-export function mapOf(key: DataType, value: DataType): DataType {
+export function mapTypeOf(key: DataType, value: DataType): DataType {
   const entries: MapEntries = new StructType([
     new Field('key', key, false),
     new Field('value', value, true),
   ]);
   return new Map_(new Field('entries', entries, false), false);
 }
-
-const unitNames: Readonly<Record<TimeUnit, string>> = {
-  [TimeUnit.SECOND]: 's',
-  [TimeUnit.MILLISECOND]: 'ms',
-  [TimeUnit.MICROSECOND]: 'us',
-  [TimeUnit.NANOSECOND]: 'ns',
-};
 
 const unitNanoseconds: Readonly<Record<TimeUnit, bigint>> = {
   [TimeUnit.SECOND]: 1_000_000_000n,
@@ -164,27 +147,19 @@ const unitNanoseconds: Readonly<Record<TimeUnit, bigint>> = {
 
 /** The nanoseconds in one step of a date, time, timestamp or duration. */
 export function stepOf(type: DataType): bigint {
-  if (DataType.isDate(type)) {
-    return type.unit === DateUnit.DAY ? 86_400_000_000_000n : 1_000_000n;
-  }
+  if (DataType.isDate(type)) return type.unit === DateUnit.DAY ? 86_400_000_000_000n : 1_000_000n;
   return unitNanoseconds[(type as Time | Timestamp | Duration).unit];
 }
 
-const precisionNames: Readonly<Record<Precision, string>> = {
-  [Precision.HALF]: 'float16',
-  [Precision.SINGLE]: 'float32',
-  [Precision.DOUBLE]: 'float64',
-};
-
 function unitName(type: DataType): string {
-  return unitNames[(type as Time | Timestamp | Duration).unit];
+  return timeUnits[(type as Time | Timestamp | Duration).unit];
 }
 
 const names: Readonly<Record<Family, (type: DataType) => string>> = {
   null: () => 'null',
   boolean: () => 'bool',
   integer: (type) => integerName(integerOf(type)),
-  float: (type) => precisionNames[(type as DataType & { precision: Precision }).precision],
+  float: (type) => floatNames[(type as DataType & { precision: Precision }).precision],
   decimal: (type) => `decimal(${(type as Decimal).precision}, ${(type as Decimal).scale})`,
   text: () => 'string',
   binary: () => 'binary',
@@ -196,21 +171,21 @@ const names: Readonly<Record<Family, (type: DataType) => string>> = {
   },
   duration: (type) => `duration(${unitName(type)})`,
   interval: () => 'interval',
-  list: (type) => `list<${typeName(elementType(type))}>`,
+  list: (type) => `list<${sqlTypeName(elementType(type))}>`,
   struct: (type) =>
-    `struct<${type.children.map((field) => `${field.name}: ${typeName(field.type)}`).join(', ')}>`,
-  map: (type) => `map<${mapTypes(type).map(typeName).join(', ')}>`,
+    `struct<${type.children.map((field) => `${field.name}: ${sqlTypeName(field.type)}`).join(', ')}>`,
+  map: (type) => `map<${mapTypes(type).map(sqlTypeName).join(', ')}>`,
   other: (type) => Type[type.typeId].toLowerCase(),
 };
 
 /** The name of a type in messages and plans. A dictionary is named by its values. */
-export function typeName(type: DataType): string {
+export function sqlTypeName(type: DataType): string {
   const plain = DataType.isDictionary(type) ? type.dictionary : type;
   return names[familyOf(plain)](plain);
 }
 
 /** Sign and width of an integer type. */
-export interface IntegerShape {
+interface IntegerShape {
   readonly signed: boolean;
   /** In bits: 8, 16, 32 or 64. */
   readonly width: number;
@@ -253,9 +228,7 @@ export function integerRange({ signed, width }: IntegerShape): readonly [bigint,
  * is int64, whose results are checked: no wider integer exists.
  */
 export function commonInteger(left: IntegerShape, right: IntegerShape): IntegerShape {
-  if (left.signed === right.signed) {
-    return left.width >= right.width ? left : right;
-  }
+  if (left.signed === right.signed) return left.width >= right.width ? left : right;
   const [signed, unsigned] = left.signed ? [left, right] : [right, left];
   return { signed: true, width: Math.min(64, Math.max(signed.width, unsigned.width * 2)) };
 }

@@ -15,31 +15,21 @@ export function widenToBigints(values: NumberArray): BigInt64Array {
 /** 64-bit integers as doubles, rounded to the nearest. */
 function bigintsToDoubles(values: BigintArray): Float64Array {
   const doubles = new Float64Array(values.length);
-  for (let row = 0; row < values.length; row++) {
-    doubles[row] = Number(values[row]);
-  }
+  for (let row = 0; row < values.length; row++) doubles[row] = Number(values[row]);
   return doubles;
 }
 
 /** The values of an integer or float column as doubles. */
 export function doublesOf(column: Column): Float64Array {
-  if (column.kind === 'bigint') {
-    return bigintsToDoubles(column.values);
-  }
-  if (column.kind !== 'number') {
-    throw new TypeError(`a ${column.kind} column has no floats`);
-  }
+  if (column.kind === 'bigint') return bigintsToDoubles(column.values);
+  if (column.kind !== 'number') throw new TypeError(`a ${column.kind} column has no floats`);
   return column.values instanceof Float64Array ? column.values : new Float64Array(column.values);
 }
 
 /** The values of an integer column as bigints. */
 export function bigintsOf(column: Column): BigintArray {
-  if (column.kind === 'bigint') {
-    return column.values;
-  }
-  if (column.kind !== 'number') {
-    throw new TypeError(`a ${column.kind} column has no integers`);
-  }
+  if (column.kind === 'bigint') return column.values;
+  if (column.kind !== 'number') throw new TypeError(`a ${column.kind} column has no integers`);
   return widenToBigints(column.values);
 }
 

@@ -1,19 +1,14 @@
 import {
-  BufferType,
-  Data,
   DataType,
-  makeData,
   Vector,
-  type Binary,
-  type BinaryView,
+  type Data,
   type DataType as DataTypeClass,
   type Decimal,
   type FixedSizeList,
-  type List,
-  type Null,
-  type Struct,
-  type Utf8View,
 } from 'apache-arrow';
+import { countBits, packBits } from '../../arrow/bitmap.ts';
+import { dataOf, wordsOf, type DataParts } from '../../arrow/data.ts';
+import { inlineCapacity, layoutOf, viewWidth } from '../../arrow/layout.ts';
 import {
   isValid,
   truth,
@@ -24,57 +19,27 @@ import {
   type Valid,
 } from './column.ts';
 import { appendAll } from './append.ts';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 import { maxTextBytes, maxWrittenElements } from './limits.ts';
 import { hold, spend } from './meter.ts';
 import { constantColumn } from './scalar.ts';
 import { takeRows } from './take.ts';
-import { elementType, typeName } from './types.ts';
+import { elementType, sqlTypeName } from './types.ts';
 
-/** Data of values of one width, or of bits. */
-function fixedData(
+/** Data of a column's rows, with the validity bitmap of its mask. */
+function dataOfRows(
   type: DataTypeClass,
-  length: number,
-  values: ArrayBufferView,
-  valid: Valid,
+  { length, valid }: { readonly length: number; readonly valid: Valid },
+  parts: Omit<DataParts, 'length' | 'nullCount' | 'validity'>,
 ): Data {
-  const { nullBitmap, nullCount } = bitmapOf(valid, length);
-  const validity = nullBitmap === null ? {} : { [BufferType.VALIDITY]: nullBitmap };
-  return new Data(type, 0, length, nullCount, { [BufferType.DATA]: values, ...validity });
-}
-
-/** The validity bitmap of a mask, and the number of nulls in it. */
-function bitmapOf(
-  valid: Valid,
-  length: number,
-): { nullBitmap: Uint8Array | null; nullCount: number } {
-  if (valid === null) {
-    return { nullBitmap: null, nullCount: 0 };
-  }
-  const nullBitmap = new Uint8Array(Math.ceil(length / 64) * 8);
-  let nullCount = length;
-  for (let row = 0; row < length; row++) {
-    if (valid[row] === 1) {
-      nullBitmap[row >> 3]! |= 1 << (row & 7);
-      nullCount--;
-    }
-  }
-  return { nullBitmap, nullCount };
-}
-
-function boolData(type: DataTypeClass, column: Extract<Column, { kind: 'states' }>): Data {
-  const { states, length } = column;
-  const data = new Uint8Array(Math.ceil(length / 64) * 8);
-  for (let row = 0; row < length; row++) {
-    if (states[row] === truth.true) {
-      data[row >> 3]! |= 1 << (row & 7);
-    }
-  }
-  return fixedData(type, length, data, validOf(column));
+  if (valid === null) return dataOf(type, { ...parts, length, nullCount: 0 });
+  const validity = packBits(valid, 1);
+  const nullCount = length - countBits(validity, 0, length);
+  return dataOf(type, { ...parts, length, nullCount, validity });
 }
 
 function wideData(type: Decimal, column: Extract<Column, { kind: 'wide' }>): Data {
-  const { values, length, valid } = column;
+  const { values, length } = column;
   const stride = type.bitWidth / 32;
   const data = new Uint32Array(length * stride);
   values.forEach((value, row) => {
@@ -83,20 +48,18 @@ function wideData(type: Decimal, column: Extract<Column, { kind: 'wide' }>): Dat
       data[row * stride + word] = Number(rest & 0xffff_ffffn);
     }
   });
-  return fixedData(type, length, data, valid);
+  return dataOfRows(type, column, { values: data });
 }
 
 function isContiguous(column: BytesColumn | ListColumn): boolean {
   for (let row = 1; row < column.length; row++) {
-    if (column.starts[row] !== column.ends[row - 1]) {
-      return false;
-    }
+    if (column.starts[row] !== column.ends[row - 1]) return false;
   }
   return true;
 }
 
 /**
- * Offsets of rows that lie one behind the other, beginning at 0. A value that is the same
+ * Offsets of consecutive rows, from 0. A value that is the same
  * for all rows is held once and written for each. Throws SqlError `limit` for too much.
  */
 function packedOffsets(column: BytesColumn | ListColumn): Int32Array {
@@ -135,37 +98,24 @@ function packedBytes(column: BytesColumn, offsets: Int32Array): Uint8Array {
 }
 
 function bytesData(type: DataTypeClass, column: BytesColumn): Data {
-  const { length, valid } = column;
   if (DataType.isFixedSizeBinary(type)) {
-    return fixedData(type, length, fixedBytes(column, type.byteWidth), valid);
+    return dataOfRows(type, column, { values: fixedBytes(column, type.byteWidth) });
   }
   const offsets = packedOffsets(column);
-  const data = packedBytes(column, offsets);
-  const nulls = bitmapOf(valid, length);
-  if (DataType.isUtf8View(type) || DataType.isBinaryView(type)) {
-    return viewData(type, column, offsets, data);
-  }
-  if (DataType.isLargeUtf8(type)) {
-    return makeData({
-      type,
-      length,
-      valueOffsets: BigInt64Array.from(offsets, BigInt),
-      data,
-      ...nulls,
-    });
-  }
-  if (DataType.isLargeBinary(type)) {
-    return makeData({
-      type,
-      length,
-      valueOffsets: BigInt64Array.from(offsets, BigInt),
-      data,
-      ...nulls,
-    });
-  }
-  return DataType.isUtf8(type)
-    ? makeData({ type, length, valueOffsets: offsets, data, ...nulls })
-    : makeData({ type: type as Binary, length, valueOffsets: offsets, data, ...nulls });
+  const values = packedBytes(column, offsets);
+  return DataType.isUtf8View(type) || DataType.isBinaryView(type)
+    ? viewData(type, column, offsets, values)
+    : dataOfRows(type, column, { offsets: offsetsAs(type, offsets), values });
+}
+
+/** The offsets as a type has them, of 32 or 64 bits. */
+function offsetsAs(type: DataTypeClass, offsets: Int32Array): Int32Array | BigInt64Array {
+  const layout = layoutOf(type);
+  if (layout !== 'large-bytes' && layout !== 'large-list') return offsets;
+  const large = new BigInt64Array(offsets.length);
+  const words = wordsOf(large);
+  for (let row = 0; row < offsets.length; row++) words[2 * row] = offsets[row]!;
+  return large;
 }
 
 function fixedBytes(column: BytesColumn, width: number): Uint8Array {
@@ -178,25 +128,22 @@ function fixedBytes(column: BytesColumn, width: number): Uint8Array {
 
 /** Views over one further buffer that holds the values longer than 12 bytes. */
 function viewData(
-  type: Utf8View | BinaryView,
+  type: DataTypeClass,
   column: BytesColumn,
   offsets: Int32Array,
   bytes: Uint8Array,
 ): Data {
-  const { length, valid } = column;
-  const views = new Uint8Array(length * 16);
-  const fields = new DataView(views.buffer);
-  for (let row = 0; row < length; row++) {
+  const views = new Uint8Array(column.length * viewWidth);
+  const words = wordsOf(views);
+  for (let row = 0; row < column.length; row++) {
     const from = offsets[row]!;
     const size = offsets[row + 1]! - from;
-    fields.setInt32(row * 16, size, true);
-    views.set(bytes.subarray(from, from + Math.min(size, size > 12 ? 4 : 12)), row * 16 + 4);
-    if (size > 12) {
-      fields.setInt32(row * 16 + 12, from, true);
-    }
+    const inline = size > inlineCapacity ? 4 : inlineCapacity;
+    words[row * 4] = size;
+    views.set(bytes.subarray(from, from + Math.min(size, inline)), row * viewWidth + 4);
+    if (size > inlineCapacity) words[row * 4 + 3] = from;
   }
-  const shared = { length, variadicBuffers: [bytes], views, ...bitmapOf(valid, length) };
-  return DataType.isUtf8View(type) ? makeData({ type, ...shared }) : makeData({ type, ...shared });
+  return dataOfRows(type, column, { values: views, variadic: [bytes] });
 }
 
 /** The rows of a list's child in the order of the lists, without those of no list. */
@@ -213,33 +160,17 @@ function packedChild(column: ListColumn, offsets: Int32Array): Column {
 }
 
 function listData(type: DataTypeClass, column: ListColumn): Data {
-  const { length, valid } = column;
-  const nulls = bitmapOf(valid, length);
-  if (DataType.isFixedSizeList(type)) {
-    return fixedListData(type, column);
-  }
+  if (DataType.isFixedSizeList(type)) return fixedListData(type, column);
   const offsets = packedOffsets(column);
-  const child = dataOf(packedChild(column, offsets), elementType(type));
-  if (DataType.isMap(type)) {
-    return makeData({ type, length, valueOffsets: offsets, child, ...nulls });
-  }
-  if (DataType.isLargeList(type)) {
-    return makeData({
-      type,
-      length,
-      valueOffsets: BigInt64Array.from(offsets, BigInt),
-      child,
-      ...nulls,
-    });
-  }
-  return makeData({ type: type as List, length, valueOffsets: offsets, child, ...nulls });
+  const child = dataOfColumn(packedChild(column, offsets), elementType(type));
+  return dataOfRows(type, column, { offsets: offsetsAs(type, offsets), children: [child] });
 }
 
-/** Every row of a list of fixed size has its rows in the child, a null one too. */
+/** Every row of a fixed-size list has items in the child, null rows too. */
 function fixedListData(type: FixedSizeList, column: ListColumn): Data {
   const { listSize } = type;
   const inner = elementType(type);
-  // What lies under a null list need not be there: it becomes nulls.
+  // Null lists may have no items: their items become nulls.
   const nothing = column.valid === null ? [] : [constantColumn(inner, null, 1)];
   const values = appendAll([column.child, ...nothing]);
   const rows = new Uint32Array(column.length * listSize).fill(values.length - 1);
@@ -248,8 +179,8 @@ function fixedListData(type: FixedSizeList, column: ListColumn): Data {
       rows[row * listSize + at] = column.starts[row]! + at;
     }
   }
-  const child = dataOf(takeRows(values, rows), inner);
-  return makeData({ type, length: column.length, child, ...bitmapOf(column.valid, column.length) });
+  const child = dataOfColumn(takeRows(values, rows), inner);
+  return dataOfRows(type, column, { children: [child] });
 }
 
 type Writers = {
@@ -260,33 +191,35 @@ type Writers = {
 };
 
 const writers: Writers = {
-  states: (column, type) => boolData(type, column),
-  number: ({ length, values, valid }, type) => fixedData(type, length, values, valid),
-  bigint: ({ length, values, valid }, type) => fixedData(type, length, values, valid),
+  states: (column, type) =>
+    dataOfRows(
+      type,
+      { length: column.length, valid: validOf(column) },
+      { values: packBits(column.states, truth.true) },
+    ),
+  number: (column, type) => dataOfRows(type, column, { values: column.values }),
+  bigint: (column, type) => dataOfRows(type, column, { values: column.values }),
   wide: (column, type) => wideData(type as Decimal, column),
   bytes: (column, type) => bytesData(type, column),
   list: (column, type) => listData(type, column),
-  struct: ({ length, field, valid }, type) =>
-    makeData({
-      type: type as Struct,
-      length,
-      children: type.children.map((child, at) => dataOf(field(at), child.type)),
-      ...bitmapOf(valid, length),
+  struct: (column, type) =>
+    dataOfRows(type, column, {
+      children: type.children.map((child, at) => dataOfColumn(column.field(at), child.type)),
     }),
   nested: (_, type) => {
-    throw new TypeError(`${typeName(type)} cannot be written`);
+    throw new TypeError(`${sqlTypeName(type)} cannot be written`);
   },
-  null: ({ length }, type) => makeData({ type: type as Null, length }),
+  null: ({ length }, type) => dataOf(type, { length, nullCount: length }),
 };
 
-function dataOf(column: Column, type: DataTypeClass): Data {
+function dataOfColumn(column: Column, type: DataTypeClass): Data {
   if (column.kind === 'null' && !DataType.isNull(type)) {
-    return dataOf(constantColumn(type, null, column.length), type);
+    return dataOfColumn(constantColumn(type, null, column.length), type);
   }
   return writers[column.kind](column as never, type);
 }
 
 /** The Arrow vector of a column; `type` is the plain type it was computed as. */
 export function vectorOf(column: Column, type: DataTypeClass): Vector {
-  return new Vector([dataOf(column, type)]);
+  return new Vector([dataOfColumn(column, type)]);
 }

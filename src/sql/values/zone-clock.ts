@@ -1,7 +1,7 @@
 import type { DataType, Timestamp } from 'apache-arrow';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 import { dayNanoseconds, floorDivide } from './calendar.ts';
-import { elementType, familyOf, mapTypes, stepOf, typeName } from './types.ts';
+import { elementType, familyOf, mapTypes, stepOf, sqlTypeName } from './types.ts';
 import { zoneOffset, type ZoneOffset } from './zone-offset.ts';
 
 const utc: ReadonlySet<string> = new Set([
@@ -16,7 +16,7 @@ const utc: ReadonlySet<string> = new Set([
   'etc/gmt',
 ]);
 
-/** Whether a timestamp's days and hours are those of UTC. Without a zone they count as such. */
+/** Whether days and hours of a timestamp are those of UTC, as they are without a zone. */
 function isUtc(type: DataType): boolean {
   const zone = familyOf(type) === 'timestamp' ? ((type as Timestamp).timezone ?? '') : '';
   return zone === '' || utc.has(zone.toLowerCase());
@@ -28,10 +28,10 @@ export function isZoned(type: DataType): boolean {
 }
 
 const second = 1_000_000_000n;
-/** No two changes of a zone's clocks that matter to one time lie nearer to it than this, in seconds. */
+/** Range around a local time in which the offset of a zone changes at most once, in seconds. */
 const AROUND = 86_400;
 
-/** The clocks of a zone. Moments and times are nanoseconds since 1970, of UTC and of the clocks. */
+/** Converts between instants and local times of a zone, both in nanoseconds since 1970. */
 export class ZoneClock {
   readonly #offset: ZoneOffset;
 
@@ -61,10 +61,10 @@ export class ZoneClock {
    */
   nearest(time: bigint, origin: bigint): bigint {
     const found = this.#moments(time);
-    const kept = this.offset(origin);
+    const unchanged = this.offset(origin);
     const [before] = this.#offsetsAround(time);
     return (
-      found.find((moment) => this.offset(moment) === kept) ??
+      found.find((moment) => this.offset(moment) === unchanged) ??
       found.at(-1) ??
       time - BigInt(before) * second
     );
@@ -86,7 +86,7 @@ export class ZoneClock {
   }
 }
 
-/** Zones are few, and what is known of one is dear to find out. */
+/** Zones are few, and their offsets are expensive to compute. */
 const MOST_CLOCKS = 8;
 const clocks = new Map<string, ZoneClock>();
 
@@ -101,38 +101,38 @@ function clockOfZone(zone: string): ZoneClock | undefined {
   return clock;
 }
 
-/** Whether days and hours of a type are those of clocks other than UTC's. */
+/** Whether days and hours of a type depend on a zone other than UTC. */
 export function hasClock(type: DataType): boolean {
   return !isUtc(type);
 }
 
 /**
  * The clocks of a timestamp's zone; undefined for UTC, and for what has no zone.
- * Throws SqlError `type` for a zone that nobody knows.
+ * Throws SqlError `type` for an unknown zone.
  */
 export function clockOf(type: DataType, position = 1): ZoneClock | undefined {
   if (!hasClock(type)) return undefined;
   const clock = clockOfZone((type as Timestamp).timezone ?? '');
   if (clock !== undefined) return clock;
-  const found = typeName(type);
+  const found = sqlTypeName(type);
   throw new SqlError('type', `expected a time zone that is known, found ${found}`, position);
 }
 
-/** Whether a cast takes its values for times of the clocks of the zone that it casts to. */
+/** Whether a cast reads its values as local times of the target zone. */
 export function readsClock(from: DataType, to: DataType): boolean {
   const family = familyOf(from);
   const counted = family === 'text' || family === 'date' || isPlainStamp(from);
   return counted && hasClock(to);
 }
 
-/** Whether a cast gives what the clocks of the zone show that it casts from. */
+/** Whether a cast returns local times of the source zone. */
 function showsClock(from: DataType, to: DataType): boolean {
   const family = familyOf(to);
   const shown = family === 'text' || family === 'time' || (family === 'date' && isDay(to));
   return hasClock(from) && shown;
 }
 
-/** A date of milliseconds is a moment as well. */
+/** A date64 is an instant too. */
 function isDay(type: DataType): boolean {
   return stepOf(type) === dayNanoseconds;
 }
@@ -151,7 +151,7 @@ export function clockOfCast(from: DataType, to: DataType, position = 1): ZoneClo
   return showsClock(from, to) ? clockOf(from, position) : undefined;
 }
 
-/** Throws SqlError `type` where a cast goes by the clocks of a zone that nobody knows. */
+/** Throws SqlError `type` if a cast needs an unknown zone. */
 export function checkClocks(from: DataType, to: DataType, position: number): void {
   const [a, b] = [familyOf(from), familyOf(to)];
   if (a === 'list') {

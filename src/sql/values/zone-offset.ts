@@ -1,13 +1,13 @@
-/** Whole seconds that clocks of a zone are ahead of UTC at a moment, which is seconds since 1970. */
+/** UTC offset of a zone, in seconds, at an instant in seconds since 1970. */
 export type ZoneOffset = (moment: number) => number;
 
-/** Offsets of a zone change at most once within so many seconds: eight days. */
+/** Period within which the offset of a zone changes at most once: eight days, in seconds. */
 const STRETCH = 691_200;
-/** The last moment that a date of the language can stand for; clocks do not change beyond. */
+/** The last instant that a date can represent; offsets are constant beyond it. */
 const LAST = 8_640_000_000_000;
 const MOST_KEPT = 100_000;
 
-/** What is known of a stretch: the offset until a moment, and from then on. */
+/** Offsets of a period: until an instant, and from then on. */
 interface Known {
   readonly until: number;
   readonly before: number;
@@ -38,7 +38,7 @@ function secondsOf(
   return sign === '-' ? -size : size;
 }
 
-/** Asks the database that comes with the runtime, which takes microseconds each time. */
+/** Reads the offset from the zone database of the runtime, which takes microseconds. */
 function readerOf(zone: string): ZoneOffset | undefined {
   const format = formatOf(zone);
   if (format === undefined) return undefined;
@@ -57,7 +57,7 @@ function formatOf(zone: string): Intl.DateTimeFormat | undefined {
   }
 }
 
-/** Asks for few moments of each stretch, and once more for each change of clocks. */
+/** Reads few offsets per period, and more only around a change. */
 function remembered(read: ZoneOffset): ZoneOffset {
   const stretches = new Map<number, Known>();
   return (moment) => {

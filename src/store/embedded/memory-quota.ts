@@ -1,14 +1,14 @@
-import type { Quota, QuotaAnswer, QuotaAsk, QuotaReading, QuotaRate } from '../quota.ts';
+import type { Quota, QuotaAnswer, QuotaCharge, QuotaReading, QuotaRate } from '../quota.ts';
 
-/** Times are sums of fractions: less than this, in microseconds, is no time at all. */
+/** Rounding error of times, in microseconds. */
 const NOTHING = 0.1;
 
-/** What a counter says of a request, before it is known whether all others grant it. */
+/** State of a counter for a request, before and after its charge. */
 interface Weighed {
-  /** The counter as it is, and as it will be if the request is let through. */
+  /** Value of the counter now, and after the charge. */
   readonly before: number;
   readonly after: number;
-  /** Microseconds until it could be let through; 0 if it can. */
+  /** Microseconds until the request is granted; 0 if it is. */
   readonly waitMicros: number;
 }
 
@@ -19,32 +19,32 @@ interface Weighed {
  * @param counter In microseconds of the same clock as `now`; undefined for one that nothing was taken from.
  */
 function weigh(
-  { cost }: QuotaAsk,
+  { cost }: QuotaCharge,
   rate: QuotaRate,
   counter: number | undefined,
   now: number,
 ): Weighed {
   const span = rate.intervalMicros * rate.burst;
-  // A limit that was made smaller must not hold up those who used the larger one.
+  // A reduced limit must not delay callers that used the larger one.
   const before = Math.max(now, Math.min(counter ?? now, now + span));
   const after = before + rate.intervalMicros * cost;
   const wait = cost === 0 ? 0 : after - now - span;
   return { before, after, waitMicros: wait > NOTHING ? Math.ceil(wait) : 0 };
 }
 
-/** Units that may be taken at once when the counter stands so. */
+/** Units that are available at a value of the counter. */
 function unitsLeft(rate: QuotaRate, counter: number, now: number): number {
   return Math.max(0, Math.floor(rate.burst - (counter - now - NOTHING) / rate.intervalMicros));
 }
 
-/** So many counters are kept; when there are more, those go that were used longest ago. */
+/** Maximum number of counters; the least recently used ones are removed. */
 const MOST_COUNTERS = 100_000;
-/** What is left of them then. */
+/** Number of counters after a removal. */
 const LEFT_COUNTERS = 90_000;
 
-/** One ask with what its counters say. */
-interface Judged {
-  readonly ask: QuotaAsk;
+/** A charge with the state of its counter. */
+interface WeighedRequest {
+  readonly ask: QuotaCharge;
   readonly weighed: Weighed | undefined;
   readonly used: number;
   readonly busy: boolean;
@@ -52,27 +52,27 @@ interface Judged {
 
 /** Counters in the memory of this process. */
 export class MemoryQuota implements Quota {
-  /** In the order of their last use. A counter that the clock has passed is as good as none. */
+  /** In order of their last use. A counter that is in the past is the same as none. */
   readonly #counters = new Map<string, number>();
   readonly #slots = new Map<string, number>();
   readonly #most: number;
   readonly #now: () => number;
 
   /**
-   * @param most How many counters are kept.
-   * @param now A clock that never goes back, in microseconds.
+   * @param most Maximum number of counters.
+   * @param now Monotonic clock, in microseconds.
    */
   constructor(most = MOST_COUNTERS, now = () => performance.now() * 1000) {
     this.#most = most;
     this.#now = now;
   }
 
-  /** How many counters are kept now. */
+  /** Number of counters. */
   get size(): number {
     return this.#counters.size;
   }
 
-  take(asks: readonly QuotaAsk[]): QuotaAnswer {
+  take(asks: readonly QuotaCharge[]): QuotaAnswer {
     const now = this.#now();
     const judged = asks.map((ask) => this.#judge(ask, now));
     const granted = judged.every(isGranted);
@@ -91,7 +91,7 @@ export class MemoryQuota implements Quota {
     this.#counters.clear();
   }
 
-  #judge(ask: QuotaAsk, now: number): Judged {
+  #judge(ask: QuotaCharge, now: number): WeighedRequest {
     const { key, rate, concurrency } = ask;
     const used = this.#slots.get(key) ?? 0;
     return {
@@ -102,7 +102,7 @@ export class MemoryQuota implements Quota {
     };
   }
 
-  #charge({ ask, weighed, used }: Judged): void {
+  #charge({ ask, weighed, used }: WeighedRequest): void {
     if (weighed !== undefined && ask.cost > 0) {
       this.#counters.delete(ask.key);
       this.#counters.set(ask.key, weighed.after);
@@ -110,7 +110,7 @@ export class MemoryQuota implements Quota {
     if (ask.concurrency !== null) this.#slots.set(ask.key, used + 1);
   }
 
-  #releaseOf(asks: readonly QuotaAsk[]): () => void {
+  #releaseOf(asks: readonly QuotaCharge[]): () => void {
     let isHeld = true;
     return () => {
       if (isHeld) for (const ask of asks) if (holds(ask)) this.#leave(ask.key);
@@ -124,7 +124,7 @@ export class MemoryQuota implements Quota {
     else this.#slots.delete(key);
   }
 
-  /** Whoever is forgotten may take a whole burst again: a flood of names is worth less than memory without end. */
+  /** Removes counters. Their subjects may use a whole burst again, which is better than unbounded memory. */
   #forget(now: number): void {
     const left = Math.ceil((this.#most * LEFT_COUNTERS) / MOST_COUNTERS);
     for (const [key, counter] of this.#counters) if (counter <= now) this.#counters.delete(key);
@@ -137,17 +137,17 @@ export class MemoryQuota implements Quota {
 
 const nothing = (): void => undefined;
 
-function isGranted({ weighed, busy }: Judged): boolean {
+function isGranted({ weighed, busy }: WeighedRequest): boolean {
   return !busy && (weighed?.waitMicros ?? 0) === 0;
 }
 
-/** Whether a counter is one of those that run, so that it is to be given back. */
-function holds({ concurrency }: QuotaAsk): boolean {
+/** Whether a charge takes a slot, which must be released. */
+function holds({ concurrency }: QuotaCharge): boolean {
   return concurrency !== null;
 }
 
 function readingOf(
-  { ask, weighed, used, busy }: Judged,
+  { ask, weighed, used, busy }: WeighedRequest,
   granted: boolean,
   now: number,
 ): QuotaReading {

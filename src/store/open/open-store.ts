@@ -1,17 +1,20 @@
 import { join } from 'node:path';
-import { openEmbeddedReading, openEmbeddedStore } from '../embedded/embedded.ts';
+import { openEmbeddedReading, openEmbeddedStore } from '../embedded/store.ts';
 import { exists } from '../../storage/folder.ts';
 import { emptyStore, readingStore } from '../reading-store.ts';
-import type { OnAvailability } from '../redis/redis-client.ts';
-import { openRedisStore } from '../redis/redis.ts';
+import type { OnAvailability } from '../redis/client.ts';
+import { openRedisStore } from '../redis/store.ts';
 import type { Store } from '../store.ts';
-import { openNotesFolder, readNotesFolder } from '../embedded/notes-folder.ts';
-import { openNotesRedis } from '../redis/notes-redis.ts';
+import { openNotesFolder, readNotesFolder } from '../embedded/notes.ts';
+import { openNotesRedis } from '../redis/notes.ts';
 import type { Notes, ReadNotes } from '../notes.ts';
+import { MemoryQuota } from '../embedded/memory-quota.ts';
+import type { Quota } from '../quota.ts';
+import { openRedisQuota } from '../redis/quota.ts';
 
-/** Which store coordinates a catalog. */
+/** The store of a catalog. */
 export interface StoreOptions {
-  /** The address of a Redis; null for the embedded store. */
+  /** Address of Redis; null for the embedded store. */
   readonly redis: string | null;
   /** The catalog's name in Redis. */
   readonly catalog: string;
@@ -21,18 +24,15 @@ export interface StoreOptions {
   readonly onAvailability?: OnAvailability;
 }
 
-/**
- * Opens the store that was chosen.
- * @throws StoreError address for an address that names no Redis.
- */
+/** Opens a store. @throws StoreError address for an invalid address of Redis */
 export async function openStore({ redis, folder, ...options }: StoreOptions): Promise<Store> {
   return redis === null ? openEmbeddedStore(folder) : openRedisStore({ url: redis, ...options });
 }
 
 /**
- * Opens the store that was chosen for reading: nothing is made, and nothing can be written.
- * @param absent What an embedded store that is not there is: an error, or one that lost everything.
- * @throws StoreError address; unavailable when the embedded store is not there.
+ * Opens a store for reading; creates and writes nothing.
+ * @param absent Whether a missing embedded store is an error or an empty store.
+ * @throws StoreError address; unavailable if the embedded store is missing.
  */
 export async function openStoreForReading(
   options: StoreOptions,
@@ -47,8 +47,8 @@ export async function openStoreForReading(
 }
 
 /**
- * Opens the notes beside the store that was chosen.
- * @param purpose What they are for: each has notes of its own.
+ * Opens the notes beside a store.
+ * @param purpose Each purpose has its own notes.
  * @throws StoreError address
  */
 export async function openNotes(
@@ -60,7 +60,7 @@ export async function openNotes(
     : openNotesRedis(redis, catalog, purpose);
 }
 
-/** The same notes for reading: nothing is made. @throws StoreError address */
+/** The same notes for reading; creates nothing. @throws StoreError address */
 export async function openNotesForReading(
   { redis, catalog, folder }: StoreOptions,
   purpose: 'notes' | 'verdicts' = 'notes',
@@ -68,4 +68,12 @@ export async function openNotesForReading(
   return redis === null
     ? readNotesFolder(join(folder, purpose))
     : openNotesRedis(redis, catalog, purpose);
+}
+
+/** Opens the counters of limits, in Redis or in this process. @throws StoreError address */
+export async function openQuota({
+  redis,
+  catalog,
+}: Pick<StoreOptions, 'redis' | 'catalog'>): Promise<Quota> {
+  return redis === null ? new MemoryQuota() : openRedisQuota({ url: redis, catalog });
 }

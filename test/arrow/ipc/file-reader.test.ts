@@ -1,7 +1,7 @@
 import { Field, Int32, type RecordBatch, type Schema } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { batchOfData, dataOf } from '../../../src/arrow/data.ts';
-import { ArrowError } from '../../../src/arrow/errors.ts';
+import { ArrowError } from '../../../src/arrow/arrow-error.ts';
 import { schemaOf } from '../../../src/arrow/nested-type.ts';
 import { joinRanges } from '../../../src/arrow/ipc/random-access.ts';
 import { fileBytes, fixture, openBytes, plainRows, readStream } from '../support.ts';

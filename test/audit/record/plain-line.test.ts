@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decodeRecord } from '../../../src/audit/record/record-decoding.ts';
+import { decodeRecord } from '../../../src/audit/record/decoding.ts';
 
 const PRINCIPAL =
   '{"subject":"user:ann","groups":["group:a"],"roles":[],"scopes":[{"action":"read","pattern":"/a/**"}]}';

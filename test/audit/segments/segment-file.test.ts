@@ -4,20 +4,20 @@ import * as fc from 'fast-check';
 import { Field, Schema, Struct, tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { FileWriter } from '../../../src/arrow/ipc/file-writer.ts';
-import { beginning } from '../../../src/audit/chain/chain.ts';
+import { firstHead } from '../../../src/audit/chain/hash-chain.ts';
 import { batchOfData } from '../../../src/arrow/data.ts';
 import {
-  follow,
+  followBatch,
   openSegment,
   recordsOfSegment,
   UnfitSegment,
   writeSegment,
 } from '../../../src/audit/segments/segment-file.ts';
-import { batchOfRecords, recordFields } from '../../../src/audit/record/record-columns.ts';
+import { batchOfRecords, recordFields } from '../../../src/audit/record/columns.ts';
 import { logTable } from '../../../src/audit/search/log-table.ts';
 import { sealText } from '../../../src/audit/segments/seal.ts';
-import { searchRequests } from '../../../src/audit/search/request-search.ts';
-import { readOrMakeSigningKey } from '../../../src/audit/chain/signing-key.ts';
+import { searchRequests } from '../../../src/audit/search/search.ts';
+import { readOrMakeSigningKey } from '../../../src/audit/signing/keys.ts';
 import type { AuditRecord, LoggedRecord } from '../../../src/audit/record/record.ts';
 import { openAuditLog } from '../../../src/audit/writer.ts';
 import { testFolders } from '../../support/folder.ts';
@@ -87,7 +87,7 @@ async function recordsIn(path: string): Promise<readonly LoggedRecord[]> {
 describe('a sealed segment', () => {
   it('may be made by two at once, whatever the numbers of their processes', async () => {
     const { instance, path, records } = await linesOf([record('a'), record('b')]);
-    const made = [1, 2].map(() => writeSegment(path, `${path}.arrow`, beginning(instance)));
+    const made = [1, 2].map(() => writeSegment(path, `${path}.arrow`, firstHead(instance)));
     const [one, other] = await Promise.all(made);
     expect(one).toEqual(other);
     expect(await recordsIn(`${path}.arrow`)).toEqual(records);
@@ -99,7 +99,7 @@ describe('a sealed segment', () => {
       fc.asyncProperty(some, async (fields) => {
         const given = fields.map((each, index) => record(`r${index}`, each));
         const { instance, path, records } = await linesOf(given);
-        const { after } = await writeSegment(path, `${path}.arrow`, beginning(instance));
+        const { after } = await writeSegment(path, `${path}.arrow`, firstHead(instance));
         expect(await recordsIn(`${path}.arrow`)).toEqual(records);
         expect(after).toEqual({ count: BigInt(given.length), hash: records.at(-1)!.hash });
       }),
@@ -113,7 +113,7 @@ describe('a sealed segment', () => {
       record(`r${at}`, { time: times[at % 2]! }),
     );
     const { instance, path } = await linesOf(many);
-    const { from, to } = await writeSegment(path, `${path}.arrow`, beginning(instance));
+    const { from, to } = await writeSegment(path, `${path}.arrow`, firstHead(instance));
     expect([from, to]).toEqual(times.toReversed());
     const table = tableFromIPC(await readFile(`${path}.arrow`));
     expect([table.numRows, table.batches.length]).toEqual([20_000, 2]);
@@ -126,7 +126,7 @@ describe('a sealed segment', () => {
   it('passes over a record that a crash tore', async () => {
     const { instance, path, records } = await linesOf([record('r1'), record('r2')]);
     await appendFile(path, '{"instance":"');
-    await writeSegment(path, `${path}.arrow`, beginning(instance));
+    await writeSegment(path, `${path}.arrow`, firstHead(instance));
     expect(await recordsIn(`${path}.arrow`)).toEqual(records);
   });
 
@@ -144,7 +144,7 @@ describe('a sealed segment', () => {
     const { instance, path } = await linesOf([record('r1'), record('r2')]);
     const text = await readFile(path, 'utf8');
     await writeFile(path, text.replace('"r2"', '"r3"'));
-    const made = writeSegment(path, `${path}.arrow`, beginning(instance));
+    const made = writeSegment(path, `${path}.arrow`, firstHead(instance));
     await expect(made).rejects.toThrow(UnfitSegment);
     await expect(readFile(`${path}.arrow`)).rejects.toThrow('ENOENT');
   });
@@ -189,14 +189,14 @@ describe('a segment of a version that said less of commits', () => {
     await writeFile(segment, firstSegment(records));
     expect(await recordsIn(segment)).toEqual(records);
     const opened = await openSegment(segment);
-    const walked = follow(beginning(instance), await opened.file.readBatch(0));
-    await opened.close();
+    const walked = followBatch(firstHead(instance), await opened.file.readBatch(0));
+    opened.close();
     expect([walked.head.count, walked.broken]).toEqual([2n, undefined]);
 
     const key = await readOrMakeSigningKey(join(await newFolder(), 'key.pem'));
     const { time } = records[0]!;
     const place = { instance, file: '00000001.arrow', sha256: '', from: time, to: time };
-    const seal = sealText(key, { ...place, before: beginning(instance), after: walked.head });
+    const seal = sealText(key, { ...place, before: firstHead(instance), after: walked.head });
     await writeFile(path.replace('jsonl', 'seal'), seal);
     await rm(path);
     const folder = join(path, '..', '..');

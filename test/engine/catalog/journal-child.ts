@@ -1,5 +1,6 @@
+import { disk } from '../../support/disk.ts';
 import { openJournal } from '../../../src/engine/catalog/journal/journal.ts';
-import { openEmbeddedStore } from '../../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../../src/store/embedded/store.ts';
 
 /**
  * Commits through a journal, several at a time, until it is killed. Prints
@@ -7,7 +8,9 @@ import { openEmbeddedStore } from '../../../src/store/embedded/embedded.ts';
  * of the store, folder of the journal, prefix of the keys.
  */
 const [stored = '', folder = '', name = ''] = process.argv.slice(2);
-const journal = await openJournal(folder, await openEmbeddedStore(stored), { rotateBytes: 5000 });
+const journal = await openJournal(disk, folder, await openEmbeddedStore(stored), {
+  rotateBytes: 5000,
+});
 for (let round = 0; ; round++) {
   await Promise.all([0, 1, 2].map((lane) => commitOne(`${name}/${round}/${lane}`)));
 }

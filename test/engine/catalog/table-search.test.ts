@@ -3,13 +3,13 @@ import { droppedKey, tableKey } from '../../../src/engine/catalog/records/keys.t
 import { encodeDropped, encodeTable } from '../../../src/engine/catalog/records/records-codec.ts';
 import type { TableRecord } from '../../../src/engine/format/records.ts';
 import { LastPaths } from '../../../src/engine/catalog/table-search.ts';
-import type { Range, StoreEntry } from '../../../src/store/store.ts';
+import type { KeyRange, StoreEntry } from '../../../src/store/store.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 class CountedStore extends MemoryStore {
   ranges = 0;
 
-  override async range(range: Range): Promise<readonly StoreEntry[]> {
+  override async range(range: KeyRange): Promise<readonly StoreEntry[]> {
     this.ranges += 1;
     return super.range(range);
   }

@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +45,7 @@ beforeEach(async () => {
   store = new MemoryStore();
   ours = tablesWith(store);
   others = tablesWith(store);
-  reader = new FragmentReader();
+  reader = new FragmentReader(disk);
   const files = await ours.begin(record, schema, batches(1n, 2n, 3n));
   await ours.first(record, schema, files, async (checks, writes) => {
     const write = { key: table.key, value: table.value };

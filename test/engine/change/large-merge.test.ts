@@ -12,7 +12,7 @@ import {
   type RecordBatch,
 } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ArrowError } from '../../../src/arrow/errors.ts';
+import { ArrowError } from '../../../src/arrow/arrow-error.ts';
 import { batchOf } from '../../../src/arrow/select.ts';
 import type { MergeRequest } from '../../../src/engine/change/merge-condition.ts';
 import { Flushes } from '../../../src/storage/flushes.ts';

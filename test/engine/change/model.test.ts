@@ -4,12 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { freshEngine } from '../../support/engine.ts';
 import { streamOf, TableClient } from '../../support/table-client.ts';
 import { ModelTable, statements, type Counts, type Sent, type Statement } from './change-model.ts';
+import { casesOf } from '../../support/cases.ts';
 
 describe('a table that is changed', () => {
   it('has the rows and the row ids of the model after every statement, and in every version', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(statements, { minLength: 1, maxLength: 10 }), runBoth),
-      { numRuns: 60 },
+      { numRuns: casesOf(25, 60) },
     );
   });
 });

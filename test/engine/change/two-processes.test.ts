@@ -5,6 +5,7 @@ import { freshEngine, openOther, type TestEngine } from '../../support/engine.ts
 import { ask } from '../../support/request.ts';
 import { TableClient } from '../../support/table-client.ts';
 import { randomStatement, streamOfPairs, type Pairs, type Statement } from './statements.ts';
+import { casesOf } from '../../support/cases.ts';
 
 let engine: TestEngine;
 let table: TableClient;
@@ -44,7 +45,9 @@ async function expectSerial(done: readonly Done[]): Promise<void> {
 describe('statements of two processes on one folder', () => {
   it('act as if they had been made one after the other, in the order of their versions', async () => {
     const script = new URL('writer-child.ts', import.meta.url);
-    const children = ['1', '2'].map((number) => new Child(script, [engine.data, number, '60']));
+    const children = ['1', '2'].map(
+      (number) => new Child(script, [engine.data, number, String(casesOf(25, 60))]),
+    );
     await Promise.all(children.map((child) => child.end()));
     const lines = children.flatMap(({ lines: each }) => each).map((line) => JSON.parse(line));
     const refused = lines.filter((line) => 'refused' in line);
@@ -58,7 +61,7 @@ describe('statements of two processes on one folder', () => {
     const other = await openOther(engine);
     const engines: readonly Engine[] = [engine, other];
     const done: Done[] = [];
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < casesOf(20, 40); round++) {
       await Promise.all(
         [0, 1, 2, 3].map(async (at) => {
           const statement = randomStatement(round * 7 + at * 1_000_003);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openEngine } from '../../../src/engine/engine.ts';
-import { openEmbeddedStore } from '../../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../../src/store/embedded/store.ts';
 import { ask } from '../../support/request.ts';
 import { randomStatement, type Statement } from './statements.ts';
 

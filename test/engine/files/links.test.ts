@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import {
   link,
   lstat,
@@ -207,7 +208,7 @@ describe('a read', () => {
     const [file] = (await readdir(join(folder, 'indices.aside'), { recursive: true })).filter(
       (name) => name.endsWith('.arrow'),
     );
-    const reader = new FragmentReader();
+    const reader = new FragmentReader(disk);
     await expect(reader.prewarm(join(folder, 'indices', file!))).rejects.toThrow(LinkedPath);
     await reader.close();
   });

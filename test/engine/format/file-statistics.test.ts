@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -172,7 +173,7 @@ describe('the zones of a file', () => {
 describe('a data file', () => {
   it('is written with what is known of it', async () => {
     const batch = tableOf({ id: vectorFromArray([1n, 9n], new Int64()) });
-    const writer = await FragmentWriter.create(folder, batch.schema);
+    const writer = await FragmentWriter.create({ storage: disk, folder }, batch.schema);
     await writer.write(batch);
     const { statistics, rows } = await writer.finish();
     expect(new FileStatistics(statistics!, rows).whole(0)?.bounds).toEqual({

@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,11 +32,12 @@ async function storedRows(body: AsyncIterable<Uint8Array>): Promise<readonly Rec
     { body, budget, signal: () => new AbortController().signal },
     limits,
   );
-  const files = await ingest(folder, schema, batches);
+  const files = await ingest({ storage: disk, folder }, schema, batches);
   const { fieldIds, nextFieldId } = empty(schema);
   const fragments = files.map((file) => newFragment(file, fieldIds, 0n));
   const snapshot = {
     tableId: 'table',
+    storage: disk,
     folder,
     version: 1n,
     timestampMillis: 0,
@@ -46,7 +48,7 @@ async function storedRows(body: AsyncIterable<Uint8Array>): Promise<readonly Rec
     rows: 0n,
     nextRowId: 0n,
   };
-  const reader = new FragmentReader();
+  const reader = new FragmentReader(disk);
   const found: RecordBatch[] = [];
   for (const fragment of fragments) {
     for await (const { batch } of reader.batches(snapshot, fragment, schema.names.map(String))) {

@@ -112,13 +112,13 @@ describe('a computed column', () => {
       'drop_columns',
       { columns: ['n'] },
       20,
-      'the column "twice" could not be computed any more: computed column "twice": expected the name of a column, found n; the nearest are name, at position 1',
+      'the column "twice" could no longer be computed: computed column "twice": expected the name of a column, found n; the nearest are name, at position 1',
     );
     await table.refuses(
       'alter_columns',
       { alterations: [{ path: 'n', rename: 'm' }] },
       20,
-      'the column "twice" could not be computed any more: computed column "twice": expected the name of a column, found n; the nearest are m, name, at position 1',
+      'the column "twice" could no longer be computed: computed column "twice": expected the name of a column, found n; the nearest are m, name, at position 1',
     );
     await table.post('drop_columns', { columns: ['name'] });
     await add('more', 'n + 1');

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EngineTable } from '../../support/engine-table.ts';
 import { buildIndex, posting } from '../../support/indices.ts';
 import { LANCEDB } from '../../service/http.ts';
+import { waitUntil } from '../../support/eventually.ts';
 
 let table: EngineTable;
 const faults: unknown[] = [];
@@ -139,7 +140,7 @@ describe('an index', () => {
     });
     const kind = async (): Promise<unknown> =>
       ((await table.post('index/id_idx/stats')) as { index_type: string }).index_type;
-    while ((await kind()) !== 'BITMAP') await new Promise((resolve) => setTimeout(resolve, 5));
+    await waitUntil(async () => (await kind()) === 'BITMAP');
     const { indexes } = (await posting(table.engine.backend)('t', 'index/list')) as {
       indexes: object[];
     };

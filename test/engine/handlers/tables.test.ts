@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { Field, Int64, Schema, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { newFragment } from '../../../src/engine/format/change.ts';
@@ -20,6 +21,7 @@ function version(number: bigint, fragments: readonly Fragment[] = []): Omit<Snap
   const rows = fragments.reduce((sum, each) => sum + BigInt(each.rows), 0n);
   const timestampMillis = Number(number) * 1000;
   return {
+    storage: disk,
     folder: '/data/tables/some id',
     version: number,
     timestampMillis,

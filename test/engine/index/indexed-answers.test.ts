@@ -22,6 +22,7 @@ import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { streamOf, type Columns } from '../../support/engine-table.ts';
 import { bytesOf } from '../../support/query-answer.ts';
 import { ask, type Sent } from '../../support/request.ts';
+import { waitUntil } from '../../support/eventually.ts';
 
 /* Two tables get the same statements, one of them has indices: their answers are the same. */
 
@@ -294,7 +295,7 @@ describe('a table with indices', () => {
     }));
     await both('insert', () => ({ body: streamOf(rowsFrom(4800, 200, 3)) }));
     await sameForAll(10, 5);
-    while ((await unindexedRows('indexed')) > 0n) await sleep(20);
+    await waitUntil(async () => (await unindexedRows('indexed')) === 0n);
     await sameForAll(10, 5);
     await both('delete', () => ({ body: { predicate: 'id in (1, 2, 4801)' } }));
     await sameForAll(10, 5);

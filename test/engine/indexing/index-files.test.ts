@@ -9,6 +9,7 @@ import type { JsonValue } from '../../../src/protocol/json.ts';
 import { collect } from '../../support/dropped.ts';
 import { EngineTable, refusalOf, streamOf, type Columns } from '../../support/engine-table.ts';
 import { ask } from '../../support/request.ts';
+import { eventually } from '../../support/eventually.ts';
 
 let table: EngineTable;
 const faults: unknown[] = [];
@@ -105,7 +106,7 @@ it('follows its column by name and goes with it', async () => {
 it('keeps an index of a table that is overwritten, over the new rows', async () => {
   await create(index);
   await table.send('insert?mode=overwrite', { body: streamOf(rowsOf([7, 8])) });
-  while (JSON.stringify(await listed()) !== '[["n_idx",["n"],0]]') await sleep(20);
+  await eventually(async () => expect(await listed()).toEqual([['n_idx', ['n'], 0]]));
   expect(await table.column('name', { filter: 'n = 8' })).toEqual(['8']);
 });
 

@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -25,7 +26,7 @@ let tables: LateTables;
 
 beforeEach(async () => {
   table = await EngineTable.open();
-  reader = new FragmentReader();
+  reader = new FragmentReader(disk);
   const { store, data } = table.engine;
   const root = join(data, 'tables');
   tables = new LateTables({

@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -74,7 +75,7 @@ it('is no transaction', async () => {
   expect(path).toContain(table.location);
   const manifest = { transaction: null, transactionFile: '1-a.txn' };
   const newest = join(table.location, '_versions', '1.manifest');
-  const read = () => lanceTransaction(newest, manifest);
+  const read = () => lanceTransaction(disk, newest, manifest);
   expect(await Promise.all(times.map(read))).toEqual(
     times.map(() => ({ id: '1-a.txn', change: null })),
   );

@@ -6,6 +6,7 @@ import { freshEngine, openOther, type TestEngine } from '../../support/engine.ts
 import { ask } from '../../support/request.ts';
 import { TableClient } from '../../support/table-client.ts';
 import { numbers, type SentChange } from './repeated-operations.ts';
+import { casesOf } from '../../support/cases.ts';
 
 /** A change, and when it is sent again: beside its first time, or so many changes later. */
 interface Step {
@@ -118,7 +119,7 @@ describe('a history of changes of which each is sent up to three times', () => {
         const found = await withTable((engine) => often(engine, steps));
         expect(found).toStrictEqual(expected);
       }),
-      { numRuns: 15 },
+      { numRuns: casesOf(6, 15) },
     );
   });
 });

@@ -18,6 +18,7 @@ import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 import { vectorsOf, vectorType } from '../../support/vector-column.ts';
+import { casesOf } from '../../support/cases.ts';
 
 /* A query answers the same whether something is known of the files or nothing. */
 
@@ -53,7 +54,7 @@ beforeAll(async () => {
   const file = (from: number) => [0, 4, 8, 12].map((more) => batch(from + more));
   stored = await storeTable(schema, [file(0), file(16), file(32)], 100n);
   const gone = [Uint32Array.of(1, 2, 4, 5, 6, 7, 15), Uint32Array.of(0, 9)];
-  const [first, second] = await writeDeletions(stored.snapshot.folder, gone, new Flushes());
+  const [first, second] = await writeDeletions(stored.snapshot, gone, new Flushes());
   const deletions = [first!, null, second!];
   const fragments = stored.snapshot.fragments.map((fragment, at) => ({
     ...fragment,
@@ -132,7 +133,7 @@ it('a query answers the same rows in the same order', async () => {
     fc.asyncProperty(bodies, async (body) => {
       expect(await answered(snapshot, body)).toBe(await answered(blind, body));
     }),
-    { numRuns: 400 },
+    { numRuns: casesOf(120, 400) },
   );
 });
 
@@ -142,6 +143,6 @@ it('a count is the same', async () => {
       const known = await countRows(stored.reader, snapshot, filter);
       expect(known).toBe(await countRows(stored.reader, blind, filter));
     }),
-    { numRuns: 400 },
+    { numRuns: casesOf(120, 400) },
   );
 });

@@ -15,6 +15,7 @@ import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 import { vectorsOf, vectorType } from '../../support/vector-column.ts';
+import { casesOf } from '../../support/cases.ts';
 
 /* Random tables and random queries, answered by the engine from real files and by loops over objects. */
 
@@ -126,7 +127,7 @@ describe('a scan', () => {
           expect(await answer(stored, body)).toEqual(expected);
         });
       }),
-      { numRuns: 150 },
+      { numRuns: casesOf(50, 150) },
     );
   });
 
@@ -138,7 +139,7 @@ describe('a scan', () => {
           expect(await countRows(reader, snapshot, sql)).toBe(BigInt(expected));
         });
       }),
-      { numRuns: 60 },
+      { numRuns: casesOf(25, 60) },
     );
   });
 
@@ -173,7 +174,7 @@ describe('a scan', () => {
           expect(await answer(stored, body)).toEqual(expected);
         });
       }),
-      { numRuns: 100 },
+      { numRuns: casesOf(40, 100) },
     );
   });
 });
@@ -225,7 +226,7 @@ describe('a search', () => {
           expect(await answer(stored, body)).toEqual(expected);
         });
       }),
-      { numRuns: 250 },
+      { numRuns: casesOf(80, 250) },
     );
   });
 

@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { link, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
@@ -57,7 +58,7 @@ async function cutOff(line: string, sent: Sent): Promise<void> {
 async function rebuilt(query = '', names = ['own', 't', 'u']): Promise<readonly unknown[]> {
   const store = new MemoryStore();
   const options = { data: engine.data, store, dryRun: false, force: false };
-  await rebuild({ ...options, progress: () => undefined });
+  await rebuild({ storage: disk, ...options, progress: () => undefined });
   const other = await openOther({ data: engine.data, store });
   const found = [];
   for (const name of names) {
@@ -170,7 +171,7 @@ describe('a version whose process stopped after its commit', () => {
     await writeFile(join(none.location, '_versions', versionFile(2n, 'V2')), manifestOf(2n));
     const store = new MemoryStore();
     const options = { data: engine.data, store, dryRun: false, force: false };
-    expect(await rebuild({ ...options, progress: () => undefined })).toMatchObject({
+    expect(await rebuild({ storage: disk, ...options, progress: () => undefined })).toMatchObject({
       versionsAhead: 2,
     });
     const other = await openOther({ data: engine.data, store });

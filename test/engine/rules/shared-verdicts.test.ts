@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { SharedVerdicts } from '../../../src/engine/rules/shared-verdicts.ts';
 import type { WebhookVerdict } from '../../../src/rules/webhook.ts';
 import type { Notes } from '../../../src/store/notes.ts';
-import { openNotesFolder } from '../../../src/store/embedded/notes-folder.ts';
+import { openNotesFolder } from '../../../src/store/embedded/notes.ts';
 import { eventually } from '../../support/eventually.ts';
 import { testFolders } from '../../support/folder.ts';
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openNotesFolder } from '../../../src/store/embedded/notes-folder.ts';
+import { openNotesFolder } from '../../../src/store/embedded/notes.ts';
 import { EngineTable, refusalOf, streamOf } from '../../support/engine-table.ts';
 import { openOther } from '../../support/engine.ts';
 import { ask } from '../../support/request.ts';

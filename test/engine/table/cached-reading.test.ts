@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { readdir, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -60,7 +61,7 @@ afterEach(async () => {
 async function start(bytes: number): Promise<MemoryBudget> {
   stored = await storeTable(schema, [[batchFrom(0), batchFrom(ROWS)]]);
   const budget = new MemoryBudget(bytes);
-  reader = new FragmentReader(budget);
+  reader = new FragmentReader(disk, budget);
   return budget;
 }
 
@@ -78,7 +79,7 @@ async function read(index: number, some: readonly string[], range?: [number, num
 async function withDeleted(rows: readonly number[]): Promise<void> {
   const { snapshot } = stored;
   const flushes = new Flushes();
-  const [path] = await writeDeletions(snapshot.folder, [Uint32Array.from(rows)], flushes);
+  const [path] = await writeDeletions(snapshot, [Uint32Array.from(rows)], flushes);
   await flushes.settled();
   const [fragment] = snapshot.fragments;
   const left = { ...fragment!, rows: fragment!.rows - rows.length, deletions: path! };

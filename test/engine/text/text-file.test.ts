@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ let reader: TextReader;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'texts-'));
-  files = new OpenFiles();
+  files = new OpenFiles(disk);
   reader = new TextReader(files, new ColumnCache(new MemoryBudget(2 ** 20)));
 });
 
@@ -31,7 +32,7 @@ async function written(
   ...parts: readonly (readonly (readonly string[] | null)[])[]
 ): Promise<string> {
   const uuid = '11111111-2222-3333-4444-555555555555';
-  const writer = await TextFileWriter.create(folder, uuid);
+  const writer = await TextFileWriter.create({ storage: disk, folder }, uuid);
   const tokenizer = new Tokenizer({ ...defaultTextOptions, stem: false });
   let first = 0;
   for (const texts of parts) {
@@ -114,7 +115,7 @@ it('passes over tokens that are not wanted, within a page and over pages, and gi
 it('has pages of a bounded size, however long tokens are', async () => {
   const long = Array.from({ length: 5000 }, (_, at) => [`${at}${'x'.repeat(2000)}`]);
   const uuid = '11111111-2222-3333-4444-555555555555';
-  const writer = await TextFileWriter.create(folder, uuid);
+  const writer = await TextFileWriter.create({ storage: disk, folder }, uuid);
   const options = { ...defaultTextOptions, stem: false, max_token_length: null };
   const table = new TokenTable(new Tokenizer(options), false, 0);
   for (const text of long) table.add(text);

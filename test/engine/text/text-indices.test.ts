@@ -1,11 +1,11 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Field, Int32, LargeUtf8, List, Utf8, vectorFromArray, type DataType } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import { streamOf, type Columns } from '../../support/engine-table.ts';
 import { match, phrase, SearchedTable } from './searched-table.ts';
+import { waitUntil } from '../../support/eventually.ts';
 
 let searched: SearchedTable;
 
@@ -57,7 +57,7 @@ async function indexFiles(): Promise<readonly string[]> {
 }
 
 async function untilIndexed(): Promise<void> {
-  while ((await searched.unindexed('text_idx')) > 0) await sleep(20);
+  await waitUntil(async () => (await searched.unindexed('text_idx')) === 0);
 }
 
 describe('scores', () => {

@@ -8,6 +8,7 @@ import { collect } from '../../support/dropped.ts';
 import { EngineTable, streamOf, type Columns } from '../../support/engine-table.ts';
 import { ask } from '../../support/request.ts';
 import { vectorsOf } from '../../support/vector-column.ts';
+import { waitUntil } from '../../support/eventually.ts';
 
 const SIZE = 20;
 const WAIT = 20;
@@ -66,7 +67,7 @@ async function stats(): Promise<{ num_indexed_rows: number; num_unindexed_rows: 
 }
 
 async function untilCovered(): Promise<void> {
-  while ((await stats()).num_unindexed_rows > 0) await sleep(WAIT);
+  await waitUntil(async () => (await stats()).num_unindexed_rows === 0);
 }
 
 async function indexFiles(): Promise<readonly string[]> {
@@ -266,7 +267,7 @@ it('is made on a thread where there is much, and given up when its job is cancel
       })) as { transaction_id: string };
       await ask(other.engine.backend, 'POST /v1/jobs/cancel', { body: { job_id: id } });
       const left = async () => (await indexFiles()).length;
-      while ((await left()) > 1) await sleep(WAIT);
+      await waitUntil(async () => (await left()) <= 1);
       expect(await other.post('index/list')).toMatchObject({ indexes: [{ index_name: 'v_idx' }] });
     } finally {
       table = own;

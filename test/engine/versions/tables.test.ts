@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,7 +65,7 @@ beforeEach(async () => {
     committer: store,
     memory: new MemoryBudget(2 ** 20),
   });
-  reader = new FragmentReader();
+  reader = new FragmentReader(disk);
 });
 
 afterEach(async () => {

@@ -47,6 +47,8 @@ const schema = new Schema(
 
 let stored: StoredTable;
 let pool: ThreadPool;
+/** For tests that leave a pool as they found it. */
+const common = new ThreadPool(1);
 /** A signal that nobody aborts. */
 const never = () => new AbortController().signal;
 
@@ -69,12 +71,22 @@ beforeAll(async () => {
   const batches = [0, 1, 2, 3].map((index) => batch((index * ROWS) / 4));
   stored = await storeTable(schema, [batches.slice(0, 1), batches.slice(1)]);
 });
-afterAll(() => stored.remove());
+afterAll(async () => {
+  await common.close();
+  await stored.remove();
+});
 
-afterEach(() => pool.close());
+afterEach(async () => {
+  if (pool !== common) await pool.close();
+});
 
 function heavyWork(threads = 1): HeavyWork {
   pool = new ThreadPool(threads);
+  return new HeavyWork(pool, new MemoryBudget(0));
+}
+
+function commonWork(): HeavyWork {
+  pool = common;
   return new HeavyWork(pool, new MemoryBudget(0));
 }
 
@@ -121,12 +133,12 @@ describe('a pool of threads', () => {
     { columns: { twice: 'id * 2', upper: 'upper(name)' }, filter: 'id % 3 = 0' },
     { filter: 'id < 0' },
   ])('answers %j as the main thread does', async (query) => {
-    expect((await onThread(heavyWork(), query)).equals(await here(query))).toBe(true);
+    expect((await onThread(commonWork(), query)).equals(await here(query))).toBe(true);
   });
 
   it('counts as the main thread does', async () => {
     const predicate = "value > 0.5 AND name LIKE 'row 1%'";
-    const count = await heavyWork().count(predicate, stored.snapshot, ownStatement());
+    const count = await commonWork().count(predicate, stored.snapshot, ownStatement());
     expect(count).toBe(await countRows(stored.reader, stored.snapshot, predicate));
     expect(count).toBeGreaterThan(0n);
   });
@@ -209,7 +221,7 @@ describe('a formula on a thread', () => {
     'now()',
     'struct(id, name)',
   ])('gives the values of %s as the main thread does', async (text) => {
-    const heavy = heavyWork();
+    const heavy = commonWork();
     const formula = bindFormula('columns.x', text, fields, ownStatement());
     const away = await heavy.valuesOf(formula, rows);
     expect(away.toString()).toBe(valuesOf(formula, rows).toString());
@@ -217,7 +229,7 @@ describe('a formula on a thread', () => {
   });
 
   it('gives values for a column, and the rows of a predicate', async () => {
-    const heavy = heavyWork();
+    const heavy = commonWork();
     const assigned = bindAssigned('column "id"', 'length(name)', fields, new Int32());
     expect((await heavy.valuesOf(assigned, rows)).toJSON()).toEqual([3, null, 5]);
     const predicate = bindPredicate('filter', "name > 'p' or tag = 'a'", fields);
@@ -225,7 +237,7 @@ describe('a formula on a thread', () => {
   });
 
   it('ends at the budget of its request, and tells what it spent', async () => {
-    const heavy = heavyWork();
+    const heavy = commonWork();
     const budget = new RequestBudget({ ...defaultBudget, memory: 2 ** 20 });
     const formula = bindFormula(
       'columns.x',
@@ -280,7 +292,7 @@ describe('a formula on a thread', () => {
   it.each(['on a thread', 'here'])(
     'ends a sort at the memory of its request, %s',
     async (where) => {
-      const heavy = heavyWork();
+      const heavy = commonWork();
       const budget = new RequestBudget({ ...defaultBudget, memory: 2 ** 20 });
       const [request, plan] = asked(sorted, ownStatement(budget));
       const run = async () => {

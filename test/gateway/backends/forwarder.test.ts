@@ -6,6 +6,7 @@ import type { RemoteOptions } from '../../../src/gateway/backends/backend-option
 import { ExchangeFault } from '../../../src/gateway/backends/remote-error.ts';
 import type { Forwarded } from '../../../src/gateway/backends/forwarded-request.ts';
 import { Forwarder } from '../../../src/gateway/backends/forwarder.ts';
+import { headersBack } from '../../../src/gateway/backends/remote-headers.ts';
 import { acts, LARGE } from '../../support/backend-acts.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -28,7 +29,10 @@ beforeAll(async () => {
       if (head < 0 || text.length < head + 4 + length) return;
       const request = text;
       text = '';
-      acts[/ (\S+) /.exec(request)?.[1] ?? '']?.(socket, request);
+      const path = / (\S+) /.exec(request)?.[1] ?? '';
+      const raw = rawAnswers[decodeURIComponent(path.slice(1))];
+      if (raw === undefined) acts[path]?.(socket, request);
+      else socket.end(raw, 'latin1');
     });
   });
   server.listen(0, '127.0.0.1');
@@ -75,13 +79,40 @@ async function outcomeOf(forwarder: Forwarder, path: string): Promise<string | n
   }
 }
 
+const OK = 'HTTP/1.1 200 OK\r\n';
+
+/** Answers that two parsers could read in two ways, or that are no HTTP. */
+const rawAnswers: Readonly<Record<string, string>> = {
+  'a head without its end': `${OK}content-length: 0\r\n`,
+  'another protocol': 'HTTP/2 200 OK\r\ncontent-length: 0\r\n\r\n',
+  'a status of four digits': 'HTTP/1.1 2000 x\r\ncontent-length: 0\r\n\r\n',
+  'two equal lengths': `${OK}content-length: 5\r\ncontent-length: 5\r\n\r\nhello`,
+  'a list of lengths': `${OK}content-length: 5, 5\r\n\r\nhello`,
+  'a signed length': `${OK}content-length: +5\r\n\r\nhello`,
+  'a length in hexadecimal': `${OK}content-length: 0x5\r\n\r\nhello`,
+  'a length beyond numbers': `${OK}content-length: 99999999999999999999\r\n\r\n`,
+  'a length and chunks': `${OK}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+  'a space before a colon': `${OK}content-length : 0\r\n\r\n`,
+  'a name with a space': `${OK}x a: 1\r\ncontent-length: 0\r\n\r\n`,
+  'a line without a name': `${OK}: 1\r\ncontent-length: 0\r\n\r\n`,
+  'a line without a colon': `${OK}x-a\r\ncontent-length: 0\r\n\r\n`,
+  'a folded line': `${OK}x-a: 1\r\n  2\r\ncontent-length: 0\r\n\r\n`,
+  'a lone line feed': `${OK}x-a: 1\nx-b: 2\r\ncontent-length: 0\r\n\r\n`,
+  'a lone carriage return': `${OK}x-a: 1\rx-b: 2\r\ncontent-length: 0\r\n\r\n`,
+  'a zero byte': `${OK}x-a: 1\0\r\ncontent-length: 0\r\n\r\n`,
+  'a body shorter than its length': `${OK}content-length: 9\r\n\r\nhello`,
+  'a chunk that is cut': `${OK}transfer-encoding: chunked\r\n\r\n5\r\nhel`,
+  'chunks without their end': `${OK}transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n`,
+  'a longer chunk': `${OK}transfer-encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n`,
+  'a head beyond the limit': `${OK}x-a: ${'a'.repeat(20_000)}\r\ncontent-length: 0\r\n\r\n`,
+};
+
 const outcomes: Readonly<Record<string, string | number>> = {
   '/echo': 200,
   '/dies': 'broken',
   '/no-http': 'broken',
   '/switches': 'broken',
   '/silent': 'silent',
-  '/continues': 204,
   '/half': 'broken',
   '/hangs': 'silent',
   '/two-lengths': 'broken',
@@ -95,6 +126,20 @@ describe.each([
     const timeouts = outcome === 'silent' ? { ...quiet, idle: 100 } : quiet;
     const forwarder = new Forwarder(optionsOf({ timeouts }), proxiesAll);
     expect(await outcomeOf(forwarder, path)).toBe(outcome);
+    forwarder.close();
+  });
+
+  it.each(Object.entries(rawAnswers))('that is answered with %s breaks off', async (name) => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    expect(await outcomeOf(forwarder, `/${encodeURIComponent(name)}`)).toBe('broken');
+    forwarder.close();
+  });
+
+  it('gets the values of a repeated field and bytes beyond ASCII unchanged', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const response = await forwarder.send(requestOf('/latin'), stays);
+    expect(headersBack(response.headers)).toEqual({ etag: '"caf\xe9"', 'x-lance-a': '1, 2' });
+    await response.whole(WHOLE);
     forwarder.close();
   });
 
@@ -233,6 +278,23 @@ describe.each([
     const timeouts = { connect: 60_000, idle: 60_000, total: 50 };
     const forwarder = new Forwarder(optionsOf({ timeouts }), proxiesAll);
     expect(await outcomeOf(forwarder, '/silent')).toBe('silent');
+    forwarder.close();
+  });
+});
+
+describe('A backend that sends 100 Continue unasked', () => {
+  it('is answered through http-proxy from the second request on', async () => {
+    const forwarder = new Forwarder(optionsOf());
+    expect(await outcomeOf(forwarder, '/continues')).toBe('broken');
+    expect(await outcomeOf(forwarder, '/continues')).toBe(204);
+    forwarder.close();
+  });
+
+  it('gets a read again whose answer began so', async () => {
+    const forwarder = new Forwarder(optionsOf());
+    expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+    expect(await outcomeOf(forwarder, '/continues')).toBe('stale');
+    expect(await outcomeOf(forwarder, '/continues')).toBe(204);
     forwarder.close();
   });
 });

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Chain } from '../../../src/audit/chain/chain.ts';
-import { recordText } from '../../../src/audit/record/record-codec.ts';
+import { HashChain } from '../../../src/audit/chain/hash-chain.ts';
+import { recordText } from '../../../src/audit/record/encoding.ts';
 import type { AuditRecord } from '../../../src/audit/record/record.ts';
-import { RequestLine } from '../../../src/audit/search/request-line.ts';
+import { RequestLine } from '../../../src/audit/decided/line.ts';
 import { timeOf } from '../../../src/audit/record/time.ts';
 import { authorize } from '../../../src/gateway/authorize.ts';
 import { Denied } from '../../../src/gateway/decision/permit.ts';
@@ -115,7 +115,7 @@ function recordOf(request: Request, policy: LoadedPolicy): AuditRecord {
 }
 
 function lineOf(given: AuditRecord): RequestLine {
-  const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
+  const chain = new HashChain('20260131T235959Z-9f86d081', () => undefined);
   const line = chain.frame(1n, [{ bytes: recordText(given) }]);
   return new RequestLine(Buffer.from(line).toString());
 }

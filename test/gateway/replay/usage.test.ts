@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DecidedRecord, DecidedRequest } from '../../../src/audit/search/decided-request.ts';
+import type { DecidedRecord, DecidedRequest } from '../../../src/audit/decided/request.ts';
 import { Usage } from '../../../src/gateway/replay/usage.ts';
 import type { LoadedPolicy } from '../../../src/policy/load.ts';
 import { policyOf } from '../../policy/support.ts';
@@ -30,7 +30,7 @@ function requestOf(record: DecidedRecord): DecidedRequest {
     decisionId: record.decision_id,
     time: record.time,
     key: JSON.stringify({ ...record, duration_us: null }),
-    surroundings: () => ({ ip: null, context: {}, time: record.time, durationMicros: 0n }),
+    conditionInputs: () => ({ ip: null, context: {}, time: record.time, durationMicros: 0n }),
     userAgent: () => null,
     record: () => record,
   };

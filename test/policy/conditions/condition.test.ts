@@ -29,6 +29,7 @@ const outcomes: readonly (readonly [string, Circumstances, boolean, boolean])[] 
   ['ip in 10.0.0.0/8', from('10.255.0.1'), true, true],
   ['ip in 10.0.0.0/8', from('11.0.0.1'), false, false],
   ['ip in 10.0.0.0/8', from('::ffff:10.1.2.3'), true, true],
+  ['ip in 10.0.0.0/8', from('::10.1.2.3'), false, false],
   ['ip in 10.0.0.0/8', from('::1'), false, false],
   ['ip in 10.0.0.0/8', nothing, false, true],
   ['ip in 10.0.0.0/8', from('unknown'), false, true],

@@ -4,6 +4,7 @@ import type { Action } from '../../../src/protocol/operations/operation.ts';
 import type { ObjectPath } from '../../../src/protocol/identifier.ts';
 import { Oracle, type PlainLine } from '../oracle.ts';
 import { policyOf, principal } from '../support.ts';
+import { casesOf } from '../../support/cases.ts';
 
 const letters = ['a', 'b', 'system'];
 
@@ -68,7 +69,7 @@ describe('decisions on every object of a small world', () => {
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: casesOf(60, 200) },
     );
   });
 
@@ -82,7 +83,7 @@ describe('decisions on every object of a small world', () => {
           expect(snapshot.mayAnywhere(ann, right)).toBe(somewhere);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: casesOf(60, 200) },
     );
   });
 });
@@ -101,7 +102,7 @@ describe('a listing', () => {
           );
         }
       }),
-      { numRuns: 300 },
+      { numRuns: casesOf(80, 300) },
     );
   });
 });

@@ -261,7 +261,7 @@ export const objects: readonly RefusalGroup[] = [
         'POST /v1/table/ns$t/create_index',
         { body: { column: 'id', index_type: 'HASH' } },
         '400 allow 13',
-        '"HASH" is no type of an index; there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ',
+        '"HASH" is not an index type; there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ',
       ],
       [
         'POST /v1/table/ns$t/backfill_column',

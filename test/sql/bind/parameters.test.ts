@@ -25,7 +25,7 @@ import {
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { bindExpression, bindPredicate } from '../../../src/sql/bind.ts';
-import { SqlError } from '../../../src/sql/values/errors.ts';
+import { SqlError } from '../../../src/sql/values/sql-error.ts';
 import { evaluate, selectRows } from '../../../src/sql/evaluate.ts';
 import { parseExpression } from '../../../src/sql/parse.ts';
 import { printExpression } from '../../../src/sql/print.ts';

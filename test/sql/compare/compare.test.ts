@@ -213,15 +213,15 @@ describe('values that do not compare', () => {
     ['d = s', message('date', 'string', 3)],
     [
       "d = 'soon'",
-      "value: expected a date such as 2024-02-29 beside date, found 'soon', at position 5",
+      "value: expected a date such as 2024-02-29 for date, found 'soon', at position 5",
     ],
     [
       "ts > '2024-13-01'",
-      "value: expected a timestamp such as 2024-02-29 23:59:59 beside timestamp(ms), found '2024-13-01', at position 6",
+      "value: expected a timestamp such as 2024-02-29 23:59:59 for timestamp(ms), found '2024-13-01', at position 6",
     ],
     [
       "t = '25:00'",
-      "value: expected a time such as 23:59:59.5 beside time(ms), found '25:00', at position 5",
+      "value: expected a time such as 23:59:59.5 for time(ms), found '25:00', at position 5",
     ],
   ])('%s', (text, expected) => {
     expect(refusal(text, batch)).toBe(expected);

@@ -156,7 +156,7 @@ describe('numbers', () => {
       "cast('1e35' as decimal(38, 2)) / cast('0.001' as decimal(5, 3))",
       'overflow: expected a result within decimal(38, 6), found 100000000000000000000000000000000000000000000 / 1, at position 32',
     ],
-    ['-s', 'type: expected a number behind -, found string, at position 1'],
+    ['-s', 'type: expected a number after -, found string, at position 1'],
   ])('%s is refused', (text, message) => {
     expect(refusal(text, batch)).toBe(message);
   });

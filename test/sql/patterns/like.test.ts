@@ -49,10 +49,10 @@ describe('LIKE', () => {
 
   it('takes only strings', () => {
     expect(refusal("1 like 'a'", batch)).toBe(
-      'type: expected a string beside LIKE, found int64, at position 1',
+      'type: expected a string with LIKE, found int64, at position 1',
     );
     expect(refusal('s like 5', batch)).toBe(
-      'type: expected a string beside LIKE, found int64, at position 8',
+      'type: expected a string with LIKE, found int64, at position 8',
     );
   });
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryQuota } from '../../../src/store/embedded/memory-quota.ts';
-import type { QuotaAsk } from '../../../src/store/quota.ts';
+import type { QuotaCharge } from '../../../src/store/quota.ts';
 import { quotaSuite } from '../../conformance/quota.ts';
 
 quotaSuite('counters in memory', async () => new MemoryQuota());
 
-function ask(key: string, intervalMicros = 1000): QuotaAsk {
+function ask(key: string, intervalMicros = 1000): QuotaCharge {
   return { key, rate: { intervalMicros, burst: 10 }, cost: 1, concurrency: null };
 }
 

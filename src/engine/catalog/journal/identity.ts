@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../../../storage/folder.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Check, Store, CommitResult, Write } from '../../../store/store.ts';
-import { createDurable, readIfPresent } from '../../../storage/durable-file.ts';
-import { syncFolder } from '../../../storage/folder.ts';
 import { idPaths, readId, storedId, foreignStore } from '../records/catalog-id.ts';
 import type { Journal } from './journal.ts';
 import { CATALOG_KEY } from '../records/keys.ts';
@@ -19,13 +17,13 @@ const DATA_FORMAT = 1;
  * without one is new: it gets this program's, durably.
  * @throws CatalogError ServiceUnavailable for a newer format, or one that is no number.
  */
-export async function openFormat(dataFolder: string): Promise<void> {
-  await makeFolder(dataFolder);
+export async function openFormat(storage: Storage, dataFolder: string): Promise<void> {
+  await storage.folders?.make(dataFolder);
   const path = join(dataFolder, 'FORMAT');
-  if ((await readIfPresent(path)) === undefined) {
-    await createDurable(path, Buffer.from(`${DATA_FORMAT}\n`));
+  if ((await unlessMissing(storage.read(path, 'all'))) === undefined) {
+    await storage.putIfAbsent(path, Buffer.from(`${DATA_FORMAT}\n`));
   }
-  await requireFormat(dataFolder);
+  await requireFormat(storage, dataFolder);
 }
 
 /**
@@ -33,9 +31,9 @@ export async function openFormat(dataFolder: string): Promise<void> {
  * @returns Whether it has one.
  * @throws CatalogError as `openFormat` does.
  */
-export async function requireFormat(dataFolder: string): Promise<boolean> {
+export async function requireFormat(storage: Storage, dataFolder: string): Promise<boolean> {
   const path = join(dataFolder, 'FORMAT');
-  const text = (await readIfPresent(path))?.toString().trim();
+  const text = (await unlessMissing(storage.read(path, 'all')))?.toString().trim();
   if (text === undefined) return false;
   if (!/^[1-9]\d*$/.test(text)) {
     throw new CatalogError('ServiceUnavailable', `${path} holds no format version`);
@@ -109,14 +107,17 @@ export interface Identity {
  * (wiped, or another catalog's), or when the folder's format is too new.
  */
 export async function openIdentity(
+  storage: Storage,
   dataFolder: string,
   store: Store,
   journal: Journal,
 ): Promise<Identity> {
-  await openFormat(dataFolder);
+  await openFormat(storage, dataFolder);
   const folder = join(dataFolder, 'catalog');
-  await makeFolder(folder);
-  const id = (await readId(idPaths(folder).final)) ?? (await found(folder, store, journal));
+  await storage.folders?.make(folder);
+  const id =
+    (await readId(storage, idPaths(folder).final)) ??
+    (await found(storage, folder, store, journal));
   const stored = await storedId(store);
   if (stored !== id) throw foreignStore(id, stored);
   return { id, check: { kind: 'value', key: CATALOG_KEY, value: Buffer.from(id) } };
@@ -127,12 +128,17 @@ export async function openIdentity(
  * made final on disk. A crash, or another process that does the same, leaves
  * the proposal, and whoever comes next continues with it.
  */
-async function found(folder: string, store: Store, journal: Journal): Promise<string> {
+async function found(
+  storage: Storage,
+  folder: string,
+  store: Store,
+  journal: Journal,
+): Promise<string> {
   const { final, proposal } = idPaths(folder);
   // A store that has an id already was founded with another folder, unless the id is our proposal.
   const taken = await storedId(store);
-  if (taken === undefined) await createDurable(proposal, Buffer.from(randomUUID()));
-  const id = (await readId(proposal)) ?? (await readId(final));
+  if (taken === undefined) await storage.putIfAbsent(proposal, Buffer.from(randomUUID()));
+  const id = (await readId(storage, proposal)) ?? (await readId(storage, final));
   if (id === undefined) throw foreignStore(undefined, taken);
   const value = Buffer.from(id);
   await journal.commit(
@@ -140,19 +146,24 @@ async function found(folder: string, store: Store, journal: Journal): Promise<st
     [{ key: CATALOG_KEY, value }],
   );
   // Whatever became of the commit, what counts is what the store says now.
-  if ((await storedId(store)) !== id) return overtaken(folder, store, id);
+  if ((await storedId(store)) !== id) return overtaken(storage, folder, store, id);
   await journal.catchUp();
-  await createDurable(final, value);
-  await rm(proposal, { force: true });
-  await syncFolder(folder);
+  await storage.putIfAbsent(final, value);
+  await storage.discard(proposal);
+  await storage.flush(folder);
   return id;
 }
 
 /** Another process founded the catalog and took its proposal away before we looked: ours came too late. */
-async function overtaken(folder: string, store: Store, id: string): Promise<string> {
+async function overtaken(
+  storage: Storage,
+  folder: string,
+  store: Store,
+  id: string,
+): Promise<string> {
   const { final, proposal } = idPaths(folder);
-  const known = await readId(final);
+  const known = await readId(storage, final);
   if (known === undefined) throw foreignStore(id, await storedId(store));
-  await rm(proposal, { force: true });
+  await storage.discard(proposal);
   return known;
 }

@@ -1,6 +1,8 @@
-import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readLines } from '../../../storage/line-reader.ts';
+import { linesOf } from '../../../storage/line-reader.ts';
+import { readUpTo } from '../../../storage/open-object.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import { decodeChange } from './journal-line.ts';
 import { journalFiles } from './journal-reader.ts';
 import { listSnapshots } from './snapshot-file.ts';
@@ -13,40 +15,36 @@ const NEWLINE = 0x0a;
  * The number of the last change that a journal holds, of whatever process; 0
  * when it holds none. Only the ends of its files are read.
  */
-export async function lastInJournal(folder: string): Promise<bigint> {
-  let last = (await listSnapshots(folder))[0]?.sequence ?? 0n;
-  for (const { name } of await journalFiles(folder)) {
+export async function lastInJournal(storage: Storage, folder: string): Promise<bigint> {
+  let last = (await listSnapshots(storage, folder))[0]?.sequence ?? 0n;
+  for (const { name } of await journalFiles(storage, folder)) {
     // Lines of one file ascend.
-    const found = await lastInFile(join(folder, name));
+    const found = await lastInFile(storage, join(folder, name));
     if (found !== undefined && found > last) last = found;
   }
   return last;
 }
 
 /** The number of the last change in a file of a journal; undefined when there is none, or no such file. */
-export async function lastInFile(path: string): Promise<bigint | undefined> {
-  const file = await openIfPresent(path);
+export async function lastInFile(storage: Storage, path: string): Promise<bigint | undefined> {
+  const file = await unlessMissing(opened(storage, path));
   if (file === undefined) return undefined;
   try {
-    return (await lastInTail(file)) ?? (await lastOfAll(path));
+    return (await lastInTail(file)) ?? (await lastOfAll(storage, path));
   } finally {
-    await file.close();
+    file.close();
   }
 }
 
-async function openIfPresent(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+async function opened(storage: Storage, path: string): Promise<OpenObject> {
+  return storage.open(path, 'all');
 }
 
-async function lastInTail(file: FileHandle): Promise<bigint | undefined> {
-  const { size } = await file.stat();
+async function lastInTail(file: OpenObject): Promise<bigint | undefined> {
+  const size = file.size();
   const start = Math.max(0, size - TAIL_BYTES);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
+  const buffer = Buffer.alloc(size - start);
+  const bytesRead = await readUpTo(file, buffer, start);
   let end = bytesRead;
   while (end > 0) {
     const newline = buffer.lastIndexOf(NEWLINE, end - 1);
@@ -59,9 +57,9 @@ async function lastInTail(file: FileHandle): Promise<bigint | undefined> {
 }
 
 /** For a file whose last lines are longer than what was looked at, or damaged. */
-async function lastOfAll(path: string): Promise<bigint | undefined> {
+async function lastOfAll(storage: Storage, path: string): Promise<bigint | undefined> {
   let last: bigint | undefined;
-  for await (const line of readLines(path)) {
+  for await (const line of linesOf(await opened(storage, path))) {
     const change = line.ended ? decodeChange(line.bytes) : undefined;
     if (change !== undefined) last = change.sequence;
   }

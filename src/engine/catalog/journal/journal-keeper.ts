@@ -1,7 +1,6 @@
-import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../../store/store.ts';
-import { syncFolder } from '../../../storage/folder.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { lostLines } from './lost-lines.ts';
 import type { Committer } from '../records/commit-loop.ts';
 import { lastInFile } from './journal-end.ts';
@@ -20,6 +19,7 @@ import {
 export const IDLE_MILLIS = 60_000;
 
 export interface KeeperOptions {
+  readonly storage: Storage;
   /** The folder of the journal. */
   readonly folder: string;
   readonly store: Store;
@@ -43,6 +43,7 @@ const PAUSE_MILLIS = 60_000;
  * and no file that its process may still write to.
  */
 export class JournalKeeper {
+  readonly #storage: Storage;
   readonly #folder: string;
   readonly #store: Store;
   readonly #committer: Committer;
@@ -52,7 +53,8 @@ export class JournalKeeper {
   #working: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor({ folder, store, committer, limitBytes, graceMillis }: KeeperOptions) {
+  constructor({ storage, folder, store, committer, limitBytes, graceMillis }: KeeperOptions) {
+    this.#storage = storage;
     this.#folder = folder;
     this.#store = store;
     this.#committer = committer;
@@ -86,7 +88,7 @@ export class JournalKeeper {
    */
   async keep(): Promise<void> {
     await this.#committer.catchUp?.();
-    const [newest] = await listSnapshots(this.#folder);
+    const [newest] = await listSnapshots(this.#storage, this.#folder);
     if (await this.#isLong(newest)) await this.snapshot();
     await this.#trim();
   }
@@ -97,62 +99,57 @@ export class JournalKeeper {
    */
   async snapshot(): Promise<void> {
     const upTo = await journaledMoment(this.#store, this.#committer);
-    const state = await readState(this.#folder, upTo);
+    const state = await readState(this.#storage, this.#folder, upTo);
     const [lost] = lostLines(state);
     if (lost !== undefined) throw new Error(`no snapshot of the journal is made: ${lost}`);
     if (state.sequence === state.snapshot?.sequence) return;
-    await writeSnapshot(this.#folder, state.sequence, state.entries());
+    await writeSnapshot(this.#storage, this.#folder, state.sequence, state.entries());
   }
 
   async #isLong(newest: SnapshotFile | undefined): Promise<boolean> {
     const held = newest?.sequence ?? 0n;
     const size = newest === undefined ? 0 : await this.#sizeOf(newest.name);
     let bytes = 0;
-    for (const { name } of await journalFiles(this.#folder)) {
-      const last = await lastInFile(join(this.#folder, name));
+    for (const { name } of await journalFiles(this.#storage, this.#folder)) {
+      const last = await lastInFile(this.#storage, join(this.#folder, name));
       if (last === undefined || last > held) bytes += await this.#sizeOf(name);
     }
     return bytes > Math.max(this.#limitBytes, size);
   }
 
   async #sizeOf(name: string): Promise<number> {
-    return stat(join(this.#folder, name)).then(
-      ({ size }) => size,
-      () => 0,
-    );
+    return (await this.#storage.stat(join(this.#folder, name)))?.bytes ?? 0;
   }
 
   async #trim(): Promise<void> {
-    const [newest, ...older] = await listSnapshots(this.#folder);
-    for (const draft of await listDrafts(this.#folder)) await this.#removeAged(draft, DRAFT_MILLIS);
+    const [newest, ...older] = await listSnapshots(this.#storage, this.#folder);
+    for (const draft of await listDrafts(this.#storage, this.#folder))
+      await this.#removeAged(draft, DRAFT_MILLIS);
     if (newest === undefined) return;
     const needless = [...older.map(({ name }) => name), ...(await this.#heldBy(newest))];
     // All of a snapshot is read for that: not each time that it is looked whether anything can go.
-    if (needless.length === 0 || !(await isSound(this.#folder, newest))) return;
-    for (const name of needless) await rm(join(this.#folder, name), { force: true });
-    await syncFolder(this.#folder);
+    if (needless.length === 0 || !(await isSound(this.#storage, this.#folder, newest))) return;
+    for (const name of needless) await this.#storage.discard(join(this.#folder, name));
+    await this.#storage.flush(this.#folder);
   }
 
   /** The files of which a snapshot holds all lines, and to which nobody writes any more. */
   async #heldBy({ sequence }: SnapshotFile): Promise<readonly string[]> {
     const held: string[] = [];
-    for (const { name, first } of await journalFiles(this.#folder)) {
+    for (const { name, first } of await journalFiles(this.#storage, this.#folder)) {
       if (first > sequence || !(await this.#isAged(name, this.#graceMillis))) continue;
-      const last = await lastInFile(join(this.#folder, name));
+      const last = await lastInFile(this.#storage, join(this.#folder, name));
       if (last !== undefined && last <= sequence) held.push(name);
     }
     return held;
   }
 
   async #removeAged(name: string, ageMillis: number): Promise<void> {
-    if (await this.#isAged(name, ageMillis)) await rm(join(this.#folder, name), { force: true });
+    if (await this.#isAged(name, ageMillis)) await this.#storage.discard(join(this.#folder, name));
   }
 
   async #isAged(name: string, ageMillis: number): Promise<boolean> {
-    const written = await stat(join(this.#folder, name)).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => undefined,
-    );
-    return written !== undefined && Date.now() - written > ageMillis;
+    const stat = await this.#storage.stat(join(this.#folder, name));
+    return stat !== undefined && Date.now() - stat.writtenMillis > ageMillis;
   }
 }

@@ -1,4 +1,4 @@
-import type { Change, Write } from '../../../store/store.ts';
+import type { StoreChange, Write } from '../../../store/store.ts';
 import { crc32 } from 'node:zlib';
 
 /**
@@ -29,12 +29,12 @@ const PREFIX_BYTES = prefix(Buffer.alloc(0)).length;
  * A change as a line: `{"crc32":"…","sequence":"…","writes":[…]}`. A write is a
  * key with `text` (a value that is UTF-8), `base64` (any other value) or `removed`.
  */
-export function encodeChange({ sequence, writes }: Change): Buffer {
+export function encodeChange({ sequence, writes }: StoreChange): Buffer {
   return encodeLine({ sequence: sequence.toString(), writes: writes.map(writeJson) });
 }
 
 /** The change of a line without its newline; undefined when the line is torn or damaged. */
-export function decodeChange(line: Buffer): Change | undefined {
+export function decodeChange(line: Buffer): StoreChange | undefined {
   const body = decodeLine(line) as LineBody | undefined;
   if (body === undefined) return undefined;
   return { sequence: BigInt(body.sequence), writes: body.writes.map(writeOf) };

@@ -1,7 +1,8 @@
-import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readLines } from '../../../storage/line-reader.ts';
-import type { Change } from '../../../store/store.ts';
+import { linesOf } from '../../../storage/line-reader.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import { StorageError } from '../../../storage/storage-error.ts';
+import type { StoreChange } from '../../../store/store.ts';
 import { decodeChange } from './journal-line.ts';
 
 /** A line of a journal file that cannot be read. */
@@ -28,10 +29,14 @@ export function journalFileName(first: bigint, instance: string, number: number)
  * opened yet.
  * @param onDamage Called with each line that cannot be read; it is passed over.
  */
-export async function* readJournal(folder: string, onDamage: OnDamage): AsyncGenerator<Change> {
+export async function* readJournal(
+  storage: Storage,
+  folder: string,
+  onDamage: OnDamage,
+): AsyncGenerator<StoreChange> {
   let sequence = -1n;
   const seen = new Set<string>();
-  for await (const { change, text } of inOrder(folder, onDamage)) {
+  for await (const { change, text } of inOrder(storage, folder, onDamage)) {
     if (change.sequence !== sequence) seen.clear();
     sequence = change.sequence;
     if (!seen.has(text)) yield change;
@@ -40,8 +45,12 @@ export async function* readJournal(folder: string, onDamage: OnDamage): AsyncGen
 }
 
 /** The lines of all files, merged by sequence; one may come several times. */
-async function* inOrder(folder: string, onDamage: OnDamage): AsyncGenerator<Found> {
-  const files = await journalFiles(folder);
+async function* inOrder(
+  storage: Storage,
+  folder: string,
+  onDamage: OnDamage,
+): AsyncGenerator<Found> {
+  const files = await journalFiles(storage, folder);
   const open: Source[] = [];
   try {
     for (;;) {
@@ -49,7 +58,7 @@ async function* inOrder(folder: string, onDamage: OnDamage): AsyncGenerator<Foun
       const file = files[0];
       if (file !== undefined && (next === undefined || file.first <= next.head.change.sequence)) {
         files.shift();
-        await advance(open, changesOf(join(folder, file.name), file.name, onDamage));
+        await advance(open, changesOf(storage, join(folder, file.name), file.name, onDamage));
       } else if (next === undefined) {
         return;
       } else {
@@ -64,7 +73,7 @@ async function* inOrder(folder: string, onDamage: OnDamage): AsyncGenerator<Foun
 }
 
 interface Found {
-  readonly change: Change;
+  readonly change: StoreChange;
   readonly text: string;
 }
 
@@ -87,18 +96,33 @@ function least(open: readonly Source[]): Source | undefined {
   );
 }
 
+/** The names in the folder of a journal. @throws an error that `isMissing` where there is no folder. */
+export async function folderNames(storage: Storage, folder: string): Promise<readonly string[]> {
+  const names = await storage.names(folder);
+  if (names === undefined) throw new StorageError('ENOENT', `there is no folder ${folder}`);
+  return names;
+}
+
 /** The files of a journal, in the order of their first changes. */
-export async function journalFiles(folder: string): Promise<{ name: string; first: bigint }[]> {
-  const names = (await readdir(folder)).sort();
+export async function journalFiles(
+  storage: Storage,
+  folder: string,
+): Promise<{ name: string; first: bigint }[]> {
+  const names = (await folderNames(storage, folder)).toSorted();
   return names.flatMap((name) => {
     const first = NAME.exec(name)?.[1];
     return first === undefined ? [] : [{ name, first: BigInt(first) }];
   });
 }
 
-async function* changesOf(path: string, file: string, onDamage: OnDamage): AsyncGenerator<Found> {
+async function* changesOf(
+  storage: Storage,
+  path: string,
+  file: string,
+  onDamage: OnDamage,
+): AsyncGenerator<Found> {
   let damaged: number | undefined;
-  for await (const line of readLines(path)) {
+  for await (const line of linesOf(await storage.open(path, 'all'))) {
     if (damaged !== undefined) onDamage({ file, line: damaged, last: false });
     const change = line.ended ? decodeChange(line.bytes) : undefined;
     damaged = change === undefined ? line.number : undefined;
@@ -108,8 +132,8 @@ async function* changesOf(path: string, file: string, onDamage: OnDamage): Async
 }
 
 /** When the files of a journal were written to last, in milliseconds since 1970. */
-export async function lastWritten(folder: string): Promise<number> {
-  const files = await journalFiles(folder);
-  const times = await Promise.all(files.map(async ({ name }) => stat(join(folder, name))));
-  return times.reduce((last, { mtimeMs }) => Math.max(last, mtimeMs), 0);
+export async function lastWritten(storage: Storage, folder: string): Promise<number> {
+  const files = await journalFiles(storage, folder);
+  const stats = await Promise.all(files.map(async ({ name }) => storage.stat(join(folder, name))));
+  return stats.reduce((last, stat) => Math.max(last, stat?.writtenMillis ?? 0), 0);
 }

@@ -1,4 +1,6 @@
-import type { Change, StoreEntry } from '../../../store/store.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import type { StoreChange, StoreEntry } from '../../../store/store.ts';
+import { isMissing } from '../../../storage/storage-error.ts';
 import { compareBytewise } from '../records/bytewise.ts';
 import { readJournal, type JournalDamage } from './journal-reader.ts';
 import { isSound, listSnapshots, readSnapshot, type SnapshotFile } from './snapshot-file.ts';
@@ -30,10 +32,14 @@ const READINGS = 4;
  * Reads a journal to its end, or up to a change.
  * @param upTo The number of the last change that counts.
  */
-export async function readState(folder: string, upTo?: bigint): Promise<JournalState> {
+export async function readState(
+  storage: Storage,
+  folder: string,
+  upTo?: bigint,
+): Promise<JournalState> {
   for (let reading = 1; ; reading++) {
     try {
-      return await readOnce(folder, upTo);
+      return await readOnce(storage, folder, upTo);
     } catch (error) {
       // Somebody has made a snapshot and taken the lines away that it holds.
       if (reading === READINGS || !isMissing(error)) throw error;
@@ -41,25 +47,29 @@ export async function readState(folder: string, upTo?: bigint): Promise<JournalS
   }
 }
 
-async function readOnce(folder: string, upTo: bigint | undefined): Promise<JournalState> {
-  const { snapshot, spoilt } = await newestSound(folder, upTo);
+async function readOnce(
+  storage: Storage,
+  folder: string,
+  upTo: bigint | undefined,
+): Promise<JournalState> {
+  const { snapshot, spoilt } = await newestSound(storage, folder, upTo);
   const damages: JournalDamage[] = [];
   const replay = new Replay(snapshot?.sequence ?? 0n);
-  for await (const change of readJournal(folder, (damage) => damages.push(damage))) {
+  for await (const change of readJournal(storage, folder, (damage) => damages.push(damage))) {
     if (upTo !== undefined && change.sequence > upTo) break;
     replay.add(change);
   }
   const { sequence, changes, holes, forks, values } = replay;
-  const base = () => (snapshot === undefined ? nothing() : readSnapshot(folder, snapshot));
+  const base = () => (snapshot === undefined ? nothing() : readSnapshot(storage, folder, snapshot));
   const entries = () => merged(base(), values);
   return { sequence, snapshot, changes, entries, holes, forks, damages, spoilt };
 }
 
-async function newestSound(folder: string, upTo: bigint | undefined) {
+async function newestSound(storage: Storage, folder: string, upTo: bigint | undefined) {
   const spoilt: string[] = [];
-  for (const snapshot of await listSnapshots(folder)) {
+  for (const snapshot of await listSnapshots(storage, folder)) {
     if (upTo !== undefined && snapshot.sequence > upTo) continue;
-    if (await isSound(folder, snapshot)) return { snapshot, spoilt };
+    if (await isSound(storage, folder, snapshot)) return { snapshot, spoilt };
     spoilt.push(snapshot.name);
   }
   return { snapshot: undefined, spoilt };
@@ -79,7 +89,7 @@ class Replay {
     this.sequence = base;
   }
 
-  add({ sequence, writes }: Change): void {
+  add({ sequence, writes }: StoreChange): void {
     if (sequence <= this.#base) return;
     if (sequence === this.sequence) this.forks.push(sequence);
     if (sequence > this.sequence + 1n) this.holes.push([this.sequence + 1n, sequence - 1n]);
@@ -109,8 +119,4 @@ async function* merged(
     else yield entry;
   }
   while (at < keys.length) yield* next();
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

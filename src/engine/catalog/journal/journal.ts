@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { makeFolder } from '../../../storage/folder.ts';
+import { requireFiles } from '../../../storage/open-object.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { LineLog } from '../../../storage/line-log.ts';
-import type { Change, Check, CommitResult, Store, Write } from '../../../store/store.ts';
+import type { StoreChange, Check, CommitResult, Store, Write } from '../../../store/store.ts';
 import { requireOwnStore } from '../records/catalog-id.ts';
 import type { Decided } from '../records/commit-loop.ts';
 import { IDLE_MILLIS } from './journal-keeper.ts';
@@ -58,15 +59,16 @@ const PAGE = 32;
  * changes are not ours to take.
  */
 export async function openJournal(
+  storage: Storage,
   folder: string,
   store: Store,
   options: JournalOptions = {},
 ): Promise<Journal> {
-  await makeFolder(folder);
-  await requireOwnStore(folder, store);
+  await storage.folders?.make(folder);
+  await requireOwnStore(storage, folder, store);
   const instance = randomBytes(4).toString('hex');
   const log = new LineLog({
-    folder,
+    folder: requireFiles(storage).pathOf(folder),
     name: (number, first) => journalFileName(first ?? 0n, instance, number),
     mode: 0o666,
     rotateBytes: options.rotateBytes ?? ROTATE_BYTES,
@@ -115,7 +117,7 @@ class StoreJournal implements Journal {
 
   async catchUp(): Promise<void> {
     const missed = this.#missed;
-    let page: readonly Change[];
+    let page: readonly StoreChange[];
     do {
       page = await this.#store.changes(PAGE);
       await this.#writeAllDown(page);
@@ -138,7 +140,7 @@ class StoreJournal implements Journal {
     return result;
   }
 
-  async #writeAllDown(changes: readonly Change[]): Promise<void> {
+  async #writeAllDown(changes: readonly StoreChange[]): Promise<void> {
     try {
       await Promise.all(changes.map((change) => this.#writeDown(change)));
     } catch (error) {
@@ -148,7 +150,7 @@ class StoreJournal implements Journal {
     }
   }
 
-  #writeDown(change: Change): Promise<void> {
+  #writeDown(change: StoreChange): Promise<void> {
     const known = this.#lines.get(change.sequence);
     if (known !== undefined) return known;
     const line = this.#append(change);
@@ -156,7 +158,7 @@ class StoreJournal implements Journal {
     return line;
   }
 
-  async #append(change: Change): Promise<void> {
+  async #append(change: StoreChange): Promise<void> {
     try {
       await this.#log.append({ order: change.sequence, bytes: encodeChange(change) }, true);
     } catch (error) {

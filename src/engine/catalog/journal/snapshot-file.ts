@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readLines } from '../../../storage/line-reader.ts';
+import { linesOf as linesIn } from '../../../storage/line-reader.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import type { StoreEntry } from '../../../store/store.ts';
-import { linkDurable } from '../../../storage/durable-file.ts';
+import { folderNames } from './journal-reader.ts';
 import { decodeLine, encodeLine, writeJson, writeOf, type WriteJson } from './journal-line.ts';
 
 /**
@@ -22,8 +22,11 @@ const DRAFT = /^snapshot-\d{20}-[0-9a-f]+\.jsonl\.draft-/;
 const PIECE_BYTES = 2 ** 20;
 
 /** The snapshots of a journal, the newest first. They may be damaged. */
-export async function listSnapshots(folder: string): Promise<readonly SnapshotFile[]> {
-  const names = (await readdir(folder)).toSorted().toReversed();
+export async function listSnapshots(
+  storage: Storage,
+  folder: string,
+): Promise<readonly SnapshotFile[]> {
+  const names = (await folderNames(storage, folder)).toSorted().toReversed();
   return names.flatMap((name) => {
     const sequence = NAME.exec(name)?.[1];
     return sequence === undefined ? [] : [{ name, sequence: BigInt(sequence) }];
@@ -31,12 +34,13 @@ export async function listSnapshots(folder: string): Promise<readonly SnapshotFi
 }
 
 /** The names of snapshots that are being written, or were when a crash came. */
-export async function listDrafts(folder: string): Promise<readonly string[]> {
-  return (await readdir(folder)).filter((name) => DRAFT.test(name));
+export async function listDrafts(storage: Storage, folder: string): Promise<readonly string[]> {
+  return (await folderNames(storage, folder)).filter((name) => DRAFT.test(name));
 }
 
 /** Writes a snapshot. Nobody sees a part of it; after this all of it is on stable storage. */
 export async function writeSnapshot(
+  storage: Storage,
   folder: string,
   sequence: bigint,
   entries: AsyncIterable<StoreEntry>,
@@ -45,10 +49,10 @@ export async function writeSnapshot(
   const name = `snapshot-${sequence.toString().padStart(20, '0')}-${instance}.jsonl`;
   const draft = join(folder, `${name}.draft-${randomUUID()}`);
   try {
-    await writeLines(draft, linesOf(sequence, entries));
-    await linkDurable(draft, join(folder, name));
+    await writeLines(storage, draft, linesOf(sequence, entries));
+    await storage.linkIfAbsent(draft, join(folder, name));
   } finally {
-    await rm(draft, { force: true });
+    await storage.discard(draft);
   }
   return { name, sequence };
 }
@@ -66,8 +70,12 @@ async function* linesOf(
   yield encodeLine({ entries: count });
 }
 
-async function writeLines(path: string, lines: AsyncIterable<Buffer>): Promise<void> {
-  const file = await open(path, 'wx');
+async function writeLines(
+  storage: Storage,
+  path: string,
+  lines: AsyncIterable<Buffer>,
+): Promise<void> {
+  const file = storage.create(path);
   try {
     let piece: Buffer[] = [];
     let bytes = 0;
@@ -75,21 +83,27 @@ async function writeLines(path: string, lines: AsyncIterable<Buffer>): Promise<v
       piece.push(line);
       bytes += line.byteLength;
       if (bytes < PIECE_BYTES) continue;
-      await file.writeFile(Buffer.concat(piece));
+      await file.write(piece);
       [piece, bytes] = [[], 0];
     }
-    await file.writeFile(Buffer.concat(piece));
+    await file.write(piece);
+    await file.end();
     await file.sync();
-  } finally {
-    await file.close();
+  } catch (error) {
+    await file.abandon();
+    throw error;
   }
 }
 
 /** Whether every line of a snapshot is there and sound. */
-export async function isSound(folder: string, { name, sequence }: SnapshotFile): Promise<boolean> {
+export async function isSound(
+  storage: Storage,
+  folder: string,
+  { name, sequence }: SnapshotFile,
+): Promise<boolean> {
   let number = 0;
   let isLast = false;
-  for await (const line of readLines(join(folder, name))) {
+  for await (const line of linesIn(await storage.open(join(folder, name), 'all'))) {
     const content = line.ended ? decodeLine(line.bytes) : undefined;
     if (!(content instanceof Object) || isLast) return false;
     number = line.number;
@@ -105,10 +119,11 @@ function hasSequence(content: object, sequence: bigint): boolean {
 
 /** The entries of a sound snapshot. @throws Error when it is damaged. */
 export async function* readSnapshot(
+  storage: Storage,
   folder: string,
   { name }: SnapshotFile,
 ): AsyncGenerator<StoreEntry> {
-  for await (const line of readLines(join(folder, name))) {
+  for await (const line of linesIn(await storage.open(join(folder, name), 'all'))) {
     const content = decodeLine(line.bytes);
     if (!(content instanceof Object)) throw new Error(`${name} is damaged in line ${line.number}`);
     if (!('key' in content)) continue;

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Store } from '../../../store/store.ts';
-import { readIfPresent } from '../../../storage/durable-file.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import { CATALOG_KEY } from './keys.ts';
 
 /** Where the id of the catalog stands in its folder: for good, and before the store has it. */
@@ -11,8 +12,8 @@ export const idPaths = (folder: string): { readonly final: string; readonly prop
 });
 
 /** The id in a file; undefined when there is no such file. */
-export async function readId(path: string): Promise<string | undefined> {
-  return (await readIfPresent(path))?.toString();
+export async function readId(storage: Storage, path: string): Promise<string | undefined> {
+  return (await unlessMissing(storage.read(path, 'all')))?.toString();
 }
 
 /** The id that the store carries. */
@@ -27,16 +28,21 @@ export async function storedId(store: Store): Promise<string | undefined> {
  * folder without id.
  * @throws CatalogError ServiceUnavailable
  */
-export async function requireOwnStore(folder: string, store: Store): Promise<void> {
+export async function requireOwnStore(
+  storage: Storage,
+  folder: string,
+  store: Store,
+): Promise<void> {
   const { final, proposal } = idPaths(folder);
   const stored = await storedId(store);
-  const known = await readId(final);
+  const known = await readId(storage, final);
   if (known === stored) return;
   // A crash, or another process, is between the store and the final name.
-  const proposed = known === undefined ? await readId(proposal) : undefined;
+  const proposed = known === undefined ? await readId(storage, proposal) : undefined;
   if (proposed !== undefined && proposed === stored) return;
   // Another process may have finished between the two reads.
-  if (known === undefined && stored !== undefined && (await readId(final)) === stored) return;
+  if (known === undefined && stored !== undefined && (await readId(storage, final)) === stored)
+    return;
   throw foreignStore(known ?? proposed, stored);
 }
 

@@ -1,4 +1,11 @@
-import type { Check, CommitResult, ReadCheck, Store, Watch, Write } from '../../../store/store.ts';
+import type {
+  Check,
+  CommitResult,
+  ReadCheck,
+  Store,
+  StoreWatch,
+  Write,
+} from '../../../store/store.ts';
 import type { Committer, Decided } from './commit-loop.ts';
 import { OwnStore } from './own-store.ts';
 import { isNoted, type RecentRecords } from './recent-records.ts';
@@ -24,7 +31,7 @@ export class NotedStore extends OwnStore {
   }
 
   /** What is looked at is not forgotten before what is not. */
-  override watch(seen: readonly ReadCheck[]): Watch | undefined {
+  override watch(seen: readonly ReadCheck[]): StoreWatch | undefined {
     const watch = super.watch(seen);
     if (watch === undefined) return undefined;
     const kept = seen.flatMap((one) => (one.kind === 'value' && isNoted(one.key) ? [one.key] : []));

@@ -1,13 +1,13 @@
 import type {
-  Change,
+  StoreChange,
   Check,
   CommitResult,
-  Range,
+  KeyRange,
   ReadCheck,
   Store,
   StoreEntry,
   StoreGuard,
-  Watch,
+  StoreWatch,
   Write,
 } from '../../../store/store.ts';
 import { foreignStore } from './catalog-id.ts';
@@ -48,14 +48,14 @@ export class OwnStore implements Store {
   }
 
   /** The id is read afterwards: a store that is ours then was ours before. */
-  async range(range: Range): Promise<readonly StoreEntry[]> {
+  async range(range: KeyRange): Promise<readonly StoreEntry[]> {
     const entries = await this.#store.range(range);
     this.#require(await this.#store.get(CATALOG_KEY));
     return entries;
   }
 
   /** The id is watched beside the rest. */
-  watch(seen: readonly ReadCheck[]): Watch | undefined {
+  watch(seen: readonly ReadCheck[]): StoreWatch | undefined {
     const id = this.#seen;
     if (id === undefined) return undefined;
     return this.#store.watch?.([{ kind: 'value', key: CATALOG_KEY, value: id }, ...seen]);
@@ -65,7 +65,7 @@ export class OwnStore implements Store {
     return this.#store.commit(checks, writes);
   }
 
-  changes(limit: number): Promise<readonly Change[]> {
+  changes(limit: number): Promise<readonly StoreChange[]> {
     return this.#store.changes(limit);
   }
 
@@ -81,7 +81,7 @@ export class OwnStore implements Store {
     return this.#store.restore(entries, sequence);
   }
 
-  replay(changes: readonly Change[]): Promise<void> {
+  replay(changes: readonly StoreChange[]): Promise<void> {
     return this.#store.replay(changes);
   }
 

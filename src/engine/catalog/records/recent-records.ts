@@ -1,6 +1,6 @@
-import { StoreError } from '../../../store/errors.ts';
+import { LRUCache } from 'lru-cache';
+import { StoreError } from '../../../store/store-error.ts';
 import type { Store, Write } from '../../../store/store.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 
 /** Memory for records, in bytes. */
 const MEMORY_BYTES = 8 * 2 ** 20;
@@ -31,11 +31,11 @@ interface Entry {
  * from here, since other processes change what is newest.
  */
 export class RecentRecords {
-  readonly #entries: LruCache<Entry>;
+  readonly #entries: LRUCache<string, Entry>;
   #changes = 0;
 
   constructor(memoryBytes = MEMORY_BYTES) {
-    this.#entries = new LruCache(memoryBytes);
+    this.#entries = new LRUCache({ maxSize: memoryBytes });
   }
 
   /** A moment: what is read from the store after it is newer than what was changed here before. */
@@ -85,8 +85,8 @@ export class RecentRecords {
   }
 
   #set(key: string, value: Uint8Array | null, at: number): void {
-    const weight = ENTRY_BYTES + 2 * key.length + (value?.byteLength ?? 0);
-    this.#entries.set(key, { value, at }, weight);
+    const size = ENTRY_BYTES + 2 * key.length + (value?.byteLength ?? 0);
+    this.#entries.set(key, { value, at }, { size });
   }
 }
 

@@ -3,7 +3,7 @@ import type { Store } from '../../../store/store.ts';
 import { allVersionsOf, prefixRange } from './keys.ts';
 import type { VersionRecord } from '../../format/records.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
-import { readOwn } from '../../../storage/own-file.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { decodeManifest, type Manifest } from '../../format/manifest.ts';
 import type { Fragment } from '../../format/snapshot.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
@@ -40,22 +40,24 @@ export function filesOf(version: { readonly fragments: readonly Fragment[] }): r
 
 /** What a version names beside its manifest, read from the disk. */
 export async function readNamed(
+  storage: Storage,
   folder: string,
   record: Pick<VersionRecord, 'manifest' | 'staging'>,
 ): Promise<readonly string[]> {
-  return filesOf(await readVersion(folder, record));
+  return filesOf(await readVersion(storage, folder, record));
 }
 
 /** The manifest of a version, read from the disk: under its final name, or the one that it had before. */
 export async function readVersion(
+  storage: Storage,
   folder: string,
   { manifest, staging }: Pick<VersionRecord, 'manifest' | 'staging'>,
 ): Promise<Manifest> {
   const bytes =
-    (await unlessMissing(readOwn(join(folder, manifest)))) ??
-    (await unlessMissing(readOwn(join(folder, staging)))) ??
+    (await unlessMissing(storage.read(join(folder, manifest)))) ??
+    (await unlessMissing(storage.read(join(folder, staging)))) ??
     // It may have got its final name in between.
-    (await readOwn(join(folder, manifest)));
+    (await storage.read(join(folder, manifest)));
   return decodeManifest(bytes);
 }
 

@@ -1,30 +1,33 @@
-import { realpath } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { Storage } from '../../../storage/storage.ts';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LanceBase, LanceManifest } from './lance-manifest.ts';
 
-/** The folders in which the files of a version lie. */
+/** Folders of a version's files. */
 export interface LanceFolders {
-  /** That of its table, or of its branch. */
+  /** Folder of its table or branch. */
   readonly own: string;
-  /** Those of others, by the numbers that its manifest gives them. */
+  /** Folders of other tables or branches by their ids in the manifest. */
   readonly bases: ReadonlyMap<number, LanceBase>;
 }
 
 /**
- * The folders of a version with all links resolved: clients may call one by several names.
+ * Resolves the folders of a version, including symbolic links: clients may use several names for
+ * one.
  * @param file Absolute path of its manifest.
  */
 export async function lanceFolders(
+  storage: Storage,
   file: string,
   { bases }: Pick<LanceManifest, 'bases'>,
 ): Promise<LanceFolders> {
   const own = dirname(dirname(file));
-  if (bases.size === 0) return { own: await resolved(own), bases };
+  if (bases.size === 0) return { own: await resolved(storage, own), bases };
   const others = [...bases].map(
-    async ([id, base]) => [id, { ...base, path: await resolved(pathOf(base.path)) }] as const,
+    async ([id, base]) =>
+      [id, { ...base, path: await resolved(storage, pathOf(base.path)) }] as const,
   );
-  return { own: await resolved(own), bases: new Map(await Promise.all(others)) };
+  return { own: await resolved(storage, own), bases: new Map(await Promise.all(others)) };
 }
 
 function pathOf(path: string): string {
@@ -35,7 +38,7 @@ function pathOf(path: string): string {
   }
 }
 
-/** A folder that is not there is called what it is called. */
-async function resolved(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+/** A missing folder keeps its name. */
+async function resolved(storage: Storage, path: string): Promise<string> {
+  return storage.resolve(resolve(path)).catch(() => path);
 }

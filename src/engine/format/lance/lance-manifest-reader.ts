@@ -32,7 +32,7 @@ export function decodeLanceManifest(message: Uint8Array): LanceManifest {
 }
 
 /**
- * How many indices a table has. One index may have several entries, of one name.
+ * Counts the indices of a table. One index may have several entries of one name.
  * @param section The message that a manifest says the place of.
  * @throws LanceManifestError
  */
@@ -169,10 +169,10 @@ const timeFields: FieldReaders<TimeDraft> = {
   2: (time, pbf) => (time.nanos = smallField(pbf)),
 };
 
-/** The last moment that a date can say. */
+/** Greatest time of a `Date`. */
 const LAST_MILLIS = 8.64e15;
 
-/** A `google.protobuf.Timestamp`; null for one that no date can say. */
+/** A `google.protobuf.Timestamp` in ms; null if out of range. */
 function millisOf(pbf: PbfReader): number | null {
   const { seconds, nanos } = innerMessage(pbf, timeFields, { seconds: 0, nanos: 0 });
   const millis = seconds * 1000 + Math.floor(nanos / NANOS_PER_MILLI);

@@ -1,36 +1,40 @@
 /** A data file of a Lance fragment. */
 export interface LanceDataFile {
   readonly path: string;
-  /** Ids of the fields in it; those that are not used any more are negative. */
+  /** Field ids; negative for fields that are no longer used. */
   readonly fields: readonly number[];
-  /** Null where the writer did not say. */
+  /** Null if the writer did not record it. */
   readonly bytes: bigint | null;
-  /** Which of the manifest's bases it lies in; absent where that is the folder of the manifest's own branch. */
+  /**
+   * Base of the manifest that holds the file; absent for the folder of the manifest's own branch.
+   */
   readonly base?: number;
 }
 
-/** What a manifest says of rows that are deleted. */
+/** The deleted rows of a fragment. */
 export interface LanceDeletions {
-  /** What names the file: another file is another set of rows. */
+  /** Identifies the file; another file is another set of rows. */
   readonly name: string;
   readonly rows: bigint;
-  /** Which of the manifest's bases it lies in; absent where that is the folder of the manifest's own branch. */
+  /**
+   * Base of the manifest that holds the file; absent for the folder of the manifest's own branch.
+   */
   readonly base?: number;
 }
 
-/** A folder of another table or branch in which files of a version lie. */
+/** A folder of another table or branch that holds files of a version. */
 export interface LanceBase {
-  /** As its client wrote it: a path, or the URL of one. */
+  /** Path or URL in the client's spelling. */
   readonly path: string;
-  /** Whether files lie in folders of it by their kinds, as in that of a table. */
+  /** Whether files are in subfolders by kind, as in a table's folder. */
   readonly isTable: boolean;
 }
 
-/** Some rows of a Lance table. */
+/** A fragment of a Lance table. */
 export interface LanceFragment {
   readonly id: bigint;
   readonly files: readonly LanceDataFile[];
-  /** Rows in the files, deleted ones included; early versions of the format did not count them. */
+  /** Rows in the files including deleted ones; early versions of the format did not record them. */
   readonly physicalRows: bigint;
   readonly deletions: LanceDeletions | null;
 }
@@ -39,7 +43,7 @@ export interface LanceFragment {
 export interface LanceField {
   readonly name: string;
   readonly id: number;
-  /** The id of the field that it lies in; negative for a column. */
+  /** Id of the parent field; negative for a column. */
   readonly parent: number;
   /** The logical type: `int32`, `fixed_size_list:float:128`, `list.struct`. */
   readonly type: string;
@@ -47,26 +51,26 @@ export interface LanceField {
   readonly metadata: ReadonlyMap<string, string>;
 }
 
-/** What the catalog needs of a Lance manifest: its schema and its rows. */
+/** The parts of a Lance manifest that the catalog needs. */
 export interface LanceManifest {
   readonly version: bigint;
-  /** Null for the main one. */
+  /** Null for main. */
   readonly branch: string | null;
-  /** Null where the writer did not say. */
+  /** Null if the writer did not record it. */
   readonly timestampMillis: number | null;
   readonly fields: readonly LanceField[];
   readonly metadata: ReadonlyMap<string, string>;
   readonly fragments: readonly LanceFragment[];
   readonly bases: ReadonlyMap<number, LanceBase>;
-  /** Where in the file the list of indices is; null when there is none. */
+  /** Offset of the list of indices; null if there is none. */
   readonly indices: bigint | null;
-  /** Name of the file with the transaction that made it; null where the writer did not say. */
+  /** Name of the transaction file; null if the writer did not record it. */
   readonly transactionFile: string | null;
-  /** Where in the manifest's own file the transaction is; null when it is not there. */
+  /** Offset of the transaction in the manifest's file; null if it is not there. */
   readonly transaction: bigint | null;
 }
 
-/** Rows of a fragment that are not deleted. */
+/** Number of rows of a fragment without deleted ones. */
 export function liveRows({ physicalRows, deletions }: LanceFragment): bigint {
   const rows = physicalRows - deletedRows({ deletions });
   return rows < 0n ? 0n : rows;
@@ -76,7 +80,7 @@ export function deletedRows({ deletions }: Pick<LanceFragment, 'deletions'>): bi
   return deletions?.rows ?? 0n;
 }
 
-/** How large a fragment's data files are together, as far as the manifest says. */
+/** Size of a fragment's data files in bytes, as far as the manifest records it. */
 export function fragmentBytes({ files }: LanceFragment): bigint {
   return files.reduce((sum, { bytes }) => sum + (bytes ?? 0n), 0n);
 }

@@ -1,6 +1,6 @@
 import { PbfReader } from 'pbf';
 
-/** The bytes are no Lance manifest. The message says what is wrong with them. */
+/** Invalid bytes of a Lance manifest. The message names the fault. */
 export class LanceManifestError extends Error {
   constructor(message: string) {
     super(message);
@@ -8,10 +8,10 @@ export class LanceManifestError extends Error {
   }
 }
 
-/** A message that is being put together. */
+/** A message under construction. */
 export type Draft<Message> = { -readonly [Key in keyof Message]: Message[Key] };
 
-/** What each known field of a message does to what was read so far, by its number. Others are passed over. */
+/** Readers of the known fields of a message, by number. Other fields are skipped. */
 export type FieldReaders<Result> = Readonly<
   Record<number, (result: Result, pbf: PbfReader) => void>
 >;
@@ -44,7 +44,7 @@ export function innerMessage<Result>(
 
 function readFields<Result>(pbf: PbfReader, fields: FieldReaders<Result>, result: Result): Result {
   pbf.readFields((tag) => fields[tag]?.(result, pbf), result);
-  // The package reads on beyond the end without a word.
+  // The package reads past the end without an error.
   if (pbf.pos > pbf.length) throw damaged();
   return result;
 }
@@ -52,7 +52,7 @@ function readFields<Result>(pbf: PbfReader, fields: FieldReaders<Result>, result
 const VARINT = 0;
 const BYTES = 2;
 
-export function bytesField(pbf: PbfReader): Uint8Array {
+function bytesField(pbf: PbfReader): Uint8Array {
   requireKind(pbf, BYTES);
   const bytes = pbf.readBytes();
   if (pbf.pos > pbf.length) throw damaged();
@@ -72,13 +72,13 @@ export function textField(pbf: PbfReader): string {
 
 const VARINT_BYTES = 10;
 
-/** An unsigned number of 64 bits with every digit: the package's own gives a double. */
+/** An exact unsigned 64-bit integer: the package returns a double. */
 export function numberField(pbf: PbfReader): bigint {
   requireKind(pbf, VARINT);
   return varint(pbf);
 }
 
-/** A number that continues for more bytes than 64 bits need is none: to read it would take ever longer. */
+/** An integer longer than 64 bits is invalid; reading it would not end. */
 function varint(pbf: PbfReader): bigint {
   let value = 0n;
   for (let index = 0; index < VARINT_BYTES; index++) {
@@ -90,12 +90,12 @@ function varint(pbf: PbfReader): bigint {
   throw damaged();
 }
 
-/** A number of 32 bits with a sign. */
+/** A signed 32-bit integer. */
 export function smallField(pbf: PbfReader): number {
   return Number(BigInt.asIntN(32, numberField(pbf)));
 }
 
-/** Numbers of 32 bits of a list, which stand packed in one field, or each in a field of its own. */
+/** 32-bit integers of a list, packed in one field or in one field each. */
 export function* smallFields(pbf: PbfReader): Generator<number> {
   if (pbf.type !== BYTES) {
     yield smallField(pbf);
@@ -105,10 +105,7 @@ export function* smallFields(pbf: PbfReader): Generator<number> {
   while (list.pos < list.length) yield Number(BigInt.asIntN(32, varint(list)));
 }
 
-/**
- * A number of rows or bytes.
- * @throws LanceManifestError for one that no table has.
- */
+/** A count of rows or bytes. @throws LanceManifestError for an impossible count. */
 export function countField(pbf: PbfReader): bigint {
   const count = numberField(pbf);
   if (count <= BigInt(Number.MAX_SAFE_INTEGER)) return count;

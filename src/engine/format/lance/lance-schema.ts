@@ -1,13 +1,13 @@
 import { Binary, Field, type DataType } from 'apache-arrow';
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import type { JsonField, JsonType } from '../../../arrow/json-schema.ts';
 import { typeFromJson } from '../../../arrow/json-type.ts';
 import type { LanceField } from './lance-manifest.ts';
 import { LanceManifestError } from './lance-message.ts';
 
-/** No table nests deeper; one whose fields lie in themselves would without end. */
+/** Limit of nesting, which fields that contain themselves would exceed. */
 const DEEPEST = 64;
-/** What every column lies in. */
+/** Parent id of columns. */
 const TABLE = -1;
 
 /**
@@ -26,7 +26,7 @@ export function arrowFields(fields: readonly LanceField[]): readonly Field[] {
   const seen = new Set<LanceField>();
   const jsonOf = (field: LanceField, depth: number): JsonField => {
     if (depth > DEEPEST) throw new LanceManifestError('the fields nest too deep');
-    // Fields that share an id would have each other's fields, over and over.
+    // Fields that share an id would contain each other without end.
     if (seen.has(field)) throw new LanceManifestError('a field lies in several others');
     seen.add(field);
     const children = (inner.get(field.id) ?? []).map((child) => jsonOf(child, depth + 1));
@@ -54,7 +54,7 @@ const lists: ReadonlyMap<string, string> = new Map([
   ['struct', 'struct'],
 ]);
 
-/** Types that are bytes to whoever does not know them. */
+/** Types that are shown as bytes. */
 const bytes: ReadonlyMap<string, string> = new Map([
   ['blob', 'large_binary'],
   ['json', 'large_binary'],
@@ -62,7 +62,10 @@ const bytes: ReadonlyMap<string, string> = new Map([
 
 const SIZED = /^(fixed_size_binary|fixed_size_list):(?:(.+):)?(\d{1,9})$/;
 
-/** A logical type in the vocabulary of the wire, which spells types with a length in another way. */
+/**
+ * Translates a logical type into the protocol's vocabulary, which spells types with a length
+ * differently.
+ */
 function typeOf(type: string, children: readonly JsonField[], depth: number): JsonType {
   if (depth > DEEPEST) throw new LanceManifestError('a type nests too deep');
   const nested = lists.get(type);
@@ -87,7 +90,7 @@ function plainType(name: string): JsonType {
   return arrowType({ type }) === undefined ? { type: 'binary' } : { type };
 }
 
-/** Undefined for a type that the vocabulary does not have. */
+/** Undefined for a type without a name in the vocabulary. */
 function arrowType(type: JsonType): DataType | undefined {
   try {
     return typeFromJson(type);

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { basename, dirname, join } from 'node:path';
 import type { LanceManifest } from './lance-manifest.ts';
 import {
@@ -13,7 +14,10 @@ import {
 import { readManifestPart } from './manifest-file.ts';
 import { readPlain } from './plain-file.ts';
 
-/** What a Lance client says that it did (the field of `Transaction` in the format's `transaction.proto`). */
+/**
+ * Kind of change that a Lance client recorded (the field of `Transaction` in the format's
+ * `transaction.proto`).
+ */
 const kinds = {
   100: 'append',
   101: 'delete',
@@ -34,41 +38,42 @@ export type LanceChange = (typeof kinds)[keyof typeof kinds];
 
 /** The transaction of a Lance client. */
 export interface LanceTransaction {
-  /** What tells it from others, however often it is tried; null where the client did not say. */
+  /** Id of the transaction across retries; null if the client recorded none. */
   readonly id: string | null;
-  /** Null where the client did not say, or did something that is not known. */
+  /** Null if the client recorded none or an unknown one. */
   readonly change: LanceChange | null;
-  /** The predicate of a delete, as its client wrote it. */
+  /** Predicate of a delete, as its client wrote it. */
   readonly predicate?: string;
-  /** Ids of the fields that an update gave other values, as far as its client said. */
+  /** Ids of the fields whose values an update changed, as far as its client recorded them. */
   readonly modified?: readonly number[];
-  /** What a new branch is a copy of; absent of any other. */
+  /** Version that a new branch copies; absent for other changes. */
   readonly origin?: LanceOrigin;
 }
 
-/** A version of a branch; null for that of main. */
-export interface LanceOrigin {
+/** Branch of the version; null for main. */
+interface LanceOrigin {
   readonly branch: string | null;
   readonly version: bigint;
 }
 
-/** Nobody's transaction is longer. */
+/** Limit of a transaction's size in bytes. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 /**
- * The transaction that made a manifest, as its writer says.
- * @param path The manifest's file: a branch has the files of its transactions beside its versions.
+ * Reads the transaction that made a manifest.
+ * @param path The manifest's file; a branch stores its transactions beside its versions.
  */
 export async function lanceTransaction(
+  storage: Storage,
   path: string,
   manifest: Pick<LanceManifest, 'transaction' | 'transactionFile'>,
 ): Promise<LanceTransaction> {
   const id = manifest.transactionFile;
   try {
-    const message = await messageOf(path, manifest);
+    const message = await messageOf(storage, path, manifest);
     return { id, ...(message === null ? { change: null } : changeOf(message)) };
   } catch (error) {
-    // What cannot be read is not known: whoever judges by it takes the worst.
+    // An unreadable transaction is unknown, and judges assume the worst.
     const missing = error instanceof Error && 'syscall' in error;
     if (missing || error instanceof LanceManifestError) return { id, change: null };
     throw error;
@@ -76,19 +81,27 @@ export async function lanceTransaction(
 }
 
 async function messageOf(
+  storage: Storage,
   path: string,
   { transaction, transactionFile }: Pick<LanceManifest, 'transaction' | 'transactionFile'>,
 ): Promise<Uint8Array | null> {
-  if (transaction !== null) return readManifestPart(path, transaction);
+  if (transaction !== null) return readManifestPart(storage, path, transaction);
   if (transactionFile === null || basename(transactionFile) !== transactionFile) return null;
-  return readPlain(join(dirname(dirname(path)), '_transactions', transactionFile), MOST_BYTES);
+  return readPlain(
+    storage,
+    join(dirname(dirname(path)), '_transactions', transactionFile),
+    MOST_BYTES,
+  );
 }
 
-type Change = Draft<Omit<LanceTransaction, 'id'>>;
+type ChangeDraft = Draft<Omit<LanceTransaction, 'id'>>;
 
-const changeReaders: FieldReaders<Change> = {
+const changeReaders: FieldReaders<ChangeDraft> = {
   ...Object.fromEntries(
-    Object.entries(kinds).map(([field, change]) => [field, (one: Change) => (one.change = change)]),
+    Object.entries(kinds).map(([field, change]) => [
+      field,
+      (one: ChangeDraft) => (one.change = change),
+    ]),
   ),
   101: (one, pbf) => {
     one.change = 'delete';
@@ -118,6 +131,6 @@ const originFields: FieldReaders<Draft<LanceOrigin>> = {
   3: (origin, pbf) => (origin.version = numberField(pbf)),
 };
 
-function changeOf(message: Uint8Array): Change {
-  return readMessage<Change>(message, changeReaders, { change: null });
+function changeOf(message: Uint8Array): ChangeDraft {
+  return readMessage<ChangeDraft>(message, changeReaders, { change: null });
 }

@@ -1,31 +1,30 @@
-import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import type { LanceManifest } from './lance-manifest.ts';
 import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
 import { LanceManifestError } from './lance-message.ts';
 
-/** A manifest as it lies in its file. */
-export interface ManifestFile {
+/** A manifest and facts of its file. */
+interface ManifestFile {
   readonly manifest: LanceManifest;
   readonly numIndices: number;
   /** The size of the file. */
   readonly bytes: number;
 }
 
-/** The end of a manifest's file: where the manifest begins, two numbers of the format, and a mark. */
+/** Footer of a manifest file: offset of the manifest, two format versions, and a mark. */
 const TAIL_BYTES = 16;
 const MARK = 'LANC';
-/** So much of the end is read at once: mostly that is all of the file. */
+/** First read at the end of the file, which mostly covers all of it. */
 const END_BYTES = 2 ** 14;
-/** No manifest is larger; a damaged one must not take all memory. */
+/** Limit of a manifest's size: a damaged one must not exhaust memory. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
 /**
- * Reads the file of a manifest: only its end, where all of it lies that the
- * catalog needs.
+ * Reads a manifest file: only its end, which holds everything that the catalog needs.
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
-export async function readManifestFile(path: string): Promise<ManifestFile> {
-  const file = FileDescriptor.openEntry(path);
+export async function readManifestFile(storage: Storage, path: string): Promise<ManifestFile> {
+  const file = await storage.open(path, 'folders');
   try {
     return await readOpenManifest(file, file.size());
   } finally {
@@ -33,11 +32,8 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
   }
 }
 
-/**
- * The same of a file that is open, which stays so.
- * @param size Bytes of the file.
- */
-export async function readOpenManifest(file: FileDescriptor, size: number): Promise<ManifestFile> {
+/** Reads the manifest of an open file, which stays open. @param size Bytes of the file. */
+export async function readOpenManifest(file: OpenObject, size: number): Promise<ManifestFile> {
   if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
   const start = Math.max(0, size - END_BYTES);
   const end = { start, bytes: await readRange({ file }, start, size - start) };
@@ -48,8 +44,12 @@ export async function readOpenManifest(file: FileDescriptor, size: number): Prom
  * Reads a further part of a manifest's file.
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
-export async function readManifestPart(path: string, start: bigint): Promise<Buffer> {
-  const file = FileDescriptor.openEntry(path);
+export async function readManifestPart(
+  storage: Storage,
+  path: string,
+  start: bigint,
+): Promise<Buffer> {
+  const file = await storage.open(path, 'folders');
   try {
     return await readSection({ file, size: file.size() }, start);
   } finally {
@@ -58,9 +58,9 @@ export async function readManifestPart(path: string, start: bigint): Promise<Buf
 }
 
 interface OpenManifest {
-  readonly file: FileDescriptor;
+  readonly file: OpenObject;
   readonly size: number;
-  /** What was read of it: from a place to its end. */
+  /** The part that was read: from an offset to the end. */
   readonly end?: { readonly start: number; readonly bytes: Buffer };
 }
 
@@ -76,7 +76,7 @@ async function readParts(open: OpenManifest): Promise<ManifestFile> {
   return { manifest, numIndices, bytes: open.size };
 }
 
-/** A part of the file: its length in four bytes, and then itself. */
+/** Reads a section of the file: its length in four bytes, then its content. */
 async function readSection(open: OpenManifest, start: bigint): Promise<Buffer> {
   const { size } = open;
   if (start + 4n > BigInt(size)) {

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import { Schema } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -8,7 +9,7 @@ import { arrowFields } from './lance-schema.ts';
 import { readManifestFile } from './manifest-file.ts';
 import { versionNotFound } from '../version-refusals.ts';
 
-/** A Lance table at one version, as its manifest says. */
+/** A Lance table at one version, from its manifest. */
 export interface LanceSnapshot {
   readonly version: bigint;
   readonly schema: Schema;
@@ -16,12 +17,12 @@ export interface LanceSnapshot {
   readonly numIndices: number;
 }
 
-/** Some rows of a Lance table. */
-export interface LancePart {
+/** A fragment of a Lance table. */
+interface LancePart {
   /** Rows that are not deleted. */
   readonly rows: number;
   readonly deletedRows: number;
-  /** How large its data files are together, as far as the manifest says. */
+  /** Size of its data files in bytes, as far as the manifest records it. */
   readonly bytes: number;
 }
 
@@ -32,11 +33,12 @@ export interface LancePart {
  * @throws CatalogError TableVersionNotFound when the manifest is gone; Internal for one that cannot be read.
  */
 export async function lanceSnapshot(
+  storage: Storage,
   folder: string,
   { version, manifest: name }: Pick<VersionRecord, 'version' | 'manifest'>,
 ): Promise<LanceSnapshot> {
   try {
-    const { manifest, numIndices } = await readManifestFile(join(folder, name));
+    const { manifest, numIndices } = await readManifestFile(storage, join(folder, name));
     const fields = arrowFields(manifest.fields);
     const fragments = manifest.fragments.map((fragment) => ({
       rows: Number(liveRows(fragment)),

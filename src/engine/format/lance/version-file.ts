@@ -1,15 +1,15 @@
-/** How the files of Lance versions are named: V2 counts down, so that the newest comes first. */
+/** Naming schemes of Lance manifests; V2 counts down, so that the newest comes first. */
 export type NamingScheme = 'V1' | 'V2';
 
 const MOST = 2n ** 64n - 1n;
 const DIGITS = 20;
-/** Versions from here on belong to no chain. */
+/** Detached versions, which belong to no chain, start here. */
 const DETACHED = 2n ** 63n;
 const SUFFIX = '.manifest';
 
 /**
- * The name of a version's manifest inside `_versions/` (wire contract, section
- * 10.4). A version that belongs to no chain has the same name in both schemes.
+ * Name of a version's manifest inside `_versions/` (wire contract, section 10.4). A detached
+ * version has the same name in both schemes.
  */
 export function versionFile(version: bigint, scheme: NamingScheme): string {
   if (isDetached(version)) return `d${BigInt.asUintN(64, version)}${SUFFIX}`;
@@ -17,23 +17,25 @@ export function versionFile(version: bigint, scheme: NamingScheme): string {
   return `${number}${SUFFIX}`;
 }
 
-/** A version that belongs to no chain has the highest bit set; on the wire it is negative. */
+/**
+ * Whether a version belongs to no chain: its highest bit is set, and it is negative on the wire.
+ */
 export function isDetached(version: bigint): boolean {
   return BigInt.asUintN(64, version) >= DETACHED;
 }
 
-/** What the name of a file in `_versions/` says. */
+/** A parsed name of a file in `_versions/`. */
 export interface VersionFile {
-  /** Negative for a version that belongs to no chain. */
+  /** Negative for a detached version. */
   readonly version: bigint;
   readonly scheme: NamingScheme;
-  /** What follows the name in a staged file: `-<uuid>`; empty for the final one. */
+  /** Suffix of a staged file, `-<uuid>`; empty for a final one. */
   readonly staging: string;
 }
 
 const NAME = /^(?<detached>d?)(?<number>\d{1,20})\.manifest(?<staging>-[0-9A-Za-z-]{1,64})?$/;
 
-/** Reads the name of a manifest; undefined for any other file. */
+/** Parses the name of a manifest; undefined for any other file. */
 export function parseVersionFile(name: string): VersionFile | undefined {
   const parts = NAME.exec(name)?.groups;
   if (parts === undefined) return undefined;
@@ -46,7 +48,7 @@ type Numbered = Omit<VersionFile, 'staging'>;
 
 function inChain(number: string): Numbered | undefined {
   const value = BigInt(number);
-  // A V1 name is short, or else a version that nobody reaches.
+  // V1 names are short, unless the version is unreachably large.
   if (number.length === DIGITS && value >= DETACHED) {
     return value > MOST ? undefined : { version: MOST - value, scheme: 'V2' };
   }

@@ -1,10 +1,11 @@
-import { readdir } from 'node:fs/promises';
+import { isAbsent } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import { isDetached, parseVersionFile } from './version-file.ts';
 
-/** The folder of a Lance table, or of one of its branches, in which each version has a manifest. */
+/** Folder of the manifests of a Lance table or branch. */
 export const LANCE_VERSIONS = '_versions';
-/** The folders beside it, of data and of lists of deleted rows. */
+/** Folders of data files and of deletion files. */
 export const LANCE_DATA = 'data';
 export const LANCE_DELETIONS = '_deletions';
 
@@ -15,13 +16,15 @@ export interface LanceVersion {
 }
 
 /**
- * Every version that a folder has a manifest of, in whatever order: also those
- * that belong to no chain.
- * @param folder That of the table or of a branch.
+ * Every version with a manifest in a folder, in no order, including detached ones.
+ * @param folder Folder of the table or branch.
  */
-export async function lanceManifests(folder: string): Promise<readonly LanceVersion[]> {
+export async function lanceManifests(
+  storage: Storage,
+  folder: string,
+): Promise<readonly LanceVersion[]> {
   const manifests = join(folder, LANCE_VERSIONS);
-  return (await namesIn(manifests)).flatMap((name) => {
+  return (await namesIn(storage, manifests)).flatMap((name) => {
     const file = parseVersionFile(name);
     if (file === undefined || file.staging !== '') return [];
     return [{ version: file.version, manifest: join(manifests, name) }];
@@ -29,27 +32,26 @@ export async function lanceManifests(folder: string): Promise<readonly LanceVers
 }
 
 /**
- * The versions that a Lance table has by the names of its manifests (wire
- * contract, section 10.4), in ascending order; none of a folder that holds no
- * such table. Versions that are staged or belong to no chain are left out.
- * @param folder That of the table or of a branch.
+ * Versions of a Lance table from the names of its manifests (wire contract, section 10.4),
+ * ascending; empty for a folder without a table. Staged and detached versions are left out.
+ * @param folder Folder of the table or branch.
  */
-export async function lanceVersions(folder: string): Promise<readonly LanceVersion[]> {
-  const found = (await lanceManifests(folder)).filter(({ version }) => !isDetached(version));
+export async function lanceVersions(
+  storage: Storage,
+  folder: string,
+): Promise<readonly LanceVersion[]> {
+  const found = (await lanceManifests(storage, folder)).filter(
+    ({ version }) => !isDetached(version),
+  );
   return found.toSorted((left, right) => (left.version < right.version ? -1 : 1));
 }
 
-/** What a folder holds; nothing when there is none. */
-export async function namesIn(folder: string): Promise<readonly string[]> {
+/** Names in a folder; empty if it is missing. */
+export async function namesIn(storage: Storage, folder: string): Promise<readonly string[]> {
   try {
-    return await readdir(folder);
+    return (await storage.names(folder)) ?? [];
   } catch (error) {
-    if (isNoFolder(error)) return [];
+    if (isAbsent(error)) return [];
     throw error;
   }
-}
-
-function isNoFolder(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' || code === 'ENOTDIR';
 }

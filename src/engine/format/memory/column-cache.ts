@@ -1,7 +1,7 @@
 import type { Data } from 'apache-arrow';
 import { hintCollection, type MemoryBudget } from './memory-budget.ts';
 
-/** How many keys are remembered at most. */
+/** Greatest number of remembered keys. */
 const MOST_KEYS = 2 ** 16;
 /** Counts are halved once there were so many touches for each key that is remembered. */
 const TOUCHES_PER_KEY = 8;
@@ -44,7 +44,7 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** What was read only once is not kept: it may be the only time. */
+/** Columns that were read only once are not cached. */
 const TOUCHES_TO_KEEP = 2;
 /** In a scan that is repeated, what comes first has been touched once more than what is still to come. */
 const TURN = 1;

@@ -1,4 +1,7 @@
-/** So long nobody else gets memory that was given up: work like it often follows, and caches fill slowly. */
+/**
+ * Released memory is reserved for this time in ms: similar work often follows, and caches fill
+ * slowly.
+ */
 const LINGER_MILLIS = 10_000;
 
 /**
@@ -8,9 +11,9 @@ const LINGER_MILLIS = 10_000;
 export class MemoryReservation {
   readonly #budget: MemoryBudget;
   readonly #lingerMillis: number;
-  /** What running work holds. */
+  /** Memory held by running work. */
   #held = 0;
-  /** What is spent of the budget for it. */
+  /** Memory spent of the budget. */
   #spent = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -43,7 +46,7 @@ export class MemoryReservation {
   }
 }
 
-/** So many bytes are worth a collection. */
+/** Dropped bytes that are worth a garbage collection. */
 const MUCH = 2 ** 24;
 
 /** More than V8 lets buffers grow by since it collected last before it looks again: that is 64 MiB. */
@@ -79,12 +82,12 @@ export class MemoryBudget {
     this.bytes = bytes;
   }
 
-  /** What is left; less than nothing when more was spent than there is. */
+  /** Remaining bytes; negative if overspent. */
   get left(): number {
     return this.bytes - this.#spent;
   }
 
-  /** Has this called whenever more was spent than there is. */
+  /** Registers a callback for overspending. */
   whenShort(work: () => void): void {
     this.#onShort = work;
   }

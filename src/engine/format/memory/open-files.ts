@@ -1,43 +1,50 @@
 import { openFile, type ArrowFile } from '../../../arrow/ipc/file-reader.ts';
-import { openOwn } from '../../../storage/own-file.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
-/** A data file that is open; its footer is parsed. */
+/** An open data file with its parsed footer. */
 export interface OpenDataFile extends OpenFile {
   readonly file: ArrowFile;
-  /** The first row of each batch. */
+  /** First row of each batch. */
   readonly starts: readonly number[];
 }
 
 interface Entry {
   readonly opened: Promise<OpenDataFile>;
-  /** The same once it is there. */
+  /** The opened file once it is available. */
   ready: OpenDataFile | undefined;
   users: number;
 }
 
-/** How many data files stay open. */
+/** Number of data files that stay open. */
 const OPEN_FILES = 256;
 
 /** Keeps data files open: they are immutable, so each footer is parsed once. */
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
 
   /**
-   * Lets work use an open file; it stays open at least so long. At once where it is open and
-   * the work waits for nothing. Does not throw: what goes wrong is told by a promise.
+   * Runs a function with an open file, which stays open meanwhile. Runs synchronously if the file
+   * is open and the function does not wait. Errors reject the promise; nothing is thrown.
    */
   use<Result>(
     path: string,
-    work: (file: OpenDataFile) => Result | Promise<Result>,
-  ): Result | Promise<Result> {
-    const entry = this.#entries.get(path) ?? opening(path);
+    work: (file: OpenDataFile) => MaybePromise<Result>,
+  ): MaybePromise<Result> {
+    const entry = this.#entries.get(path) ?? opening(this.#storage, path);
     this.#entries.delete(path);
     this.#entries.set(path, entry);
     if (entry.ready === undefined) return this.#finish(path, entry, () => entry.opened.then(work));
     try {
       const result = work(entry.ready);
-      return result instanceof Promise ? this.#finish(path, entry, () => result) : result;
+      return isAvailable(result) ? result : this.#finish(path, entry, () => result);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -59,21 +66,21 @@ export class OpenFiles {
     await this.#shrink(0);
   }
 
-  /** Closes the files that have been removed and are not in use: open they would keep their place on the disk. */
+  /** Closes removed files that are not in use: an open file occupies the disk. */
   async closeRemoved(): Promise<void> {
     const entries = [...this.#entries];
     for (const [path, entry] of entries) {
       const opened = await entry.opened.catch(() => undefined);
-      const stats = await opened?.handle.stat().catch(() => undefined);
-      if (opened === undefined || stats === undefined || stats.nlink > 0) continue;
-      // Somebody may have begun to use it, or closed it, while it was looked at.
+      if (opened === undefined) continue;
+      // It may have been used or closed meanwhile.
       if (entry.users > 0 || this.#entries.get(path) !== entry) continue;
+      if (!opened.object.isRemoved()) continue;
       this.#entries.delete(path);
-      await opened.handle.close();
+      opened.object.close();
     }
   }
 
-  /** Somebody may have opened it again meanwhile. */
+  /** It may have been opened again meanwhile. */
   #forget(path: string, entry: Entry): void {
     if (this.#entries.get(path) === entry) this.#entries.delete(path);
   }
@@ -84,15 +91,15 @@ export class OpenFiles {
       if (entry.users > 0) continue;
       this.#entries.delete(path);
       await entry.opened.then(
-        (opened) => opened.handle.close(),
+        (opened) => opened.object.close(),
         () => undefined,
       );
     }
   }
 }
 
-function opening(path: string): Entry {
-  const entry: Entry = { opened: openPath(path), ready: undefined, users: 0 };
+function opening(storage: Storage, path: string): Entry {
+  const entry: Entry = { opened: openPath(storage, path), ready: undefined, users: 0 };
   entry.opened.then(
     (file) => {
       entry.ready = file;
@@ -102,20 +109,20 @@ function opening(path: string): Entry {
   return entry;
 }
 
-async function openPath(path: string): Promise<OpenDataFile> {
-  const handle = await openOwn(path);
+async function openPath(storage: Storage, path: string): Promise<OpenDataFile> {
+  const object = await storage.open(path);
   try {
-    const { size } = await handle.stat();
-    const file = await openFile(fileAccess({ handle, size, path }));
+    const size = object.size();
+    const file = await openFile(fileAccess({ object, size, path }));
     const starts: number[] = [];
     let start = 0;
     for (const rows of file.batchRows) {
       starts.push(start);
       start += rows;
     }
-    return { path, handle, size, file, starts };
+    return { path, object, size, file, starts };
   } catch (error) {
-    await handle.close();
+    object.close();
     throw error;
   }
 }

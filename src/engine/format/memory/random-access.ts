@@ -1,11 +1,10 @@
-import { readSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import type { OpenObject } from '../../../storage/storage.ts';
 import type { RandomAccess } from '../../../arrow/ipc/random-access.ts';
 
-/** As many bytes are copied from the system's memory faster than another thread is woken to do it. */
+/** Larger reads are never synchronous. */
 const SMALL_BYTES = 2 ** 16;
 
-/** Random access to bytes that are in memory. */
+/** Random access to bytes in memory. */
 export function bytesAccess(bytes: Uint8Array): RandomAccess {
   return {
     size: bytes.byteLength,
@@ -13,69 +12,67 @@ export function bytesAccess(bytes: Uint8Array): RandomAccess {
   };
 }
 
-/** Arrow's buffers are read in place, so they must begin at a multiple of eight. */
+/** Arrow buffers are used in place, so they must begin at a multiple of eight. */
 function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
 }
 
-/** An open file whose length no longer changes. */
+/** An open file of constant length. */
 export interface OpenFile {
-  readonly handle: FileHandle;
+  readonly object: OpenObject;
   readonly size: number;
   readonly path: string;
 }
 
 /**
  * Random access to an open file.
- * @param take Memory for a read, from the start of a buffer.
+ * @param take Allocates memory for a read, from the start of a buffer.
  */
 export function fileAccess(
-  { handle, size, path }: OpenFile,
+  { object, size, path }: OpenFile,
   take: (length: number) => Uint8Array = (length) => new Uint8Array(length),
 ): RandomAccess {
   return {
     size,
     read: async (offset, length) => {
       const bytes = take(length);
-      await readInto(handle, bytes, offset, path);
+      if (!fillNow(object, bytes, offset, path)) await fill(object, bytes, offset, path);
       return bytes;
     },
     readNow: (offset, length) => {
       if (length > SMALL_BYTES) return undefined;
       const bytes = take(length);
-      readSmall(handle, bytes, offset, path);
-      return bytes;
+      return fillNow(object, bytes, offset, path) ? bytes : undefined;
     },
   };
 }
 
-function readSmall(handle: FileHandle, bytes: Uint8Array, offset: number, name: string): void {
+/** Fills a small buffer synchronously. Returns whether the storage can. */
+function fillNow(object: OpenObject, bytes: Uint8Array, offset: number, name: string): boolean {
+  if (bytes.length > SMALL_BYTES) return false;
   for (let filled = 0; filled < bytes.length;) {
-    const [left, from] = [bytes.length - filled, offset + filled];
-    filled += checked(readSync(handle.fd, bytes, filled, left, from), from, name);
+    const from = offset + filled;
+    const read = object.readNow(filled === 0 ? bytes : bytes.subarray(filled), from);
+    if (read === undefined) return false;
+    filled += checked(read, from, name);
+  }
+  return true;
+}
+
+async function fill(
+  object: OpenObject,
+  bytes: Uint8Array,
+  offset: number,
+  name: string,
+): Promise<void> {
+  for (let filled = 0; filled < bytes.length;) {
+    const from = offset + filled;
+    const read = await object.read(filled === 0 ? bytes : bytes.subarray(filled), from);
+    filled += checked(read, from, name);
   }
 }
 
 function checked(bytesRead: number, from: number, name: string): number {
   if (bytesRead === 0) throw new Error(`${name} ends at byte ${from}`);
   return bytesRead;
-}
-
-/** Fills bytes with those of an open file from an offset on. */
-async function readInto(
-  handle: FileHandle,
-  bytes: Uint8Array,
-  offset: number,
-  name: string,
-): Promise<void> {
-  const { length } = bytes;
-  if (length <= SMALL_BYTES) {
-    readSmall(handle, bytes, offset, name);
-    return;
-  }
-  for (let filled = 0; filled < length;) {
-    const [left, from] = [length - filled, offset + filled];
-    const { bytesRead } = await handle.read(bytes, filled, left, from);
-    filled += checked(bytesRead, from, name);
-  }
 }

@@ -1,8 +1,8 @@
-/** Shorter reads get memory of their own. */
+/** Shorter reads get new memory. */
 const SMALLEST = 2 ** 16;
-/** New memory is a multiple of this, so that reads of about the same length can share it. */
+/** New memory is a multiple of this size, so that reads of similar length can share it. */
 const STEP = 2 ** 18;
-/** So much is kept for the next reads, in bytes. */
+/** Most bytes that are kept for later reads. */
 const MOST_KEPT = 2 ** 26;
 
 /**
@@ -19,7 +19,7 @@ export class ReadMemory {
   readonly #lent = new WeakSet<ArrayBufferLike>();
   #bytes = 0;
 
-  /** So many bytes. What stood in them before is still there. */
+  /** Memory of the given length. Its former contents are still in it. */
   take(length: number): Uint8Array {
     if (length < SMALLEST) return new Uint8Array(length);
     const memory = this.#fitting(length) ?? new ArrayBuffer(Math.ceil(length / STEP) * STEP);
@@ -27,7 +27,7 @@ export class ReadMemory {
     return new Uint8Array(memory, 0, length);
   }
 
-  /** Takes memory back that nobody looks at any more. Does nothing for memory that was not lent. */
+  /** Returns memory that is no longer used. Ignores memory that was not lent. */
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
     if (this.#bytes + memory.byteLength > MOST_KEPT) return;
@@ -35,25 +35,25 @@ export class ReadMemory {
     this.#bytes += memory.byteLength;
   }
 
-  /** Keeps nothing of what was given back. */
+  /** Drops all returned memory. */
   drop(): void {
     this.#kept.length = 0;
     this.#bytes = 0;
   }
 
-  /** The memory that was given back last and is long enough, but not more than twice as long. */
+  /** The last returned memory that is long enough, but at most twice as long. */
   #fitting(length: number): ArrayBuffer | undefined {
     const index = this.#kept.findLastIndex(
       ({ byteLength }) => byteLength >= length && byteLength <= 2 * length + STEP,
     );
     if (index < 0) return undefined;
     const [memory] = this.#kept.splice(index, 1);
-    this.#bytes -= memory!.byteLength;
+    this.#bytes -= memory?.byteLength ?? 0;
     return memory;
   }
 }
 
-/** Memory that is taken piece by piece, for one batch, and given back at once. */
+/** Memory that is taken piece by piece for one batch and returned at once. */
 export class Lease {
   readonly #memory: ReadMemory;
   #lent: ArrayBufferLike[] = [];
@@ -68,7 +68,7 @@ export class Lease {
     return bytes;
   }
 
-  /** To be called when nothing that was taken is looked at any more. */
+  /** Returns all memory that was taken. Call it once nothing uses the memory any more. */
   release(): void {
     for (const memory of this.#lent) this.#memory.giveBack(memory);
     this.#lent = [];
@@ -76,9 +76,8 @@ export class Lease {
 }
 
 /**
- * The result of some work on each item, in the order of the items. Work on so
- * many items continues while an earlier result is being used; none is begun ahead
- * when `ahead` is 0. Who leaves early waits until no work is in progress.
+ * Runs a function on each item and yields the results in order. Up to `ahead` runs continue while
+ * an earlier result is used. If the consumer leaves early, the runs in progress are awaited.
  */
 export async function* workAhead<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,
@@ -89,7 +88,7 @@ export async function* workAhead<Item, Result>(
   try {
     for await (const item of items) {
       const result = work(item);
-      // A fault is told when its result is due, and to nobody when none is waited for.
+      // An error is thrown when its result is due, and ignored if the result is never requested.
       result.catch(() => undefined);
       begun.push(result);
       if (begun.length > ahead) yield await begun.shift()!;

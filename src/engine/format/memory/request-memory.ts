@@ -1,13 +1,14 @@
 import type { StreamMeter } from '../../../arrow/ipc/stream-reader.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
 import { TryAgain } from '../../../protocol/errors.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { nextTurn } from '../../base/pace.ts';
 
-/** A request that holds less never waits, so that a large one does not keep small ones from being answered. */
+/** Requests that hold less never wait, so that a large request does not delay small ones. */
 const SMALL_BYTES = 2 ** 20;
-/** How long a request waits for memory that others hold, in ms. */
+/** Timeout of a request that waits for memory, in ms. */
 const WAIT_MILLIS = 10_000;
-/** After how many seconds a request that waited in vain should be sent again. */
+/** `Retry-After` of a request whose wait timed out, in seconds. */
 const RETRY_SECONDS = '5';
 
 interface Waiter {
@@ -16,49 +17,49 @@ interface Waiter {
   readonly granted: () => void;
 }
 
-/** Memory that all requests of this process share, for bodies and sorts. */
+/** Memory shared by the bodies and sorts of all requests of this process. */
 export class RequestMemory {
-  /** How much there is. */
+  /** Capacity in bytes. */
   readonly bytes: number;
   readonly #waitMillis: number;
   #held = 0;
   readonly #waiters: Waiter[] = [];
 
   /**
-   * @param bytes How much there is; a request may hold all of it.
-   * @param waitMillis How long a request waits for it.
+   * @param bytes Capacity; a single request may hold all of it.
+   * @param waitMillis Timeout of a request that waits for memory, in ms.
    */
   constructor(bytes: number, waitMillis = WAIT_MILLIS) {
     this.bytes = bytes;
     this.#waitMillis = waitMillis;
   }
 
-  /** Bytes that are held now. */
+  /** Bytes in use. */
   get held(): number {
     return this.#held;
   }
 
-  /** Takes memory that a request must have at once. */
+  /** Takes memory without waiting. */
   force(bytes: number): void {
     this.#held += bytes;
   }
 
   /**
-   * Takes memory, after those that wait for some; at once where there is enough.
-   * @param own What the request holds already.
-   * @throws TryAgain, by the promise, when there is none for a while.
+   * Takes memory, after earlier waiters; synchronously if enough is free.
+   * @param own Bytes that the request already holds.
+   * @throws TryAgain by the promise, after the timeout.
    */
-  take(bytes: number, own = 0): void | Promise<void> {
+  take(bytes: number, own = 0): MaybePromise<void> {
     if (this.#waiters.length > 0 || !this.#fits(bytes, own)) return this.#wait(bytes, own);
     this.#held += bytes;
   }
 
-  /** Whether there is so much left. A request that nobody is beside has its budget alone as its bound. */
+  /** Whether memory is free. A request that runs alone is bounded by its budget only. */
   #fits(bytes: number, own: number): boolean {
     return this.#held + bytes <= this.bytes || this.#held <= own;
   }
 
-  /** Gives memory back. */
+  /** Returns memory. */
   give(bytes: number): void {
     this.#held -= bytes;
     for (;;) {
@@ -91,7 +92,7 @@ export class RequestMemory {
   }
 }
 
-/** What one request holds of the memory, and uses of its budget, while its body is read. */
+/** Accounts for the memory and the budget that one request uses while its body is read. */
 export class BodyMeter implements StreamMeter {
   readonly #memory: RequestMemory;
   readonly #budget: RequestBudget;
@@ -108,7 +109,7 @@ export class BodyMeter implements StreamMeter {
   }
 
   /** @throws OverBudget `memory`; TryAgain, by the promise */
-  hold(bytes: number): void | Promise<void> {
+  hold(bytes: number): MaybePromise<void> {
     this.#budget.charge(bytes);
     if (this.#held + bytes <= SMALL_BYTES) {
       this.#memory.force(bytes);
@@ -149,13 +150,13 @@ export class BodyMeter implements StreamMeter {
     return nextTurn();
   }
 
-  /** Gives back all that is held. */
+  /** Returns all held memory. */
   close(): void {
     this.release(this.#held);
   }
 }
 
-/** What one piece of work holds of its request's budget, to be given back together. */
+/** Memory that one piece of work charges to its request's budget, returned together. */
 export class Holding {
   readonly budget: RequestBudget;
   #held = 0;
@@ -164,7 +165,7 @@ export class Holding {
     this.budget = budget;
   }
 
-  /** Counts bytes that are about to be held. @throws OverBudget `memory` */
+  /** Charges bytes before they are allocated. @throws OverBudget `memory` */
   readonly charge = (bytes: number): void => {
     this.budget.charge(bytes);
     this.#held += bytes;
@@ -175,7 +176,7 @@ export class Holding {
     this.budget.release(bytes);
   }
 
-  /** Gives back all that is held. */
+  /** Returns all held memory. */
   close(): void {
     this.release(this.#held);
   }

@@ -8,10 +8,10 @@ import { namesVersion } from './parameters.ts';
 import { textField } from '../../base/fields.ts';
 import type { Chain } from '../../format/chain.ts';
 
-/** What an answer says besides its body. */
+/** Parts of an answer other than its body. */
 export type AnswerNotes = Omit<Answer, 'status' | 'body' | 'contentType'>;
 
-/** A JSON object with the operation's status of success. Members without a value are left out. */
+/** A JSON answer with the operation's status of success. Undefined members are left out. */
 export function jsonAnswer(call: Call, value: object, notes: AnswerNotes = {}): Answer {
   return {
     status: call.request.operation.success,
@@ -21,20 +21,19 @@ export function jsonAnswer(call: Call, value: object, notes: AnswerNotes = {}): 
   };
 }
 
-/** An answer of which only the status matters. */
+/** An answer without content. */
 export function emptyAnswer(call: Call): Answer {
   return { status: call.request.operation.success, body: null };
 }
 
-/** A listing. It takes nothing but a page, which holds nothing but visible names. */
+/** A listing from a page, which holds only visible names. */
 export function pageAnswer(call: Call, member: 'namespaces' | 'tables', page: Page): Answer {
   return jsonAnswer(call, { [member]: page.names, page_token: page.token });
 }
 
 /**
- * Tells that the answer about a table was made of its record, of the line of versions
- * and, where one is given, of the record of a version. Nothing is told of a version that was found
- * by a tag: what the tag names had to be asked of the permit too.
+ * Reports the records on which an answer depends: the table, the line and the version, if given.
+ * Nothing is reported for a version found by tag, since its branch was checked with the permit.
  */
 export function restOn(
   call: Call,
@@ -48,14 +47,13 @@ export function restOn(
   call.reportBasis({ records, newest: newestOf(call, version) });
 }
 
-/** What is asked of a version by its number is of no other. */
+/** A version named by number has no newest one. */
 function newestOf(call: Call, version: Stored<VersionRecord> | undefined): Basis['newest'] {
   return namesVersion(call) ? null : version?.content.version;
 }
 
 /**
- * Asks for the further rights of a mode that only the body names, as the
- * operation table lists them.
+ * Requires the additional rights of a mode that only the body names, from the operation table.
  * @throws CatalogError PermissionDenied.
  */
 export function requireMode(call: Call, mode: string): void {

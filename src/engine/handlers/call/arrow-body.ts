@@ -11,7 +11,7 @@ const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 const ANY_BYTES = 'application/octet-stream';
 
 /**
- * Refuses an Arrow body that says it is something else. Many clients send no `Content-Type`.
+ * Refuses an Arrow body with another content type. Many clients send none.
  * @throws CatalogError InvalidInput.
  */
 export function requireArrowType({ headers }: Pick<CatalogRequest, 'headers'>): void {

@@ -7,7 +7,7 @@ import { LONG_JSON } from '../../../protocol/json-parser.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { Permit } from '../../../protocol/permit.ts';
 import { RuleRefusal } from '../../../rules/commit-rule.ts';
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
 import {
@@ -32,8 +32,11 @@ import { statementOf } from './statement.ts';
 import { CommitJudge, judging, noRules, type Judging } from '../../rules/commit-judge.ts';
 import { MAIN } from '../../format/chain.ts';
 import { BodyMeter, RequestMemory } from '../../format/memory/request-memory.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { andThen } from '../../../protocol/maybe-promise.ts';
+import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
-export interface EmbeddedBackendOptions {
+interface EmbeddedBackendOptions {
   /** The operations that are built. */
   readonly handlers: HandlerTable;
   /** Worker threads for long expressions; if absent, this thread evaluates all. */
@@ -85,12 +88,12 @@ export class EmbeddedBackend implements Backend {
   }
 
   /** The same, synchronously if possible. */
-  answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
+  answer(request: CatalogRequest, permit: Permit): MaybePromise<Answer> {
     try {
       const answer = this.#begin(request, permit);
-      return answer instanceof Promise
-        ? answer.catch((error: unknown) => refuse(error, request))
-        : answer;
+      return isAvailable(answer)
+        ? answer
+        : answer.catch((error: unknown) => refuse(error, request));
     } catch (error) {
       return refuse(error, request);
     }
@@ -104,7 +107,7 @@ export class EmbeddedBackend implements Backend {
     return this.#options.weakness();
   }
 
-  #begin(asked: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
+  #begin(asked: CatalogRequest, permit: Permit): MaybePromise<Answer> {
     const pending = readAhead(asked, permit);
     const { request } = pending;
     if (request.operation.body === 'arrow') {
@@ -135,17 +138,14 @@ export class EmbeddedBackend implements Backend {
     }
   }
 
-  #answered(pending: PendingCall, text: string): Answer | Promise<Answer> {
+  #answered(pending: PendingCall, text: string): MaybePromise<Answer> {
     const { known } = this.#options;
     const question = known && questionOf(pending.request, text);
     if (known === undefined || question === undefined) return this.#read(pending, text);
-    const found = known.find(question, pending.request);
-    if (found instanceof Promise) {
-      return found.then(
-        (late) => replayCached(pending, late) ?? this.#kept(known, pending, text, question),
-      );
-    }
-    return replayCached(pending, found) ?? this.#kept(known, pending, text, question);
+    return andThen(
+      known.find(question, pending.request),
+      (found) => replayCached(pending, found) ?? this.#kept(known, pending, text, question),
+    );
   }
 
   async #kept(
@@ -166,7 +166,7 @@ export class EmbeddedBackend implements Backend {
   async #read(pending: PendingCall, text: string): Promise<Answer> {
     const { request, permit } = pending;
     const reading = bodyOf(request, text);
-    const sent = reading instanceof Promise ? await reading : reading;
+    const sent = isAvailable(reading) ? reading : await reading;
     this.#requireBuilt(request.operation.name);
     const isLong = text.length > LONG_JSON;
     const body = isLong ? await checkedLongBody(request, sent) : checkedBody(request, sent);
@@ -236,7 +236,7 @@ function requireBranch(
   }
 }
 
-/** What a request asked for whose commit a rule refused: nothing was changed. */
+/** Summary of a request whose commit a rule refused: nothing was changed. */
 function refusedSummary({ rules, request, body }: Call): CommitSummary {
   const statement = statementOf(request.operation.name, { body, query: request.query });
   return { ...placeSummary('refused'), rules: rules.names, statement };

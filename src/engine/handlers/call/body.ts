@@ -7,15 +7,16 @@ import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.
 import { LONG_JSON, parseJsonInTurns } from '../../../protocol/json-parser.ts';
 import type { BodyMeter } from '../../format/memory/request-memory.ts';
 import { checkModel, prepareCheck } from '../../../protocol/models/models.ts';
+import { onlyItem } from '../../base/items.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
 /** A JSON body that is read and checked. */
-export type Body = Record<string, JsonValue>;
+type Body = Record<string, JsonValue>;
 
 /**
- * The text of a request's body, `{}` for nothing, where the body is there already; undefined
- * where it has to be read.
- * @param limit The most bytes that are read.
- * @throws CatalogError InvalidInput for a body that is too large, or no UTF-8.
+ * The text of a request's body, `{}` for an empty one; undefined if it must be read first.
+ * @param limit Greatest size in bytes.
+ * @throws CatalogError InvalidInput for a body that is too large or not UTF-8.
  */
 export function textAtHand({ body }: CatalogRequest, limit: number): string | undefined {
   const whole = body.atHand?.();
@@ -31,7 +32,7 @@ export function textAtHand({ body }: CatalogRequest, limit: number): string | un
  * @throws CatalogError InvalidInput for a body that is not JSON, no
  * object, or at odds with the route.
  */
-export function bodyOf(request: CatalogRequest, text: string): Body | Promise<Body> {
+export function bodyOf(request: CatalogRequest, text: string): MaybePromise<Body> {
   if (text.length > LONG_JSON) return longBodyOf(request, text);
   return agreed(request, objectOf(text));
 }
@@ -50,17 +51,17 @@ function tooLong(limit: number): CatalogError {
 }
 
 /**
- * A body in the shape of its model, completed by what the route and the query say.
- * @throws CatalogError InvalidInput for a body that is unlike its model.
+ * Validates a body and completes it from the route and the query.
+ * @throws CatalogError InvalidInput for a body that does not fit its model.
  */
 export function checkedBody(request: CatalogRequest, sent: Body): Body {
   return checked(request, completeBody(request, sent));
 }
 
-/** The same of a body that may be long; it lets others have their turns. */
+/** As `checkedBody` for a long body; yields to other requests. */
 export async function checkedLongBody(request: CatalogRequest, sent: Body): Promise<Body> {
   const body = completeBody(request, sent);
-  // A context of very many entries takes long to check.
+  // A context with many entries takes long to check.
   contextOf(request, body);
   const model = request.operation.request;
   if (model !== undefined) await prepareCheck(model, body, nextTurn);
@@ -73,11 +74,11 @@ function checked(request: CatalogRequest, body: Body): Body {
   return body;
 }
 
-/** Most bytes of a body's context, which is recorded whole: as many as headers may have. */
+/** Limit of a body's context in bytes, the same as for headers: it is recorded whole. */
 const CONTEXT_BYTES = 16 * 1024;
 
 /**
- * A request whose context also holds the body's entries, where no header says otherwise.
+ * Adds the body's context to the request; headers take precedence.
  * @throws CatalogError InvalidInput for a context of more than 16 KiB.
  */
 export function withBodyContext(request: CatalogRequest, body: Body): CatalogRequest {
@@ -87,7 +88,7 @@ export function withBodyContext(request: CatalogRequest, body: Body): CatalogReq
   return { ...request, context: new Map([...own, ...request.context]) };
 }
 
-/** The entries of a body's context; the first that is too much ends the reading. */
+/** Entries of a body's context; stops at the limit. */
 function contextOf(request: CatalogRequest, body: Body): Map<string, string> | undefined {
   const entries = body['context'];
   if (request.operation.body === 'map' || !isJsonObject(entries)) return undefined;
@@ -122,12 +123,12 @@ function kindOf(value: JsonValue): string {
   return typeof value === 'boolean' ? 'true or false' : 'a number';
 }
 
-/** Bytes that a JSON text takes for each of its own, with its value and what is made of that. */
+/** Memory per byte of a JSON text, including its parsed value. */
 const TEXT_SHARE = 8;
 
 /**
- * The same of a body that is still to come.
- * @param meter Asked for memory as bytes come; it holds them until it is closed.
+ * Reads the text of a body.
+ * @param meter Accounts for memory as bytes arrive, until it is closed.
  */
 export async function readText(
   body: AsyncIterable<Uint8Array>,
@@ -143,7 +144,7 @@ export async function readText(
     if (wait !== undefined) await wait;
     chunks.push(chunk);
   }
-  return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));
+  return decode(onlyItem(chunks) ?? Buffer.concat(chunks, bytes));
 }
 
 function isNothing(bytes: Uint8Array): boolean {
@@ -154,7 +155,7 @@ function isNothing(bytes: Uint8Array): boolean {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** What most reads send. */
+/** Body of most reads. */
 const NOTHING = '{}';
 
 function decode(bytes: Uint8Array): string {

@@ -8,13 +8,13 @@ import { versionOfHeaders } from '../../query/plan/answer.ts';
 import { wasMade } from '../../versions/lines/manifest-store.ts';
 import type { Tables } from '../../versions/tables.ts';
 
-/** What is looked up when a client says what it has seen. */
-export interface FreshnessParts {
+/** Parts for checking what a client has seen. */
+interface FreshnessParts {
   readonly catalog: Pick<Catalog, 'table'>;
-  readonly tables: Pick<Tables, 'chain' | 'version' | 'folder'>;
+  readonly tables: Pick<Tables, 'chain' | 'version' | 'folder' | 'storage'>;
 }
 
-/** The reads on which a client says what it has seen (wire contract, sections 1.6 and 5). */
+/** Reads on which clients send what they have seen (wire contract, sections 1.6 and 5). */
 const READS: readonly OperationName[] = [
   'DescribeTable',
   'ListTableVersions',
@@ -28,10 +28,10 @@ const READS: readonly OperationName[] = [
   'ListTableIndices',
 ];
 
-/** The version that a client's own write got, and the newest that it has read. */
+/** Headers with the version of a client's own write and the newest version it has read. */
 const HEADERS = ['x-lancedb-min-version', 'x-lancedb-min-read-version'] as const;
 
-/** The newest version that a client says it has seen; what is no number says nothing. */
+/** The newest version that a client has seen; invalid numbers are ignored. */
 export function seenIn(headers: CatalogRequest['headers']): bigint | undefined {
   let most: bigint | undefined;
   for (const name of HEADERS) {
@@ -73,7 +73,7 @@ function fresh(parts: FreshnessParts, handler: Handler): Handler {
   };
   return (call) => {
     const seen = seenIn(call.request.headers);
-    // A read of the past is of no other version than it names.
+    // A read of a past version names its version.
     return seen === undefined || namesVersion(call) ? handler(call) : guarded(call, seen);
   };
 }
@@ -92,7 +92,8 @@ async function requireSeen(
   if (table?.kind !== 'engine') return;
   const chain = await tables.chain(table, branchParameter(call));
   const head = (await tables.version(table, undefined, chain)).content.version;
-  if (head >= seen || !(await wasMade(tables.folder(table), seen, chain.key))) return;
+  if (head >= seen || !(await wasMade(tables.storage, tables.folder(table), seen, chain.key)))
+    return;
   throw new CatalogError(
     'ServiceUnavailable',
     `the store of the catalog lacks changes: its newest version of the table is ${head}, but version ${seen} was written`,

@@ -10,39 +10,36 @@ import type { CommitJudge } from '../../rules/commit-judge.ts';
 
 /** A request whose JSON body is read and checked. An Arrow body is still in the request, untouched. */
 export interface Call<Body = Record<string, JsonValue>> {
-  /** Its context holds the body's entries too, below those of the headers. */
+  /** Its context includes the body's entries; headers take precedence. */
   readonly request: CatalogRequest;
   readonly permit: Permit;
-  /** `{}` when nothing was sent, when `null` was, and for Arrow bodies. */
+  /** `{}` for an empty body, `null` and Arrow bodies. */
   readonly body: Body;
-  /** SHA-256 of the text of a long body, by which a repeated request is recognised. */
+  /** SHA-256 of a long body's text, which identifies repeated requests. */
   readonly bodyDigest?: string | undefined;
   /**
-   * Of an operation that is `staged`: resolves when its change may take effect, which
-   * is to be awaited before its commit. Absent where that was awaited before.
+   * For staged operations: resolves when the change may take effect; to be awaited before the
+   * commit. Absent if that happened before.
    */
   readonly recorded?: (() => Promise<void>) | undefined;
-  /** Of a read whose answer may be kept: to be told what it was made of. */
+  /** For reads with a cacheable answer: reports its basis. */
   readonly reportBasis?: ((basis: Basis) => void) | undefined;
-  /** How its change is made once: whatever commits takes its seal along. */
+  /** Makes a change idempotent: its seal is part of each commit. */
   readonly once: Once;
-  /** Where long expressions are evaluated; all are here when absent. */
+  /** Threads for long expressions; this thread if absent. */
   readonly threads?: FormulaThreads | undefined;
-  /** What adopts versions that Lance clients wrote without the catalog; absent where nothing is adopted. */
+  /** Adopts versions that Lance clients wrote without the catalog; absent if nothing is adopted. */
   readonly adoption?: Pick<Adoption, 'beforeRead' | 'beforeCommit'> | undefined;
-  /** Asked about whatever is committed, before it is. */
+  /** Judges each commit beforehand. */
   readonly rules: CommitJudge;
 }
 
-/**
- * What an answer was made of that would be the same for whoever may ask: records, the request,
- * and what never changes.
- */
+/** Basis of an answer that is the same for all callers: records, the request and immutable data. */
 export interface Basis {
   readonly records: readonly ReadCheck[];
   /**
-   * The newest version that it knows of, for clients that say which they have seen; null where
-   * that makes no difference, undefined where it has to be found out.
+   * The newest known version, for clients that send what they have seen; null if irrelevant,
+   * undefined if unknown.
    */
   readonly newest: bigint | null | undefined;
 }
@@ -53,5 +50,5 @@ export interface Basis {
  */
 export type Handler = (call: Call) => Promise<Answer>;
 
-/** The operations that are built. */
+/** The supported operations. */
 export type HandlerTable = Readonly<Partial<Record<OperationName, Handler>>>;

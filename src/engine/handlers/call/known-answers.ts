@@ -1,20 +1,20 @@
+import { LRUCache } from 'lru-cache';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
-import type { ReadCheck, Store, Watch } from '../../../store/store.ts';
+import type { ReadCheck, Store, StoreWatch } from '../../../store/store.ts';
 import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import { namesVersion } from './parameters.ts';
+import { onlyItem } from '../../base/items.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { andThen } from '../../../protocol/maybe-promise.ts';
 
 type SeenValue = Extract<ReadCheck, { kind: 'value' }>;
 
-/**
- * Looks at records by reading all of them again, for a store that has to be waited for: once,
- * where making an answer again takes several reads, one after the other.
- */
-class ReadWatch implements Watch {
+/** Watches records by reading them again in one request, for a store with latency. */
+class ReadWatch implements StoreWatch {
   readonly #store: Pick<Store, 'getMany'>;
   readonly #seen: readonly SeenValue[];
   readonly #keys: readonly string[];
@@ -31,7 +31,7 @@ class ReadWatch implements Watch {
   }
 }
 
-/** What was seen as values alone; undefined where more than values was. */
+/** The seen values; undefined if anything else was seen. */
 function valuesOf(seen: readonly ReadCheck[]): readonly SeenValue[] | undefined {
   const values = seen.filter((one) => one.kind === 'value');
   return values.length === seen.length ? values : undefined;
@@ -43,9 +43,9 @@ function isSame(seen: Uint8Array | null, value: Uint8Array | undefined): boolean
 }
 
 /**
- * Answers from what was read before when the store is unavailable and a version is
- * asked for by its number or a tag; everything else stays refused.
- * @param past The operations that can; they may refuse what they do not know as the store does.
+ * Answers from cached records if the store is unavailable and the request names a version or a tag;
+ * everything else stays refused.
+ * @param past Operations that can; they may refuse unknown objects.
  */
 export function withRecall(handlers: HandlerTable, past: HandlerTable): HandlerTable {
   const both = Object.entries(past).map(([name, recall]) => {
@@ -72,7 +72,7 @@ function isAway(error: unknown): boolean {
   return error instanceof StoreError && error.kind === 'unavailable';
 }
 
-/** What is not known here may be there all the same. */
+/** An object unknown here may exist. */
 function reportsMissing(refusal: unknown): boolean {
   return refusal instanceof CatalogError && missing.has(refusal.row.name);
 }
@@ -85,17 +85,17 @@ const missing: ReadonlySet<ErrorName> = new Set([
   'TableBranchNotFound',
 ]);
 
-/** Memory for answers, and the most that one may take, in bytes. */
+/** Cache size for all answers and for one, in bytes. */
 const MEMORY_BYTES = 8 * 2 ** 20;
 const LARGEST_BYTES = 2 ** 18;
-/** What an answer takes beside its texts and its records: an estimate. */
+/** Estimated overhead of an answer in bytes. */
 const ENTRY_BYTES = 1024;
-/** The most records that are looked at again. */
+/** Limit of watched records of an answer. */
 const MOST_RECORDS = 64;
-/** The longest body that an answer is found by. */
+/** Limit of a body in a cache key, in bytes. */
 const LONGEST_BODY = 256;
 
-/** The reads of which answers are kept: they are asked often, and each is made of a few records. */
+/** Reads whose answers are cached: frequent ones made of few records. */
 const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
   'DescribeTable',
   'TableExists',
@@ -107,44 +107,41 @@ const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
   'NamespaceExists',
 ]);
 
-interface Kept {
+interface CachedAnswer {
   readonly answer: Answer;
   readonly newest: Basis['newest'];
-  readonly watch: Watch;
-  /** Whether it is worth a look: where that takes a journey, a second answer has to be like the first. */
+  readonly watch: StoreWatch;
+  /** Whether to check it: with a remote store only after the answer was the same twice. */
   readonly lasts: boolean;
 }
 
 /**
- * Answers of small reads with the records that they were made of. Other processes change
- * what is newest, so nothing is believed: each time the store is asked, at one moment,
- * whether every one of those records is there with the same bytes. If so the answer
- * would be the same again, and nothing has to be made again.
+ * Cache of answers of small reads with their records. Other processes change records, so each use
+ * asks the store, at one moment, whether all records are unchanged. Then the answer would be the
+ * same.
  */
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
-  readonly #kept = new LruCache<Kept>(MEMORY_BYTES);
+  readonly #kept = new LRUCache<string, CachedAnswer>({ maxSize: MEMORY_BYTES });
 
   constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
   }
 
   /**
-   * The answer to a question, if the store still holds what it was made of and its client has seen nothing newer.
-   * @param question As `questionOf` gives it.
+   * The cached answer if its records are unchanged and the client has seen nothing newer.
+   * @param question From `questionOf`.
    */
   find(
     question: string,
     { headers }: Pick<CatalogRequest, 'headers'>,
-  ): Answer | undefined | Promise<Answer | undefined> {
+  ): MaybePromise<Answer | undefined> {
     const kept = this.#kept.get(question);
     if (kept === undefined || !kept.lasts || !isNewEnough(kept, headers)) return undefined;
-    const held = holds(kept.watch);
-    if (typeof held === 'boolean') return held ? kept.answer : undefined;
-    return held.then((late) => (late ? kept.answer : undefined));
+    return andThen(holds(kept.watch), (held) => (held ? kept.answer : undefined));
   }
 
-  /** Keeps an answer with what it was made of. */
+  /** Caches an answer with its basis. */
   keep(question: string, answer: Answer, { records, newest }: Basis): void {
     const bytes = bytesOf(question, answer, records);
     if (bytes > LARGEST_BYTES || records.length > MOST_RECORDS) return;
@@ -152,24 +149,24 @@ export class KnownAnswers {
     const watch = prompt ?? this.#readAgain(records);
     if (watch === undefined) return;
     const lasts = prompt !== undefined || this.#kept.get(question)?.answer.body === answer.body;
-    this.#kept.set(question, { answer, newest, watch, lasts }, bytes);
+    this.#kept.set(question, { answer, newest, watch, lasts }, { size: bytes });
   }
 
-  #readAgain(records: readonly ReadCheck[]): Watch | undefined {
+  #readAgain(records: readonly ReadCheck[]): StoreWatch | undefined {
     const values = valuesOf(records);
     return values && new ReadWatch(this.#store, values);
   }
 }
 
-/** Whether an answer may be given to a client that says what it has seen: others see to it that nothing newer was lost. */
-function isNewEnough({ newest }: Kept, headers: CatalogRequest['headers']): boolean {
+/** Whether an answer is as new as what the client has seen. */
+function isNewEnough({ newest }: CachedAnswer, headers: CatalogRequest['headers']): boolean {
   if (newest === null) return true;
   const seen = seenIn(headers);
   return seen === undefined || (newest !== undefined && newest >= seen);
 }
 
-/** What keeps the store from answering, whoever reads from it is told. */
-function holds(watch: Watch): boolean | Promise<boolean> {
+/** Errors of the store are reported by the read that follows. */
+function holds(watch: StoreWatch): MaybePromise<boolean> {
   try {
     const held = watch.holds() ?? false;
     return typeof held === 'boolean' ? held : held.catch(() => false);
@@ -179,20 +176,20 @@ function holds(watch: Watch): boolean | Promise<boolean> {
 }
 
 /**
- * A text that names everything that the answer to a request depends on beside the
- * store; undefined for requests of which no answers are kept.
+ * Cache key of a request: everything on which its answer depends beside the store; undefined for
+ * requests without cached answers.
  * @param text The body.
  */
 export function questionOf(request: CatalogRequest, text: string): string | undefined {
   const { operation, dialect, object, root = [], query } = request;
   if (!KEPT.has(operation.name) || text.length > LONGEST_BODY) return undefined;
-  // A context in the body is read, and recorded, each time.
+  // A context in the body is recorded for each request.
   if (text.includes('"context"') || text.includes('\\u')) return undefined;
-  // The root is made of no record.
+  // The root has no record.
   if (object.length === 0) return undefined;
-  // How names are joined is the only thing that most clients say there, and no answer depends on it.
+  // The delimiter is the usual query parameter, and no answer depends on it.
   if (query.size > 1 || (query.size === 1 && !query.has('delimiter'))) return undefined;
-  const name = object.length === 1 ? object[0]! : object.join('\0');
+  const name = onlyItem(object) ?? object.join('\0');
   // Names hold no control characters.
   return `${operation.name} ${dialect} ${root.length} ${name}\u0001${text}`;
 }

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
@@ -8,8 +9,9 @@ import type { Tables } from '../../versions/tables.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import type { VersionStore } from '../../versions/lines/version-store.ts';
 
-/** What the operations work with that coordinate the versions of Lance clients. */
+/** Parts of the operations that coordinate versions of Lance clients. */
 export interface ManagedParts {
+  readonly storage: Storage;
   readonly catalog: Catalog;
   readonly store: Store;
   readonly committer: Committer;
@@ -18,6 +20,6 @@ export interface ManagedParts {
   readonly tags: Tags;
   readonly tables: Tables;
   readonly locations: TableRoots;
-  /** Manifests that need not be read again. */
+  /** Cached manifests. */
   readonly manifests?: KnownManifests;
 }

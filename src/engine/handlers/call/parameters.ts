@@ -8,21 +8,16 @@ import type { Call } from './handler.ts';
 import { integerField, textField, type Fields } from '../../base/fields.ts';
 import { MAIN } from '../../format/chain.ts';
 
-/** A text of the query or of the body. The body of a JSON operation has what the query says. */
-export function textParameter(call: Call, name: string): string | null {
-  return call.request.query.get(name)?.[0] ?? textField(call.body, name);
-}
-
-/** The branch that a request names, `main` by any of its names; null when it names none. */
+/** The branch of a request, normalised for `main`; null if it names none. */
 export function namedBranch(call: Omit<Call, 'once' | 'rules'>): string | null {
   const { operation, query } = call.request;
   const asked = query.get('branch')?.[0];
-  // A body that is a bare map says nothing of a branch, whatever its keys.
+  // A body that is a map has no branch, whatever its keys.
   const name = asked ?? (operation.body === 'map' ? null : branchOfBody(call));
   return name === '' ? MAIN : name;
 }
 
-/** The branch that a request is about. */
+/** The branch of a request; main by default. */
 export function branchParameter(call: Call): string {
   return namedBranch(call) ?? MAIN;
 }
@@ -32,29 +27,29 @@ function branchOfBody({ request, body }: Omit<Call, 'once' | 'rules'>): string |
   return textField(body, 'branch') ?? (isJsonObject(inner) ? textField(inner, 'branch') : null);
 }
 
-/** Whether a request is about a version that it names, by its number or by a tag. */
+/** Whether a request names a version by number or tag. */
 export function namesVersion({ request, body }: Call): boolean {
   const asked = innerQuery(request.operation.name, body) ?? body;
   const said = isJsonObject(asked) ? [asked['version'], asked['tag']] : [];
   return said.some((value) => value !== undefined && value !== null);
 }
 
-/** A plan is asked of a query inside the body. */
+/** Plan requests hold a query inside the body. */
 function innerQuery(operation: OperationName, body: Call['body']): JsonValue | undefined {
   return operation === 'ExplainTableQueryPlan' ? body['query'] : undefined;
 }
 
 /**
- * How many entries a listing may answer. A limit below zero is none, as other
- * servers of the protocol and LanceDB itself have it; one of zero asks for nothing.
- * @param most The most that are ever answered, and what counts when nothing is asked.
+ * Limit of a listing. Negative limits mean none, as in LanceDB and other servers; zero means no
+ * entries.
+ * @param most Upper bound and default.
  */
 export function limitParameter(call: Call, most: number): number {
   const limit = requestedLimit(call);
   return limit === null || limit > BigInt(most) ? most : Number(limit);
 }
 
-/** Whether a listing is asked for in pages. */
+/** Whether a listing is paginated. */
 export function isPaginated(call: Call): boolean {
   return requestedLimit(call) !== null;
 }
@@ -66,7 +61,7 @@ function requestedLimit({ body }: Call): bigint | null {
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Which page of a listing by name is asked for: the token is the last name of the page before. */
+/** Requested page of a listing: the token is the last name of the previous page. */
 export function pageParameters(call: Call, most: number): PageRequest {
   const after = textField(call.body, 'page_token') ?? '';
   if (LONE_SURROGATE.test(after)) {
@@ -76,25 +71,25 @@ export function pageParameters(call: Call, most: number): PageRequest {
 }
 
 /**
- * A mode or behaviour of the body in its one spelling, the operation's default when it is absent.
- * @throws CatalogError InvalidInput for one that the operation does not know.
+ * A mode or behaviour of the body in canonical spelling; the operation's default if absent.
+ * @throws CatalogError InvalidInput for an unknown one.
  */
 export function choiceField(call: Call, name: string): string {
   return choiceOf(call.request.operation, name, textField(call.body, name) ?? undefined);
 }
 
-/** A listing reads the records of a whole page, so that each must be small. */
+/** Limit of properties in bytes: a listing reads the records of a whole page. */
 const MAX_PROPERTIES_BYTES = 65_536;
 
 /**
- * The properties of the body: none when they are absent.
- * @throws CatalogError InvalidInput for more than 64 KiB of them.
+ * Properties of the body; empty if absent.
+ * @throws CatalogError InvalidInput for more than 64 KiB.
  */
 export function propertiesField(call: Call): Readonly<Record<string, string>> {
   return propertiesOf(call.body);
 }
 
-/** The properties of a body, or of a part of one; refused in the same way. */
+/** Properties of a body or a part of it. @throws as `propertiesField`. */
 export function propertiesOf(fields: Fields): Readonly<Record<string, string>> {
   const entries = Object.entries(fields['properties'] ?? {}).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
@@ -102,10 +97,7 @@ export function propertiesOf(fields: Fields): Readonly<Record<string, string>> {
   return boundedProperties(Object.fromEntries(entries));
 }
 
-/**
- * Properties that a record can hold.
- * @throws CatalogError InvalidInput for more than 64 KiB of them.
- */
+/** Checks the size of properties. @throws CatalogError InvalidInput for more than 64 KiB. */
 export function boundedProperties(
   properties: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
@@ -121,8 +113,8 @@ export function boundedProperties(
 }
 
 /**
- * What an answer to `exist_ok` says where the object is there already with other properties; nothing
- * where none were given, or the same.
+ * Warning of an answer to `exist_ok` if the object has other properties; undefined if none were
+ * sent or they are equal.
  */
 export function propertiesWarning(
   given: Readonly<Record<string, string>> | undefined,
@@ -135,9 +127,8 @@ export function propertiesWarning(
 }
 
 /**
- * What belongs to the mode in the query: one entry for each mode that the
- * operation table lists.
- * @throws CatalogError InvalidInput for a mode that the operation does not know.
+ * The entry for the mode in the query, one per mode of the operation table.
+ * @throws CatalogError InvalidInput for an unknown mode.
  */
 export function byQueryMode<Value>(call: Call, values: Readonly<Record<string, Value>>): Value {
   const { operation, query } = call.request;

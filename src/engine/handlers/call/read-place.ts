@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { TableRecord, Stored, VersionRecord } from '../../format/records.ts';
 import type { Call } from './handler.ts';
@@ -8,17 +9,17 @@ import type { Tags } from '../../versions/lines/tags.ts';
 import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { VersionPage } from '../../versions/lines/version-store.ts';
 
-/** What is to be read: a branch, and one of its versions unless it is the newest. */
-export interface ReadPlace {
+/** What to read: a branch and a version, newest by default. */
+interface ReadPlace {
   readonly branch: string;
   readonly version: bigint | undefined;
 }
 
 /**
- * The version that a request is about, by its number and branch or by a tag.
- * @param fields Where the version and the tag stand: the body, or a query inside it.
- * @throws CatalogError TableTagNotFound; InvalidInput for a tag that names another
- * version or branch than the request does.
+ * Resolves the version of a request by number and branch or by tag.
+ * @param fields The body, or a query inside it.
+ * @throws CatalogError TableTagNotFound; InvalidInput for a tag that contradicts the request's
+ * version or branch.
  */
 export async function placeOf(
   tags: Pick<Tags, 'require'>,
@@ -51,24 +52,17 @@ function otherBranch(name: string, branch: string, asked: string): CatalogError 
   );
 }
 
-/** What the operations on table metadata read of a table's data. */
+/** Reads of table metadata. */
 export interface TableView {
-  /**
-   * The line of versions that a name means: `main`, or a branch.
-   * @throws CatalogError TableBranchNotFound.
-   */
+  /** Storage of the tables' files. */
+  readonly storage: Storage;
+  /** The line of a branch or `main`. @throws CatalogError TableBranchNotFound. */
   chain(table: TableRecord, branch: string): Promise<Chain>;
-  /**
-   * A table at its newest version, or at the one asked for.
-   * @throws CatalogError TableVersionNotFound.
-   */
+  /** A table at its newest or at a given version. @throws CatalogError TableVersionNotFound. */
   snapshot(table: TableRecord, version?: bigint, chain?: Chain): Promise<Snapshot>;
-  /** The same with the record by which the version was found. */
+  /** As `snapshot`, with the record of the version. */
   found(table: TableRecord, version?: bigint, chain?: Chain): Promise<FoundSnapshot>;
-  /**
-   * The record of a table's newest version, or of the one asked for.
-   * @throws CatalogError TableVersionNotFound.
-   */
+  /** Record of a table's newest or a given version. @throws CatalogError TableVersionNotFound. */
   version(table: TableRecord, version?: bigint, chain?: Chain): Promise<Stored<VersionRecord>>;
   versions(table: TableRecord, page: VersionPage, chain?: Chain): Promise<readonly VersionRecord[]>;
 }

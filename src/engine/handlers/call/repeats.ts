@@ -9,8 +9,8 @@ import { HashedBody, requestDigest, requestName } from '../../once/request-diges
 import { RepeatableOnce, type AnswerStore } from '../../once/once.ts';
 
 /**
- * Answers changes that come again like the first time: the same subject, operation,
- * object and request id. Whoever comes while the first is at work waits for it.
+ * Replays answers of repeated changes with the same subject, operation, object and request id. A
+ * repeat waits while the first is in progress.
  */
 export class Repeats {
   readonly #answers: AnswerStore;
@@ -21,8 +21,9 @@ export class Repeats {
   }
 
   /**
-   * @param call As of a request that nobody can repeat.
-   * @throws CatalogError InvalidInput when the id was used for something else, and whatever the handler refuses.
+   * @param call The call without idempotency.
+   * @throws CatalogError InvalidInput if the id was used for something else, and whatever the
+   * handler refuses.
    */
   run(call: Call, handler: Handler): Promise<Answer> {
     const { request, permit } = call;
@@ -53,7 +54,7 @@ async function answerOnce(
     return await handler({ ...call, once });
   } catch (error) {
     if (!(error instanceof AlreadyDone || error instanceof CatalogError)) throw error;
-    // Another process may have been first: what it changed can look like any refusal.
+    // Another process may have been first, and its change can cause any refusal.
     const meanwhile = await once.answered();
     if (meanwhile !== undefined) return meanwhile;
     throw error instanceof CatalogError ? error : madeAndForgotten();

@@ -3,7 +3,7 @@ import type { JsonValue } from '../../../protocol/json.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { Fields } from '../../base/fields.ts';
 
-/** What a request asked for, as far as it is about expressions. */
+/** Expressions of a request. */
 interface StatementInput {
   readonly body: Fields;
   readonly query: CatalogRequest['query'];
@@ -11,7 +11,7 @@ interface StatementInput {
 
 type StatementFormatter = (asked: StatementInput) => string | null;
 
-/** What each operation that takes predicates or expressions was asked, in words like those of SQL. */
+/** Formats the request of each operation with expressions, similar to SQL. */
 const sentences: Partial<Record<OperationName, StatementFormatter>> = {
   UpdateTable: ({ body }) => {
     const set = listIn(body, 'updates').map((one) =>
@@ -34,7 +34,7 @@ const sentences: Partial<Record<OperationName, StatementFormatter>> = {
     `drop columns ${listIn(body, 'columns').map(plain).join(', ')}`,
 };
 
-/** The predicate and the expressions of a request, as they were asked; null where it has none. */
+/** Describes the predicate and expressions of a request; null without any. */
 export function statementOf(name: OperationName, asked: StatementInput): string | null {
   return sentences[name]?.(asked) ?? null;
 }

@@ -10,7 +10,7 @@ import type { TableRoots } from '../../versions/lines/locations.ts';
 import type { Tables } from '../../versions/tables.ts';
 import type { Committed, VersionCommit } from '../../versions/lines/version-commits.ts';
 
-/** What the handlers that write tables work with. */
+/** Parts of the handlers that write tables. */
 export interface TableParts extends IncomingLimits {
   readonly catalog: Catalog;
   readonly tables: Tables;
@@ -19,9 +19,10 @@ export interface TableParts extends IncomingLimits {
 }
 
 /**
- * Refuses a table whose rows this engine does not hold.
- * @param instead What to do with one that Lance clients write.
- * @throws CatalogError InvalidTableState for a declared table, Unsupported for one that Lance clients write.
+ * Refuses a table whose rows this engine does not store.
+ * @param instead Advice for a table of Lance clients.
+ * @throws CatalogError InvalidTableState for a declared table, Unsupported for one that Lance
+ * clients write.
  */
 export function requireEngineTable(
   path: ObjectPath,
@@ -41,15 +42,12 @@ export function requireEngineTable(
   );
 }
 
-/**
- * Refuses a table that nobody has written to yet.
- * @throws CatalogError InvalidTableState.
- */
+/** Refuses a table without a version. @throws CatalogError InvalidTableState. */
 export function requireWrittenTable(path: ObjectPath, table: TableRecord): void {
   if (table.kind === 'declared') requireEngineTable(path, table);
 }
 
-/** Commits files that were written for a table; when the commit is refused the files go too. */
+/** Commits files that were written for a table; removes them if the commit is refused. */
 export async function commitFiles(
   { catalog, tables }: TableParts,
   path: ObjectPath,

@@ -37,7 +37,7 @@ async function extended(
   entries: readonly NewColumn[],
   statement: Statement,
 ): Promise<Contents> {
-  const formulas = new Map<NewColumn, Formula>();
+  const formulas = new Map<number, Formula>();
   const added = entries.map((entry, at): TableColumn => {
     refuseTaken(base, entry.name);
     const id = base.nextFieldId + at;
@@ -45,12 +45,12 @@ async function extended(
     if (entry.kind === 'computed') return { field: computedField(base, entry, statement), id };
     const source = `new_columns.${entry.name}`;
     const formula = bindFormula(source, entry.text, base.schema.fields, statement);
-    formulas.set(entry, formula);
+    formulas.set(id, formula);
     return { field: new Field(entry.name, formula.bound.type, true), id };
   });
   const next = withColumns(base, [...columnsOf(base), ...added]);
   if (formulas.size === 0) return next;
-  const computed = added.filter((_, at) => formulas.has(entries[at]!));
+  const computed = added.filter(({ id }) => formulas.has(id));
   const fragments = await writer.extended(snapshot, {
     fields: computed.map(({ field }) => field),
     ids: computed.map(({ id }) => id),
@@ -64,7 +64,7 @@ async function extended(
   return { ...next, fragments };
 }
 
-/** It reads no computed column: so it never matters which is filled first. */
+/** It reads no computed column, so the order of computation does not matter. */
 function computedField(
   { schema }: Contents,
   { name, text }: ExpressionColumn,

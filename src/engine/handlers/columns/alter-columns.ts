@@ -24,13 +24,15 @@ import {
   type SchemaParts,
 } from './schema-change.ts';
 import { castsExactly, exactCast } from '../../../sql/cast/exact-cast.ts';
+import { itemAt } from '../../base/items.ts';
+import { columnData } from '../../../arrow/data.ts';
 
-/** An alteration and the field that it is about. */
+/** An alteration and its field. */
 interface Altered extends Alteration {
   readonly place: FieldPlace;
 }
 
-/** A column that gets values of another type, as a whole or in fields inside it. */
+/** A column whose type changes, as a whole or in nested fields. */
 interface Cast {
   readonly position: number;
   readonly field: Field;
@@ -64,19 +66,19 @@ async function altered(on: ChangeBase, alterations: readonly Alteration[]): Prom
   const casts = castsOf(base, all, fields);
   const columns = fields.map((field, position): TableColumn => {
     const cast = casts.find((one) => one.position === position);
-    return { field, id: cast?.id ?? base.fieldIds[position]! };
+    return { field, id: cast?.id ?? itemAt(base.fieldIds, position) };
   });
   withColumns(base, columns);
   for (const one of all) {
     if (one.nullable === false && fieldAt(one.place).nullable) await refuseNulls(on, one.place);
   }
   if (casts.length === 0) return withColumns(base, columns);
-  const names = casts.map(({ position }) => base.schema.fields[position]!.name);
+  const nameOf = ({ position }: Cast) => itemAt(base.schema.fields, position).name;
   const fragments = await writer.extended(snapshot, {
     fields: casts.map(({ field }) => field),
     ids: casts.map(({ id }) => id),
-    reads: names,
-    values: (rows) => casts.map((cast, at) => castValues(rows, names[at]!, cast)),
+    reads: casts.map(nameOf),
+    values: (rows) => casts.map((cast) => castValues(rows, nameOf(cast), cast)),
   });
   return withColumns({ ...base, fragments }, columns);
 }
@@ -132,7 +134,7 @@ function castsOf(
   const positions = [...new Set(changes.map(({ place }) => place.positions[0]))];
   return positions.map((position, at) => ({
     position,
-    field: fields[position]!,
+    field: itemAt(fields, position),
     id: base.nextFieldId + at,
     changes: changes.filter(({ place }) => place.positions[0] === position),
   }));
@@ -141,7 +143,7 @@ function castsOf(
 function castValues(rows: RecordBatch, name: string, { field, changes }: Cast): Vector {
   const column = rows.getChild(name);
   if (column === null) throw new Error(`the column ${name} was not read`);
-  const data = changes.reduce((values, change) => castInside(values, change), column.data[0]!);
+  const data = changes.reduce((values, change) => castInside(values, change), columnData(column));
   return new VectorClass([retype(data, field.type)]);
 }
 
@@ -160,17 +162,23 @@ function castOne(values: Data, path: string, type: DataType): Data {
   );
 }
 
-/** A column of another type, or the first value that the type cannot hold, as text. */
+/** A converted column, or the first value that the type cannot hold, as text. */
 type CastColumn =
   | { readonly kind: 'column'; readonly data: Data }
   | { readonly kind: 'lost'; readonly value: string };
 
-/** Whether a column of one type can become one of another: single values, and lists and structs of them. */
+/**
+ * Whether a column type can be converted into another: single values, and lists and structs of
+ * them.
+ */
 function canCastColumn(from: DataType, to: DataType): boolean {
   return sameType(from, to) || castsExactly(from, to);
 }
 
-/** A column as another type; `canCastColumn` was asked. No value changes but by the rounding of floats. */
+/**
+ * Converts a column to another type, after `canCastColumn`. Values change only by the rounding of
+ * floats.
+ */
 function castColumn(data: Data, to: DataType): CastColumn {
   if (sameType(data.type, to)) return { kind: 'column', data: retype(data, to) };
   const cast = exactCast(data, to);

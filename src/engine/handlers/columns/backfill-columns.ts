@@ -23,7 +23,7 @@ export interface BackfillColumnsParts {
   readonly runner: JobRunner;
 }
 
-/** What a request may ask for that this service does not have. */
+/** Options of a request that are not supported. */
 const unsupported: Readonly<Record<string, string>> = {
   cluster: 'this service fills columns itself and knows no clusters',
   manifest: 'this service runs no code of clients and takes no manifests of it',
@@ -79,7 +79,7 @@ function wantedOf({ body }: Call): Pick<BackfillSpec, 'column' | 'where'> {
   return { column: textField(body, 'column') ?? '', where: textField(body, 'where') };
 }
 
-/** Rows are read as they are when the job runs: older values would undo what was written since. */
+/** Rows are read when the job runs: older values would undo later changes. */
 function checkVersion({ body }: Call, { version }: Snapshot): void {
   const asked = countField(body, 'read_version');
   if (asked === null || asked === version) return;

@@ -20,6 +20,8 @@ import {
   type ChangeBase,
   type SchemaParts,
 } from './schema-change.ts';
+import { itemAt } from '../../base/items.ts';
+import { columnData } from '../../../arrow/data.ts';
 
 /**
  * AlterTableDropColumns. The values of whole columns stay where they are, for the versions
@@ -41,11 +43,11 @@ function namesOf(value: JsonValue | undefined): readonly string[] {
   throw new CatalogError('InvalidInput', 'columns must name at least one column');
 }
 
-/** A column that loses fields inside it. */
+/** A column that loses nested fields. */
 interface Trimmed {
   readonly position: number;
   readonly column: TableColumn;
-  /** From the last field to the first, so that each stands where it stood. */
+  /** Last field first, so that positions stay valid. */
   readonly dropped: readonly FieldPlace[];
 }
 
@@ -68,23 +70,22 @@ async function without(on: ChangeBase, names: readonly string[]): Promise<Conten
   const fragments = await writer.extended(snapshot, {
     fields: trimmed.map(({ column }) => column.field),
     ids: trimmed.map(({ column }) => column.id),
-    reads: trimmed.map(({ position }) => base.schema.fields[position]!.name),
+    reads: trimmed.map(({ position }) => itemAt(base.schema.fields, position).name),
     values: (rows) => trimmed.map((each) => trimmedValues(rows, base, each)),
   });
   return withColumns({ ...base, fragments }, columns);
 }
 
 function checkPlaces(places: readonly FieldPlace[]): void {
-  const keys = places.map(({ positions }) => `${positions.join('.')}.`);
-  for (const [at, { text }] of places.entries()) {
-    const inside = keys.findIndex((key, other) => other !== at && keys[at]!.startsWith(key));
-    if (inside < 0) continue;
-    const twice = keys[inside] === keys[at];
+  const keyed = places.map(({ text, positions }) => ({ text, key: `${positions.join('.')}.` }));
+  for (const one of keyed) {
+    const outer = keyed.find((other) => other !== one && one.key.startsWith(other.key));
+    if (outer === undefined) continue;
     throw new CatalogError(
       'InvalidInput',
-      twice
-        ? `columns names ${JSON.stringify(text)} twice`
-        : `columns names ${JSON.stringify(text)} beside ${JSON.stringify(places[inside]!.text)}, in which it lies`,
+      outer.key === one.key
+        ? `columns names ${JSON.stringify(one.text)} twice`
+        : `columns names ${JSON.stringify(one.text)} beside ${JSON.stringify(outer.text)}, in which it lies`,
     );
   }
 }
@@ -96,20 +97,22 @@ function trimmedColumns(base: Contents, places: readonly FieldPlace[]): readonly
     const dropped = inner
       .filter((place) => place.positions[0] === position)
       .toSorted((left, right) => compare(right.positions, left.positions));
-    const [field] = dropped.reduce(
+    const fields = dropped.reduce<readonly Field[]>(
       (fields, place) => withoutField(fields, [0, ...place.positions.slice(1)], place.text),
-      [base.schema.fields[position]!] as readonly Field[],
+      [itemAt(base.schema.fields, position)],
     );
-    return { position, column: { field: field!, id: base.nextFieldId + at }, dropped };
+    return { position, column: { field: itemAt(fields, 0), id: base.nextFieldId + at }, dropped };
   });
 }
 
 function compare(left: readonly number[], right: readonly number[]): number {
-  const at = left.findIndex((position, index) => position !== right[index]);
-  return at < 0 ? left.length - right.length : left[at]! - (right[at] ?? -1);
+  for (const [at, position] of left.entries()) {
+    if (position !== right[at]) return position - (right[at] ?? -1);
+  }
+  return left.length - right.length;
 }
 
-/** The fields with one of them, however deep it lies, left out of its struct. */
+/** Removes a nested field from its struct, at any depth. */
 function withoutField(
   fields: readonly Field[],
   [position, ...inner]: readonly number[],
@@ -138,11 +141,11 @@ function trimmedValues(
   { schema }: Contents,
   { position, column, dropped }: Trimmed,
 ): Vector {
-  const values = rows.getChild(schema.fields[position]!.name);
+  const values = rows.getChild(itemAt(schema.fields, position).name);
   if (values === null) throw new Error('the column was not read');
   const data = dropped.reduce(
     (left, { positions }) => changeInside(left, positions.slice(1), () => null),
-    values.data[0]!,
+    columnData(values),
   );
   return new VectorClass([retype(data, column.field.type)]);
 }

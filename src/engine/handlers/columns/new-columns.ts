@@ -5,7 +5,9 @@ import { flagField, textField, type Fields } from '../../base/fields.ts';
 import { checkColumnName } from '../../format/incoming.ts';
 import { typeField } from './type-field.ts';
 
-/** A column to add: the values of an expression, at once or by a backfill, or nulls of a type. */
+/**
+ * A column to add: values of an expression, computed at once or by a backfill, or nulls of a type.
+ */
 export type NewColumn =
   | { readonly kind: 'expression' | 'computed'; readonly name: string; readonly text: string }
   | { readonly kind: 'nulls'; readonly name: string; readonly type: DataType };

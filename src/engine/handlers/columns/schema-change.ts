@@ -19,15 +19,16 @@ import { DataType } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { bindPredicate, rowsWhere } from '../../request/formula.ts';
 import type { FieldPlace } from '../../format/field-place.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
-/** What the operations that change a table's columns work with. */
+/** Parts of the operations that change a table's columns. */
 export interface SchemaParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly reader: FragmentReader;
 }
 
-/** The newest version of a table, with what reads its rows and what writes further columns. */
+/** The newest version of a table with its reader and a writer of columns. */
 export interface ChangeBase {
   readonly base: Manifest;
   readonly snapshot: Snapshot;
@@ -35,8 +36,10 @@ export interface ChangeBase {
   readonly writer: ColumnWriter;
 }
 
-/** The next version of a table, computed from the newest; again when another writer was first. */
-export type SchemaChange = (on: ChangeBase) => Contents | Promise<Contents>;
+/**
+ * Computes the next version of a table from the newest; runs again if another writer commits first.
+ */
+type SchemaChange = (on: ChangeBase) => MaybePromise<Contents>;
 
 /**
  * Makes the next version of the table that a request names. Files that the
@@ -55,8 +58,9 @@ export async function commitSchemaChange(
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
   const chain = await tables.chain(table.content, branchParameter(call));
+  const { storage } = tables;
   const folder = tables.folder(table.content);
-  const writer = new ColumnWriter(reader, folder);
+  const writer = new ColumnWriter(storage, reader, folder);
   const tableId = table.content.id;
   try {
     const committed = await tables.commit({
@@ -64,7 +68,7 @@ export async function commitSchemaChange(
       chain,
       current: () => catalog.requireTable(object),
       change: async (base) => {
-        const snapshot = { tableId, folder, rows: rowsOf(base), ...base };
+        const snapshot = { tableId, storage, folder, rows: rowsOf(base), ...base };
         const next = await change({ base, snapshot, reader, writer });
         checkComputed(base.schema, next.schema);
         return next;
@@ -85,7 +89,7 @@ export async function commitSchemaChange(
   }
 }
 
-/** The answer of a schema operation: which version it made. */
+/** The answer of a schema operation with its version. */
 export function versionAnswer(
   call: Call,
   kind: string,
@@ -97,8 +101,7 @@ export function versionAnswer(
 }
 
 /**
- * Refuses a field that is to hold no nulls and has some. Where the struct that
- * holds it is itself null, the field is not looked at.
+ * Refuses to make a field non-nullable that has nulls. Fields of null structs are not considered.
  * @throws CatalogError TableSchemaValidationError with their number.
  */
 export async function refuseNulls(

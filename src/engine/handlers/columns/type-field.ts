@@ -1,5 +1,5 @@
 import type { DataType } from 'apache-arrow';
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import type { JsonField, JsonType } from '../../../arrow/json-schema.ts';
 import { typeFromJson } from '../../../arrow/json-type.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -8,7 +8,7 @@ import { checkModel } from '../../../protocol/models/models.ts';
 import { flagField, textField, type Fields } from '../../base/fields.ts';
 import { checkFieldName } from '../../format/incoming.ts';
 
-/** Names that only the namespace vocabulary has, in LanceDB's (wire contract, section 7). */
+/** Type names of the namespace vocabulary only, with LanceDB's names (wire contract, section 7). */
 const namespaceNames: Readonly<Record<string, string>> = {
   float16: 'halffloat',
   float32: 'float',
@@ -78,10 +78,10 @@ function nameOf(type: string, length: number | undefined): string {
     const bits = decimal[1] === '256' ? 256 : 128;
     return `decimal:${bits}:${Math.floor(length / 1000)}:${length % 1000}`;
   }
-  return Object.hasOwn(namespaceNames, type) ? namespaceNames[type]! : type;
+  return (Object.hasOwn(namespaceNames, type) ? namespaceNames[type] : undefined) ?? type;
 }
 
-/** What is to become of one column or field; null leaves a thing as it is. */
+/** A change of one column or field; null members leave a property unchanged. */
 export interface Alteration {
   readonly path: string;
   readonly rename: string | null;

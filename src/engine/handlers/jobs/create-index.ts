@@ -71,16 +71,16 @@ function plainSpec(
 }
 
 function columnOf({ body }: Call, { schema }: Snapshot): Field {
-  const said = textField(body, 'column') ?? '';
-  const place = fieldPlace(said, schema);
+  const name = textField(body, 'column') ?? '';
+  const place = fieldPlace(name, schema);
   if (place.fields.length === 1) return fieldAt(place);
   throw new CatalogError(
     'Unsupported',
-    `an index of ${JSON.stringify(said)} is not built: it lies inside the column ${JSON.stringify(place.fields[0].name)}, and indices are made of whole columns`,
+    `an index of ${JSON.stringify(name)} is not built: it lies inside the column ${JSON.stringify(place.fields[0].name)}, and indices are made of whole columns`,
   );
 }
 
-/** Names stand in paths, where `.` and `..` are no names. */
+/** Names are used in paths, where `.` and `..` are not allowed. */
 function nameOf({ body }: Call, column: Field): string {
   const name = textField(body, 'name') ?? `${column.name}_idx`;
   const hasLength = name !== '' && name.length <= MOST_CHARACTERS;

@@ -10,7 +10,7 @@ function refuse(message: string): Handler {
   return () => Promise.reject(new CatalogError('Unsupported', message));
 }
 
-/** Operations whose work this service cannot do; each says what is missing. */
+/** Operations that are not supported; each explains why. */
 export const foreignCodeHandlers: HandlerTable = {
   CreateFunction: refuse(noFunctions),
   GetFunction: refuse(noFunctions),

@@ -18,14 +18,14 @@ import { commitSummary } from '../../once/commit-summary.ts';
 import { placeOf, type TableView } from '../call/read-place.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 
-/** What tells of indices. */
-export interface IndexParts {
+/** Parts of operations that describe indices. */
+interface IndexParts {
   readonly catalog: Catalog;
   readonly tables: TableView;
   readonly tags: Tags;
   /** The most entries that a listing answers at once. */
   readonly pageLimit: number;
-  /** Told of the newest version of a table whose indices somebody asks about. */
+  /** Called with the newest version of a table whose indices are requested. */
   readonly attend: Attend;
 }
 
@@ -34,14 +34,14 @@ export type Attend = (
   snapshot: Snapshot,
 ) => void;
 
-/** What changes indices, or reads their files. */
-export interface IndexFileParts {
+/** Parts of operations that change indices or read their files. */
+interface IndexFileParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly reader: FragmentReader;
 }
 
-/** The operations that tell of indices. */
+/** The operations that describe indices. */
 export function indexHandlers(parts: IndexParts): HandlerTable {
   return {
     ListTableIndices: (call) => listIndices(parts, call),
@@ -49,7 +49,7 @@ export function indexHandlers(parts: IndexParts): HandlerTable {
   };
 }
 
-/** The operations on indices that are there. */
+/** The operations on existing indices. */
 export function indexFileHandlers(parts: IndexFileParts): HandlerTable {
   return {
     DropTableIndex: (call) => dropIndex(parts, call),
@@ -71,7 +71,7 @@ async function listIndices(parts: IndexParts, call: Call): Promise<Answer> {
   });
 }
 
-/** A declared table has no version yet, and so no index. */
+/** A declared table has no version and no index. */
 async function declaredList(
   { tables, tags }: IndexParts,
   table: TableRecord,
@@ -113,7 +113,7 @@ interface Coverage {
   readonly bytes: number;
 }
 
-/** Rows that are deleted count for nothing. */
+/** Deleted rows do not count. */
 function coverageOf(index: IndexDefinition, { fragments, rows }: Snapshot): Coverage {
   let [indexed, files, bytes] = [0n, 0, 0];
   for (const fragment of fragments) {
@@ -139,7 +139,7 @@ async function indexStats(parts: IndexParts, call: Call): Promise<Answer> {
   });
 }
 
-/** Versions before keep the index, and its files stay as long as one of them is there. */
+/** Earlier versions keep the index, and its files stay as long as they exist. */
 async function dropIndex({ catalog, tables }: IndexFileParts, call: Call): Promise<Answer> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
@@ -172,7 +172,7 @@ async function prewarm(parts: IndexFileParts, call: Call): Promise<Answer> {
   return emptyAnswer(call);
 }
 
-/** The version that a request is about. */
+/** The version of a request. */
 async function snapshotOf(parts: IndexParts, call: Call): Promise<Snapshot> {
   const { catalog, tables, tags } = parts;
   const { object } = call.request;

@@ -54,7 +54,7 @@ const columns: readonly EventColumn[] = [
 
 const schema = schemaOf(columns.map(({ field }) => field));
 
-/** What happened to some jobs, one row each, as an Arrow stream. */
+/** Events of jobs as an Arrow stream, one row each. */
 export function jobEvents(records: readonly TransactionRecord[]): Answer {
   const rows = records.flatMap((record) => record.events.map((event) => ({ ...event, record })));
   const vectors = columns.map(({ field, value }) => vectorFromArray(rows.map(value), field.type));
@@ -71,10 +71,10 @@ async function* bodyOf(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array
   yield* pieces;
 }
 
-/** A step of a change of a transaction. Throws when it cannot be taken. */
-export type TransactionAction = (record: TransactionRecord) => TransactionRecord;
+/** An action on a transaction. Throws if it is not possible. */
+type TransactionAction = (record: TransactionRecord) => TransactionRecord;
 
-/** Properties beginning so are the service's own. */
+/** Prefix of the service's own properties. */
 const RESERVED = 'job.';
 const MOST_PROPERTIES = 100;
 const MOST_BYTES = 65_536;
@@ -98,7 +98,10 @@ export function actionsField(body: Fields): readonly TransactionAction[] {
   return actions.map(actionOf);
 }
 
-/** A transaction after all actions. @throws CatalogError InvalidInput for one that cannot be taken. */
+/**
+ * Applies all actions to a transaction.
+ * @throws CatalogError InvalidInput for an impossible one.
+ */
 export function altered(
   record: TransactionRecord,
   actions: readonly TransactionAction[],
@@ -120,13 +123,13 @@ function actionOf(entry: Record<string, JsonValue>, at: number): TransactionActi
 
 const statuses = ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const;
 
-/** The service runs its transactions itself: others can only cancel them. */
+/** The service runs its transactions itself: clients can only cancel them. */
 function statusAction(fields: Fields): TransactionAction {
   const text = textField(fields, 'status') ?? '';
   const status = statuses.find((known) => known === text.toUpperCase());
   if (status === undefined) {
     throw invalid(
-      `${JSON.stringify(text)} is no status of a transaction; there are ${statuses.join(', ')}`,
+      `${JSON.stringify(text)} is not a transaction status; there are ${statuses.join(', ')}`,
     );
   }
   return (record) => {
@@ -138,11 +141,11 @@ function statusAction(fields: Fields): TransactionAction {
   };
 }
 
-/** A transaction that was cancelled before it ended. @throws CatalogError InvalidInput when it has. */
+/** Cancels a transaction. @throws CatalogError InvalidInput if it has ended. */
 export function canceled(record: TransactionRecord): TransactionRecord {
   if (record.status === 'CANCELED') return record;
   if (hasEnded(record)) {
-    throw invalid(`the transaction is ${record.status} and cannot be cancelled any more`);
+    throw invalid(`the transaction is ${record.status} and can no longer be cancelled`);
   }
   return moved(record, { status: 'CANCELED', lease: null }, 'the job was cancelled');
 }
@@ -183,12 +186,14 @@ function keyOf(fields: Fields): string {
   return key;
 }
 
-/** A mode in its one spelling; the first when none is named. */
+/** A mode in canonical spelling; the first if none is named. */
 function modeOf(fields: Fields, modes: readonly string[]): string {
   const text = textField(fields, 'mode');
   const mode = text === null ? modes[0] : normalMode(text);
   if (mode !== undefined && modes.includes(mode)) return mode;
-  throw invalid(`${JSON.stringify(text)} is no mode of a property; there are ${modes.join(', ')}`);
+  throw invalid(
+    `${JSON.stringify(text)} is not a mode of a property; there are ${modes.join(', ')}`,
+  );
 }
 
 type Entries = readonly (readonly [string, string])[];
@@ -223,15 +228,15 @@ export interface TransactionParts {
   readonly transactions: Transactions;
 }
 
-/** A transaction and where its table is now, or was last. */
+/** A transaction and the current or last place of its table. */
 export interface PlacedTransaction {
   readonly record: TransactionRecord;
   readonly path: ObjectPath;
 }
 
 /**
- * A transaction whose table the caller may see. Those of other tables are as good
- * as none; a caller who may see it but not do this is told so.
+ * Finds a transaction whose table the caller may see. Other transactions appear as missing; a
+ * caller who may see the table but lacks the right is refused.
  * @throws CatalogError TransactionNotFound, PermissionDenied.
  */
 export async function visibleTransaction(
@@ -248,7 +253,7 @@ export async function visibleTransaction(
   return { record: stored.content, path };
 }
 
-/** The transactions that a caller may see, in the order in which they began, beyond an id. */
+/** Transactions that a caller may see, oldest first, after an id. */
 export async function* visibleTransactions(
   parts: TransactionParts,
   after: string,

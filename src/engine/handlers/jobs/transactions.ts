@@ -13,7 +13,7 @@ import {
   type TransactionParts,
 } from './transaction-actions.ts';
 
-/** The operations of transactions: work on tables that continues after its request. */
+/** The operations on transactions: work on tables that continues after its request. */
 export function transactionHandlers(parts: TransactionParts): HandlerTable {
   return {
     DescribeTransaction: (call) => describeTransaction(parts, call),
@@ -26,7 +26,7 @@ async function describeTransaction(parts: TransactionParts, call: Call): Promise
   return transactionAnswer(call, found);
 }
 
-/** All actions or none: they are applied to the record one after the other, and it is written once. */
+/** All actions or none: they are applied in turn to the record, which is written once. */
 async function alterTransaction(parts: TransactionParts, call: Call): Promise<Answer> {
   const actions = actionsField(call.body);
   const id = idOf(call);
@@ -41,7 +41,7 @@ async function alterTransaction(parts: TransactionParts, call: Call): Promise<An
   return answer(await parts.transactions.change(id, change, call.once.seal(answer)));
 }
 
-/** An id is one name, whatever delimiter the client splits names by. */
+/** An id is one name, whatever the client's delimiter. */
 function idOf({ request }: Call): string {
   return request.object.join(request.delimiter);
 }
@@ -59,7 +59,7 @@ function transactionAnswer(
   return jsonAnswer(call, { status, properties }, { objects: [path], ...notes });
 }
 
-/** What the service says of the job of a transaction. */
+/** The service's properties of a transaction's job. */
 function ownProperties(record: TransactionRecord, table: string): Record<string, string> {
   const { job, progress, version, failure } = record;
   return {

@@ -19,7 +19,7 @@ export interface WarmingParts {
   readonly catalog: Catalog;
   readonly tables: TableView;
   readonly reader: FragmentReader;
-  /** Memory for what is read often, in bytes. */
+  /** Size of the cache, in bytes. */
   readonly cacheBytes: number;
 }
 
@@ -44,7 +44,7 @@ function columnsOf({ body }: Call, { schema }: Snapshot): readonly string[] {
   return [...new Set(names.map((name) => columnPath(name, schema.fields).column))];
 }
 
-/** Column by column, for as long as there is memory for them. What is read twice is kept. */
+/** Reads column by column while there is memory. Columns that are read twice are cached. */
 async function warm(
   { reader, cacheBytes }: WarmingParts,
   snapshot: Snapshot,

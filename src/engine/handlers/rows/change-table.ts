@@ -12,13 +12,13 @@ import { requireEngineTable, type TableParts } from '../call/table-parts.ts';
 import { changeJudge, type RowsOf } from '../../rules/version-judge.ts';
 import type { CommitAction } from '../../../rules/commit-facts.ts';
 
-/** What the handlers work with that change rows which are there. */
+/** Parts of the handlers that change existing rows. */
 export interface TableChanges extends TableParts {
   readonly reader: FragmentReader;
 }
 
-/** How rules look at a change of rows. */
-export interface JudgedChange<Result> {
+/** Facts of a change for commit rules. */
+interface JudgedChange<Result> {
   readonly action: CommitAction;
   readonly rows: RowsOf<Result>;
 }

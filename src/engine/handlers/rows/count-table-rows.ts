@@ -14,7 +14,7 @@ export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
     const { snapshot, table, chain, record } = await findTable(reads, call);
-    // What a predicate says may depend on the time.
+    // A predicate may depend on the time.
     if (predicate === null) restOn(call, table, chain, record);
     const count = await counted(reads, snapshot, predicate, statementOf(call));
     return {

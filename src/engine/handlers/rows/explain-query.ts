@@ -21,7 +21,7 @@ export function explainQuery(reads: TableReads): Handler {
   };
 }
 
-/** AnalyzeTableQueryPlan: the query is run, and what it read and answered is told with its plan. */
+/** AnalyzeTableQueryPlan: runs the query and answers its plan with measurements. */
 export function analyzeQuery(reads: TableReads): Handler {
   return async (call) => {
     const plan = await planOf(reads, call, call.body);
@@ -43,8 +43,8 @@ async function planOf(
 }
 
 /**
- * A text as a JSON string, which every client reads, or bare to one that takes
- * nothing but plain text.
+ * Answers text as a JSON string, which every client reads, or as plain text if the client accepts
+ * nothing else.
  */
 function textAnswer(call: Call, text: string): Answer {
   const status = call.request.operation.success;

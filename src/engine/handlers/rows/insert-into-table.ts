@@ -8,7 +8,7 @@ import { jsonAnswer } from '../call/answers.ts';
 import { incomingRows, withoutComputed } from '../../change/computed-rows.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { branchParameter, byQueryMode } from '../call/parameters.ts';
-import { appended, overwritten, type Change } from '../../format/change.ts';
+import { appended, overwritten, type ContentsChange } from '../../format/change.ts';
 import type { WrittenFile } from '../../format/fragment-writer.ts';
 import { openIncoming, sameSchema, checkColumns, type Incoming } from '../../format/incoming.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
@@ -16,14 +16,15 @@ import { versionJudge } from '../../rules/version-judge.ts';
 import { commitSummary } from '../../once/commit-summary.ts';
 import { commitFiles, requireEngineTable, type TableParts } from '../call/table-parts.ts';
 import { fits } from '../../../arrow/types.ts';
+import { pairs } from '../../base/items.ts';
 
 interface Mode {
   readonly kind: 'append' | 'overwrite';
-  /** What it counts as beside an insert. */
+  /** Further actions that it counts as. */
   readonly classes: ReadonlySet<Action>;
-  /** The rows to write, in the schema that the table has with them. */
+  /** Prepares the rows to write, in the schema of the resulting table. */
   readonly rows: (call: Call, branch: string, incoming: Incoming, table: Schema) => Incoming;
-  readonly change: (schema: Schema, files: readonly WrittenFile[]) => Change;
+  readonly change: (schema: Schema, files: readonly WrittenFile[]) => ContentsChange;
 }
 
 const modes: Readonly<Record<string, Mode>> = {
@@ -84,8 +85,8 @@ export function insertIntoTable(parts: TableParts): Handler {
   };
 }
 
-/** The rows were written in a schema; a table that has another one by now cannot take them. */
-function unlessAltered(schema: Schema, change: Change): Change {
+/** Rows written in one schema do not fit a table whose schema has changed since. */
+function unlessAltered(schema: Schema, change: ContentsChange): ContentsChange {
   return (base) => {
     if (sameSchema(base.schema, schema)) return change(base);
     throw new CatalogError('ConcurrentModification', "the table's schema was changed meanwhile");
@@ -109,7 +110,7 @@ function overwriting(call: Call, branch: string, incoming: Incoming, table: Sche
   return incoming;
 }
 
-/** Whether rows have the columns of a table, in their order; those that the table computes may be missing. */
+/** Whether rows have the columns of a table in order; computed columns may be missing. */
 function hasColumnsOf(incoming: Schema, table: Schema): boolean {
   const sent = new Set(incoming.fields.map(({ name }) => name));
   const open = withoutComputed(table, sent);
@@ -118,7 +119,7 @@ function hasColumnsOf(incoming: Schema, table: Schema): boolean {
   );
   return (
     incoming.fields.length === asked.length &&
-    incoming.fields.every((field, at) => isAlike(field, asked[at]!))
+    pairs(incoming.fields, asked).every(([field, other]) => isAlike(field, other))
   );
 }
 

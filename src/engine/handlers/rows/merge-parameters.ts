@@ -27,7 +27,7 @@ export function mergeParameters(query: Query, requestTimeout?: string): MergeReq
     checkTime: deadline(query.get('timeout')?.[0] ?? ofMillis(requestTimeout)),
   };
   if (request.update || request.insert || request.remove) return request;
-  throw invalid('a merge must update, insert or delete; nothing of it was asked for');
+  throw invalid('a merge must update, insert or delete; the request enables none of these');
 }
 
 function flag(query: Query, name: string, otherwise = false): boolean {
@@ -35,13 +35,13 @@ function flag(query: Query, name: string, otherwise = false): boolean {
   return text === undefined ? otherwise : readParameter(name, text) === true;
 }
 
-/** The condition of a step; it means nothing without the step. */
+/** The condition of a step, which requires the step. */
 function condition(query: Query, step: string): string | null {
   const name = `${step}_filt`;
   const text = query.get(name)?.[0];
   if (text === undefined || text.trim() === '') return null;
   if (flag(query, step)) return text;
-  throw invalid(`${name} is a condition of ${step}, which was not asked for`);
+  throw invalid(`${name} is a condition of ${step}, which the request does not enable`);
 }
 
 /** The units of a duration in milliseconds. */
@@ -57,12 +57,12 @@ const units: Readonly<Record<string, number>> = {
 const PART = /(\d{1,9}(?:\.\d{1,9})?)(ms|sec|s|min|m|h)/g;
 const DURATION = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|sec|s|min|m|h))+$/;
 
-/** Of a header that is no number nothing is known: it is one that any client may send. */
+/** A header that is not a number is ignored: any client may send it. */
 function ofMillis(text: string | undefined): string | undefined {
   return text !== undefined && /^\d{1,9}$/.test(text) ? `${text}ms` : undefined;
 }
 
-/** What throws once a duration such as `30s` or `1m30s` has passed. */
+/** A function that throws after a duration such as `30s` or `1m30s`. */
 function deadline(text: string | undefined): () => void {
   if (text === undefined) return () => undefined;
   const plain = text.replaceAll(' ', '');
@@ -70,7 +70,9 @@ function deadline(text: string | undefined): () => void {
     throw invalid('timeout must be a duration such as 30s, 500ms or 1m30s');
   }
   let limit = 0;
-  for (const [, count, unit] of plain.matchAll(PART)) limit += Number(count) * units[unit!]!;
+  for (const [, count, unit = ''] of plain.matchAll(PART)) {
+    limit += Number(count) * (units[unit] ?? 0);
+  }
   const end = performance.now() + limit;
   return () => {
     if (performance.now() <= end) return;

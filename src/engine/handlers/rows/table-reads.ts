@@ -16,13 +16,13 @@ import { planQuery } from '../../query/plan/plan.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
 
-/** What the operations that read rows work with. */
+/** Parts of the operations that read rows. */
 export interface TableReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
   readonly tables: Pick<TableView, 'found' | 'chain'>;
   readonly tags: Pick<Tags, 'require'>;
   readonly reader: BatchSource;
-  /** Work for other threads; all is done here when absent. */
+  /** Worker threads; this thread if absent. */
   readonly heavy?: HeavyWork;
 }
 
@@ -38,13 +38,13 @@ export async function readTable(reads: TableReads, call: Call, fields?: Fields):
   return (await findTable(reads, call, fields)).snapshot;
 }
 
-/** A table at a version, and by what it was found. */
-export interface FoundTable extends FoundSnapshot {
+/** A table at a version with the records by which it was found. */
+interface FoundTable extends FoundSnapshot {
   readonly table: Stored<TableRecord>;
   readonly chain: Chain;
 }
 
-/** The same with what the table was found by. */
+/** As `readTable`, with the records by which it was found. */
 export async function findTable(
   { catalog, tables, tags }: TableReads,
   call: Call,
@@ -77,7 +77,7 @@ export function queryTable(reads: TableReads): Handler {
       version: snapshot.version,
       signal: call.request.signal,
       sizes: announces ? await answerSizes(plan, reads.reader) : null,
-      // Whatever the reason, a retry gets the rows.
+      // A retry gets the rows.
       misjudged: () => {
         announces = false;
       },

@@ -17,10 +17,7 @@ import type { Tags } from '../../versions/lines/tags.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
 import { commitSummary } from '../../once/commit-summary.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
-import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '../../../storage/folder.ts';
-import { copyOwn, linkOrCopy } from '../../../storage/copied-file.ts';
 import { filesOf } from '../../catalog/records/version-walk.ts';
 import { makeTableFolder } from '../../format/table-folder.ts';
 
@@ -87,7 +84,7 @@ function cloned(call: Call, committed: Committed): Answer {
 }
 
 /**
- * The table that the body names by its location, if the caller may see it, or by its name.
+ * Finds the table in the body by location, if the caller may see it, or by name.
  * @throws CatalogError TableNotFound.
  */
 async function sourceOf({ catalog, tables }: CloneParts, call: Call): Promise<Source> {
@@ -100,8 +97,8 @@ async function sourceOf({ catalog, tables }: CloneParts, call: Call): Promise<So
 }
 
 /**
- * The table of an identifier in the client's spelling. LanceDB's clients send a bare name, which is
- * looked for in the namespace of the new table.
+ * Resolves a table identifier. LanceDB clients send a bare name, which is relative to the namespace
+ * of the new table.
  */
 async function namedSource(catalog: Catalog, call: Call, name: string): Promise<Source> {
   const { object, delimiter } = call.request;
@@ -114,7 +111,7 @@ async function namedSource(catalog: Catalog, call: Call, name: string): Promise<
   return { path, record: (await catalog.requireTable(path)).content };
 }
 
-/** The version that is asked for by its number or by a tag; the newest of main unless one is. */
+/** Resolves the source version by number or tag; the newest of main by default. */
 async function snapshotOf(
   { tables, tags }: CloneParts,
   call: Call,
@@ -122,7 +119,7 @@ async function snapshotOf(
 ): Promise<Snapshot> {
   const { permit, body } = call;
   const name = textField(body, 'source_tag');
-  // What a tag names is for those who may read something of the table.
+  // A tag may be resolved by callers who may read some branch of the table.
   if (name === null || !permit.holdsOnBranches('QueryTable', path)) {
     permit.require('QueryTable', path, MAIN);
   }
@@ -142,26 +139,26 @@ async function snapshotOf(
 }
 
 /**
- * Makes the folder of a new table with the files that a version of another names. After
- * this they, and their names, are on stable storage.
- * @param shared Whether the files get second names, where the file system can, and no bytes are copied.
+ * Creates the folder of a new table with the files of another table's version. Files and names are
+ * durable when this returns.
+ * @param shared Whether to share bytes by hard links where possible.
  */
 async function copyTableFiles(
-  from: Pick<Snapshot, 'folder' | 'fragments'>,
+  from: Pick<Snapshot, 'storage' | 'folder' | 'fragments'>,
   folder: string,
   shared: boolean,
 ): Promise<void> {
-  await makeTableFolder(folder);
+  const { storage } = from;
+  await makeTableFolder({ storage, folder });
   const files = filesOf(from);
   const folders = foldersOf(files);
-  for (const inner of folders) await mkdir(join(folder, inner), { recursive: true });
-  const copy = shared ? linkOrCopy : copyOwn;
-  for (const file of files) await copy(join(from.folder, file), join(folder, file));
-  for (const inner of folders) await syncFolder(join(folder, inner));
-  await syncFolder(folder);
+  for (const inner of folders) storage.folders?.makeNow(join(folder, inner));
+  for (const file of files) await storage.copy(join(from.folder, file), join(folder, file), shared);
+  for (const inner of folders) await storage.flush(join(folder, inner));
+  await storage.flush(folder);
 }
 
-/** The folders of some files, and those around them: inner ones first. */
+/** Folders of some files and their parents, inner ones first. */
 function foldersOf(files: readonly string[]): readonly string[] {
   const folders = new Set<string>();
   for (const file of files) {

@@ -38,7 +38,7 @@ export function createTable(parts: TableParts): Handler {
   };
 }
 
-/** What a mode makes of a place without a table, and of the table that is there. */
+/** Effect of a mode on a free name and on an existing table. */
 interface Mode {
   readonly absent: (creation: Creation) => Promise<Answer>;
   readonly present: (creation: Creation, table: Stored<TableRecord>) => Promise<Answer>;
@@ -66,7 +66,10 @@ async function describeExisting(
   return call.once.note(jsonAnswer(call, { version, ...said }));
 }
 
-/** Another writer may make the table while the body is read; that is as good as finding it at once. */
+/**
+ * If another writer creates the table while the body is read, the result is the same as if it
+ * existed before.
+ */
 async function createUnlessThere(creation: Creation): Promise<Answer> {
   try {
     return await createNew(creation);

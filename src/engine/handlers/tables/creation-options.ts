@@ -4,7 +4,7 @@ import { headerText } from '../../../protocol/context.ts';
 import { parseJson } from '../../../protocol/json.ts';
 import { boundedProperties } from '../call/parameters.ts';
 
-/** What a client may say of a new table beside its rows. */
+/** Options of a new table beside its rows. */
 export interface CreationOptions {
   readonly properties: Readonly<Record<string, string>> | undefined;
   readonly location: string | undefined;

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rmdir } from 'node:fs/promises';
 import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import { tookNoEffect } from '../../catalog/records/commit-loop.ts';
@@ -19,8 +18,8 @@ import { judgePlacing } from '../../rules/place-judge.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 
-/** What the operations work with that give a table a name and a place. */
-export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations'>;
+/** Parts of the operations that give a table a name and a location. */
+export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'tables' | 'locations'>;
 
 /**
  * DeclareTable: a name and an empty folder, into which a Lance client then
@@ -51,15 +50,17 @@ export function declareTable(parts: PlaceParts): Handler {
     try {
       await commit(parts, call, table, answer);
     } catch (error) {
-      // A folder that the client chose may be another's by now.
-      if (chosen === null && tookNoEffect(error)) await rmdir(location).catch(() => undefined);
+      // A folder that the client chose may belong to another table by now.
+      if (chosen === null && tookNoEffect(error)) {
+        await parts.locations.storage.folders?.removeIfEmpty(location);
+      }
       throw error;
     }
     return answer;
   };
 }
 
-/** The place of a table that is to be declared: of its own, or the one that its creator chose. */
+/** Location of a table to declare: its own, or the requested one. */
 export async function placeOf(
   parts: PlaceParts,
   id: string,
@@ -90,7 +91,7 @@ function declared(call: Call, { id, location, properties }: Placed): Answer {
   return jsonAnswer(call, answer, { commit: placeSummary('declare', id) });
 }
 
-/** What is answered for a table that is declared. */
+/** Members of the answer for a declared table. */
 export function declaredEntry(location: string, properties: TableRecord['properties']): object {
   return { location, properties, managed_versioning: true };
 }

@@ -44,7 +44,7 @@ export async function deregisterTable(
   );
 }
 
-/** Where the files of a table that leaves the catalog lie. */
+/** Location of the files of a table that leaves the catalog. */
 export function whereabouts(
   tables: Pick<Tables, 'folder'>,
   table: TableRecord,
@@ -64,12 +64,12 @@ export async function dropTable(catalog: Catalog, tables: TableView, call: Call)
   return { ...answer(table), commit: summaryOf(table, await lastSnapshot(tables, table)) };
 }
 
-/** What is said of a table that is gone. */
+/** Facts of a dropped table in its answer. */
 type Last = Pick<Snapshot, 'version' | 'rows'>;
 
 /**
- * The table as it was in the end: nothing is committed to it any more. One whose
- * manifest cannot be read is dropped all the same, so nothing is thrown.
+ * The last version of a table, to which nothing is committed any more. A table with an unreadable
+ * manifest is dropped too, so this does not throw.
  */
 async function lastSnapshot(tables: TableView, table: TableRecord): Promise<Last | undefined> {
   try {
@@ -81,7 +81,7 @@ async function lastSnapshot(tables: TableView, table: TableRecord): Promise<Last
 
 async function lastOf(tables: TableView, table: TableRecord): Promise<Last> {
   const { content } = await tables.version(table);
-  const { version, fragments } = await lanceSnapshot(locationOf(table), content);
+  const { version, fragments } = await lanceSnapshot(tables.storage, locationOf(table), content);
   return { version, rows: fragments.reduce((sum, { rows }) => sum + BigInt(rows), 0n) };
 }
 
@@ -111,7 +111,7 @@ export async function renameTable(catalog: Catalog, tables: Tables, call: Call):
   );
 }
 
-/** Without a namespace the table stays in its own; an empty list is the root. */
+/** Without a namespace the table stays in its own; an empty list means the root. */
 function targetOfBody(call: Call): ObjectPath {
   const name = textField(call.body, 'new_table_name') ?? '';
   const namespace = call.body['new_namespace_id'];

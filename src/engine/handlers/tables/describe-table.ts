@@ -17,7 +17,7 @@ import type { Snapshot } from '../../format/snapshot.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import { placeOf, type TableView } from '../call/read-place.ts';
 
-/** What a description is made of, beside the name and the dialect that it is asked in. */
+/** Parts of a description beside the name and dialect. */
 interface Described {
   readonly table: TableRecord;
   readonly snapshot: Snapshot;
@@ -46,7 +46,7 @@ class DescriptionCache {
   of(call: Call, described: Described): Answer {
     const { object, dialect, root = [] } = call.request;
     const { table, snapshot, withUri } = described;
-    // Names hold no control character.
+    // Names contain no control characters.
     const name = `${root.length} ${object.join('\0')}`;
     const last = this.#last.get(snapshot);
     if (last?.table === table && last.name === name) {
@@ -125,7 +125,7 @@ interface Asked {
   readonly withUri: boolean;
 }
 
-/** Of a table that Lance clients write: where, and that their commits go through the catalog. */
+/** Description of a table that Lance clients write: location, and commits through the catalog. */
 async function elsewhere(
   call: Call,
   tables: TableView,
@@ -150,11 +150,11 @@ async function writtenElsewhere(
 ): Promise<object> {
   if (table.kind === 'declared' && version === undefined) return {};
   const { content } = await tables.version(table, version, chain);
-  const snapshot = await lanceSnapshot(locationOf(table), content);
+  const snapshot = await lanceSnapshot(tables.storage, locationOf(table), content);
   return written(call, snapshot, snapshot.fragments);
 }
 
-/** What is said of a version, whoever wrote it. */
+/** Description of a version. */
 function written(
   call: Call,
   { version, schema }: Pick<Snapshot, 'version' | 'schema'>,
@@ -170,7 +170,7 @@ function written(
   };
 }
 
-/** Versions share their schema, and a schema is immutable: each is put in words once. */
+/** Cached by schema, which versions share and which is immutable. */
 const described: Readonly<Record<Vocabulary, WeakMap<Schema, JsonSchema>>> = {
   lance: new WeakMap(),
   namespace: new WeakMap(),

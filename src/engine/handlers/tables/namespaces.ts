@@ -94,13 +94,13 @@ async function drop(catalog: Catalog, tables: TableView, call: Call): Promise<An
   return answer(await catalog.dropNamespace(request.object, options, permit, seal));
 }
 
-/** The root of a database stays, as the root of the catalog does. */
+/** The root of a database cannot be dropped, nor can the root of the catalog. */
 function requireNoRoot({ request }: Call): void {
   if (!isDatabaseRoot(request, request.object)) return;
   throw new CatalogError('InvalidInput', 'the root namespace of a database cannot be dropped');
 }
 
-/** The namespace of a request, of which the answer is made alone. */
+/** The namespace of a request, the only basis of its answer. */
 async function required(
   catalog: Catalog,
   { request: { object }, reportBasis }: Call,
@@ -135,7 +135,7 @@ async function listTables(catalog: Catalog, pageLimit: number, call: Call): Prom
   return pageAnswer(call, 'tables', await catalog.tablePage(request.object, page, filter, permit));
 }
 
-/** One route, two questions: the LanceDB client asks for the root's tables, everyone else for all. */
+/** The LanceDB client expects the root's tables of this route, other clients expect all tables. */
 async function listAllTables(catalog: Catalog, pageLimit: number, call: Call): Promise<Answer> {
   const { request, permit } = call;
   if (request.dialect === 'lancedb') return listTables(catalog, pageLimit, call);

@@ -15,7 +15,7 @@ import { requireLanceTable } from '../../versions/managed/version-creation.ts';
 import type { PlaceParts } from './declare-table.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 
-/** What RegisterTable works with. */
+/** Parts of RegisterTable. */
 type RegisterParts = PlaceParts & BackFillParts & Pick<ManagedParts, 'tables'>;
 
 /**
@@ -72,7 +72,10 @@ async function registerNew(
   return answer;
 }
 
-/** The place is this table's already; it may have been no more than declared, or written past the catalog. */
+/**
+ * The location already belongs to this table, which may only be declared or written without the
+ * catalog.
+ */
 async function registerAgain(
   parts: RegisterParts,
   call: Call,

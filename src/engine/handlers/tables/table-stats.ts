@@ -11,7 +11,7 @@ import type { Tags } from '../../versions/lines/tags.ts';
 import { versionNotFound } from '../../format/version-refusals.ts';
 import { placeOf, type TableView } from '../call/read-place.ts';
 
-/** A data file of fewer rows is small: merging it with others would help. */
+/** Fragments with fewer rows are counted as small: merging them would help. */
 const SMALL_ROWS = 100_000;
 
 /** GetTableStats. Every number is a whole one: the LanceDB client takes no other (wire contract, section 5.2). */
@@ -38,7 +38,7 @@ export async function tableStats(
   });
 }
 
-/** Some rows of a table: how many, and how large their files are. */
+/** A part of a table with rows and bytes. */
 interface Part {
   readonly rows: number;
   readonly bytes: number;
@@ -47,13 +47,13 @@ interface Part {
 interface Contents {
   readonly fragments: readonly Part[];
   readonly numIndices: number;
-  /** By what they were found, where nothing else can have changed them. */
+  /** The record of the version, if the answer depends on nothing else. */
   readonly record?: Stored<VersionRecord>;
 }
 
 const NOTHING: Contents = { fragments: [], numIndices: 0 };
 
-/** A table at one version of a line, or at the newest. */
+/** A read of a table at a version of a line or at the newest. */
 interface Read {
   readonly tables: TableView;
   readonly table: TableRecord;
@@ -68,7 +68,7 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
   },
   lance: async ({ tables, table, chain, version }) => {
     const { content } = await tables.version(table, version, chain);
-    return lanceSnapshot(locationOf(table), content);
+    return lanceSnapshot(tables.storage, locationOf(table), content);
   },
   engine: async ({ tables, table, chain, version }) => {
     const { snapshot, record } = await tables.found(table, version, chain);
@@ -101,7 +101,7 @@ function meanOf(lengths: readonly number[]): number {
   return lengths.length === 0 ? 0 : Math.floor(sum / lengths.length);
 }
 
-/** The least length that at least so many percent of the lengths do not exceed; lengths ascend. */
+/** Percentile of ascending lengths. */
 function percentile(lengths: readonly number[], percent: number): number {
   const rank = Math.ceil((lengths.length * percent) / 100);
   return lengths[Math.max(rank, 1) - 1] ?? 0;

@@ -13,8 +13,9 @@ import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import { gatesOf } from './create-version.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import type { Store, Write } from '../../../store/store.ts';
+import { pairs, onlyItem } from '../../base/items.ts';
 
-/** An operation of a batch by its kind. */
+/** An operation of a batch with its kind. */
 interface NamedStep extends BatchStep {
   readonly kind: string;
 }
@@ -29,7 +30,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
     for (const step of steps) step.ask(call.permit);
     const held = new Set<string>();
     const answerOf = (planned: readonly PlannedStep[]) => {
-      const results = planned.map(({ answer }, index) => ({ [steps[index]!.kind]: answer }));
+      const results = pairs(planned, steps).map(([{ answer }, { kind }]) => ({ [kind]: answer }));
       const commit = batchSummary(planned.map(({ summary }) => summary));
       return jsonAnswer(call, { results }, { commit, objects: steps.map(({ path }) => path) });
     };
@@ -37,7 +38,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
     const { rules } = call;
     const planned = await committed({ ...parts, rules, gates: gatesOf(call) }, steps, held, seal);
     for (const { settle } of planned) await settle();
-    letGo(held);
+    await letGo(parts.storage, held);
     return answerOf(planned);
   };
 }
@@ -71,7 +72,7 @@ async function committed(
     );
   } catch (error) {
     if (tookNoEffect(error)) {
-      letGo(held);
+      await letGo(parts.storage, held);
       for (const { undo } of steps) await undo();
     }
     throw error;
@@ -79,23 +80,24 @@ async function committed(
 }
 
 function stepOf(parts: StepParts, call: Call, fields: Fields, part: string): NamedStep {
-  const kinds = Object.keys(batchSteps).filter((kind) => isJsonObject(fields[kind] ?? null));
-  const [kind, ...others] = kinds;
-  if (kind === undefined || others.length > 0) {
+  const kinds = Object.entries(batchSteps).filter(([kind]) => isJsonObject(fields[kind] ?? null));
+  const step = onlyItem(kinds);
+  if (step === undefined) {
     throw new CatalogError(
       'InvalidInput',
       `${part} must hold exactly one of ${Object.keys(batchSteps).join(', ')}, not ${kinds.length}`,
     );
   }
+  const [kind, make] = step;
   const inner = fields[kind] ?? null;
   const said = isJsonObject(inner) ? inner : {};
   const path = pathField(call, said, `${part}.${kind}`);
-  return { kind, ...batchSteps[kind]!(parts, path, said) };
+  return { kind, ...make(parts, path, said) };
 }
 
 /**
- * Several versions of a table may follow each other in one batch; whatever else is done
- * to a table must be all that the batch does to it.
+ * Several versions of a table may be created in one batch; any other operation on a table must be
+ * the only one.
  */
 function checkApart(steps: readonly NamedStep[]): void {
   const seen = new Map<string, string>();
@@ -112,7 +114,7 @@ function checkApart(steps: readonly NamedStep[]): void {
   }
 }
 
-/** The store knows of no place before the batch is committed. */
+/** Locations of a batch are not yet in the store, so they are compared here. */
 function requireOwnPlaces(planned: readonly PlannedStep[]): void {
   const places = planned.flatMap(({ place }) => (place === undefined ? [] : [`${place}/`]));
   for (const [index, place] of places.entries()) {

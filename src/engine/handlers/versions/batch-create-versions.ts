@@ -37,7 +37,7 @@ export function batchCreateVersions(parts: ManagedParts): Handler {
   };
 }
 
-/** What a batch did: that of one alone is said whole, of several what they have in common. */
+/** Summary of a batch: that of its only commit, or the common parts of several. */
 export function batchSummary(summaries: readonly CommitSummary[]): CommitSummary {
   const [first, ...others] = summaries;
   if (first !== undefined && others.length === 0) return first;

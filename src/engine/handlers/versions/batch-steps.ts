@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rmdir } from 'node:fs/promises';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Permit } from '../../../protocol/permit.ts';
@@ -32,32 +31,32 @@ import type { ManagedParts } from '../call/managed-parts.ts';
 import { requireWrittenTable } from '../call/table-parts.ts';
 import { versionEntry } from './table-versions.ts';
 
-/** What one operation of a batch means now. */
+/** The planned effect of one operation of a batch. */
 export interface PlannedStep {
   readonly checks: readonly Check[];
   readonly writes: readonly Write[];
   readonly summary: CommitSummary;
   readonly answer: object;
-  /** The folder of a table that it declares. */
+  /** Folder of a declared table. */
   readonly place?: string;
-  /** What has to be there before the batch is committed. */
+  /** Prepares the commit of the batch. */
   readonly prepare?: () => Promise<void>;
-  /** What is left to do once the batch is committed. */
+  /** Finishes the operation after the commit of the batch. */
   readonly settle: () => Promise<void>;
 }
 
 /** One operation of a batch. */
 export interface BatchStep {
   readonly path: ObjectPath;
-  /** Asks for its own right. @throws CatalogError PermissionDenied. */
+  /** Requires its right. @throws CatalogError PermissionDenied. */
   readonly ask: (permit: Permit) => void;
-  /** Given the versions that the batch makes. */
+  /** Plans the operation, given the versions that the batch creates. */
   readonly plan: (versions: VersionPlan) => Promise<PlannedStep>;
-  /** Removes what was made for it when the batch is refused. */
+  /** Removes what was prepared if the batch is refused. */
   readonly undo: () => Promise<void>;
 }
 
-/** What the operations of a batch work with. */
+/** Parts of the operations of a batch. */
 export interface StepParts extends ManagedParts {
   readonly rules: CommitJudge;
 }
@@ -66,7 +65,7 @@ type StepMaker = (parts: StepParts, path: ObjectPath, fields: Fields) => BatchSt
 
 const nothing = async (): Promise<void> => undefined;
 
-/** The operations that a batch may hold. */
+/** Operations of a batch by kind. */
 export const batchSteps: Readonly<Record<string, StepMaker>> = {
   declare_table: declare,
   create_table_version: createVersion,
@@ -74,7 +73,7 @@ export const batchSteps: Readonly<Record<string, StepMaker>> = {
   deregister_table: deregister,
 };
 
-function createVersion(_: StepParts, path: ObjectPath, fields: Fields): BatchStep {
+function createVersion({ storage }: StepParts, path: ObjectPath, fields: Fields): BatchStep {
   const request = versionRequest(path, fields, branchField(fields));
   return {
     path,
@@ -83,7 +82,7 @@ function createVersion(_: StepParts, path: ObjectPath, fields: Fields): BatchSte
       const planned = await versions.add(request);
       const { checks, writes, summary, table, record } = planned;
       const answer = { version: versionEntry(table, record) };
-      return { checks, writes, summary, answer, settle: () => settleVersions([planned]) };
+      return { checks, writes, summary, answer, settle: () => settleVersions(storage, [planned]) };
     },
     undo: nothing,
   };
@@ -124,7 +123,7 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
       };
     },
     undo: async () => {
-      for (const folder of made) await rmdir(folder).catch(() => undefined);
+      for (const folder of made) await parts.storage.folders?.removeIfEmpty(folder);
     },
   };
 }
@@ -144,12 +143,12 @@ function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): Bat
     },
     chain: (table: TableRecord) => tables.chain(table, branch),
     asked: (version: bigint) => isAsked(ranges, version),
-    kept: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[3]) =>
-      keptManagedVersions(tags, branches, table, chain),
+    kept: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[4]) =>
+      keptManagedVersions(tables.storage, tags, branches, table, chain),
   };
   return {
     path,
-    // Of all that drops, this alone is about a branch, so that main has to be said.
+    // This is the only dropping operation on a branch, so main must be named.
     ask: (permit) => permit.require('drop', path, branch),
     plan: async () => {
       const { table, records, checks, writes } = await planRemoval(parts, removal);
@@ -158,7 +157,7 @@ function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): Bat
         writes,
         summary: placeSummary('delete_versions', table.id),
         answer: { deleted_count: records.length },
-        settle: () => removeManifests(locationOf(table), records),
+        settle: () => removeManifests(tables.storage, locationOf(table), records),
       };
     },
     undo: nothing,

@@ -13,6 +13,7 @@ import { requireUnneeded, withRefs } from '../../versions/managed/managed-branch
 import { adoptedBranches } from '../call/adopted-table.ts';
 import { requireWrittenTable } from '../call/table-parts.ts';
 import { engineTable, knownTable, writtenTable, type TagParts } from './tags.ts';
+import { itemAt } from '../../base/items.ts';
 
 /** The operations on branches. */
 export function branchHandlers(parts: TagParts): HandlerTable {
@@ -42,7 +43,7 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const origin = async (table: TableRecord): Promise<BranchOrigin> => {
     const chain = await tables.chain(table, from);
     const number = version ?? (await tables.version(table, undefined, chain)).content.version;
-    // By its number, so that nobody who writes meanwhile is in the way.
+    // By number, so that concurrent writers do not interfere.
     return { chain, version: await tables.version(table, number, chain) };
   };
   const table = knownTable(async () => {
@@ -79,7 +80,7 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
   call.permit.require(operation.name, object, name);
   const table = knownTable(async () => {
     const found = await writtenTable(parts, call);
-    if (found.content.kind === 'lance') await requireUnneeded(found.content, name);
+    if (found.content.kind === 'lance') await requireUnneeded(tables.storage, found.content, name);
     const placed = { path: object, record: found.content };
     await judgeAside(call.rules, placed, 'delete_branch', { branch: name });
     return found;
@@ -96,7 +97,11 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
 async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
   const { branches, pageLimit } = parts;
   const page = pageParameters(call, pageLimit);
-  const found = await adoptedBranches(call, await parts.catalog.requireTable(call.request.object));
+  const found = await adoptedBranches(
+    parts.tables.storage,
+    call,
+    await parts.catalog.requireTable(call.request.object),
+  );
   const table = found.content;
   requireWrittenTable(call.request.object, table);
   const { id } = table;
@@ -106,14 +111,19 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
     return (await parts.tables.versions(table, newest, chain)).length > 0;
   };
   if (call.request.dialect === 'lancedb' && !isPaginated(call)) {
-    const all = await withRefs(table, (await branches.all(id)).branches, isLeft);
+    const all = await withRefs(
+      parts.tables.storage,
+      table,
+      (await branches.all(id)).branches,
+      isLeft,
+    );
     return jsonAnswer(call, { branches: entriesOf(all) });
   }
   const read = await branches.page(id, page.after, page.limit + 1);
   const shown = read.slice(0, page.limit);
   const token = read.length > shown.length ? shown.at(-1)?.name : undefined;
   return jsonAnswer(call, {
-    branches: entriesOf(await withRefs(table, shown, isLeft)),
+    branches: entriesOf(await withRefs(parts.tables.storage, table, shown, isLeft)),
     page_token: token,
   });
 }
@@ -122,7 +132,7 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
 function entriesOf(branches: readonly NamedBranch[]): object {
   return Object.fromEntries(
     branches.map(({ name, branch: { lineage, createdMillis, manifestBytes } }) => {
-      const { branch, version } = lineage[0]!;
+      const { branch, version } = itemAt(lineage, 0);
       return [
         name,
         {

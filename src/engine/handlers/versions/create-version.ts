@@ -24,6 +24,7 @@ import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import { adoptFirst } from '../call/adopted-table.ts';
 import { versionEntry } from './table-versions.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
+import { itemAt } from '../../base/items.ts';
 
 /**
  * CreateTableVersion: the conditional commit decides who is next, then the staged
@@ -32,13 +33,13 @@ import type { ManagedParts } from '../call/managed-parts.ts';
 export function createVersion(parts: ManagedParts): Handler {
   return async (call) => {
     const request = versionRequest(call.request.object, call.body, branchParameter(call));
-    const answerOf = (planned: readonly PlannedVersion[]) => created(call, planned[0]!);
+    const answerOf = (planned: readonly PlannedVersion[]) => created(call, itemAt(planned, 0));
     const seal = call.once.seal(answerOf);
     return answerOf(await committedVersions(waiting(parts, call), [request], seal, gatesOf(call)));
   };
 }
 
-/** What each version of a request must pass. */
+/** Checks that each version of a request must pass. */
 export function gatesOf(call: Call): Gates {
   return { judge: lanceJudge(call.rules), adopt: adoptFirst(call) };
 }
@@ -72,12 +73,12 @@ export async function committedVersions(
   seal: Seal<readonly PlannedVersion[]> | undefined,
   gates: Gates,
 ): Promise<readonly PlannedVersion[]> {
-  const { committer } = parts;
+  const { storage, committer } = parts;
   const now = Date.now();
   const held = new Set<string>();
   const named = new Set<readonly PlannedVersion[]>();
   const name = async (versions: readonly PlannedVersion[]): Promise<void> => {
-    if (!named.has(versions)) await nameVersions(versions);
+    if (!named.has(versions)) await nameVersions(storage, versions);
     named.add(versions);
   };
   try {
@@ -96,16 +97,16 @@ export async function committedVersions(
       },
     );
     await name(planned);
-    finishNames(planned, held);
-    letGo(held);
+    await finishNames(storage, planned, held);
+    await letGo(storage, held);
     return planned;
   } catch (error) {
-    if (tookNoEffect(error)) letGo(held);
+    if (tookNoEffect(error)) await letGo(storage, held);
     throw error;
   }
 }
 
-/** What a body, or an entry of one, says of a version. */
+/** Parses a version in a body or an entry of one. */
 export function versionRequest(path: ObjectPath, fields: Fields, branch: string): VersionRequest {
   return {
     path,

@@ -57,7 +57,7 @@ export function restoreTable(catalog: Catalog, tables: Tables): Handler {
 }
 
 /** Versions from the first (included) up to the last (excluded); null for no end. */
-export interface VersionRange {
+interface VersionRange {
   readonly first: bigint;
   readonly last: bigint | null;
 }
@@ -91,7 +91,7 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
       kept: (record, chain) =>
         record.kind === 'engine'
           ? keptVersions(tags, branches, record.id, chain)
-          : keptManagedVersions(tags, branches, record, chain),
+          : keptManagedVersions(tables.storage, tags, branches, record, chain),
       seal: call.once.seal(answer),
     });
     return answer(removed);

@@ -20,7 +20,7 @@ import {
 import { placeSummary } from '../../once/commit-summary.ts';
 import { requireEngineTable, requireWrittenTable } from '../call/table-parts.ts';
 
-/** What the operations on tags work with. */
+/** Parts of the operations on tags. */
 export interface TagParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
@@ -80,7 +80,7 @@ function requireTagBranch({ request, permit }: Call, tag: TagRecord, asked?: str
 
 type TagAction = 'create_tag' | 'update_tag' | 'delete_tag';
 
-/** A change of a tag, and its answer once the change was made. */
+/** Changes a tag and answers. */
 function tagging(
   parts: TagParts,
   call: Call,
@@ -93,7 +93,7 @@ function tagging(
   return { change, answer };
 }
 
-/** A table that is read before each attempt of a change, and its id as it was read last; null before. */
+/** Reads a table before each attempt of a change, with its id as last read; null before. */
 export function knownTable(find: () => Promise<Stored<TableRecord>>): {
   readonly read: () => Promise<Stored<TableRecord>>;
   readonly id: () => string | null;
@@ -147,7 +147,7 @@ export async function engineTable(
   return table;
 }
 
-/** What the listing of tags works with. */
+/** Parts of the listing of tags. */
 interface TagListing {
   readonly catalog: Pick<Catalog, 'requireTable'>;
   readonly tags: Tags;

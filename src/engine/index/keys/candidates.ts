@@ -1,29 +1,29 @@
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { placeIn, rowsWithout } from './row-set.ts';
 
-/** Some rows of a batch of a fragment, none of them deleted. */
+/** Rows of a fragment's batch, without deleted ones. */
 export interface CandidateBatch {
   /** Position of the batch in its file. */
   readonly index: number;
   /** Position in the file of the batch's first physical row. */
   readonly start: number;
-  /** The rows as they stand in the batch, deleted ones counted; ascending. */
+  /** Positions of the rows in the batch, ascending; deleted rows count. */
   readonly rows: Uint32Array;
-  /** How many rows of the fragment, deleted ones left out, lie before the batch. */
+  /** Number of rows of the fragment before the batch, without deleted ones. */
   readonly before: number;
-  /** How many rows of the batch, deleted ones left out, lie before each of the rows. */
+  /** Number of rows of the batch before each of the rows, without deleted ones. */
   readonly ranks: Uint32Array;
 }
 
-/** The rows of a fragment that an index has found. */
+/** The rows of a fragment that an index found. */
 export interface Candidates {
-  /** Whether the predicate is known to be true of each. */
+  /** Whether the predicate is known to be true of each row. */
   readonly exact: boolean;
   readonly count: number;
   readonly batches: readonly CandidateBatch[];
 }
 
-/** What is known of a fragment's rows. */
+/** Facts of a fragment's rows. */
 export interface RowFacts {
   /** The deleted rows, ascending. */
   deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
@@ -32,9 +32,9 @@ export interface RowFacts {
 }
 
 /**
- * Rows of a fragment batch by batch, without deleted ones.
- * @param rows Positions in the file, ascending, as are the deleted rows.
- * @param starts The first row of each batch.
+ * Groups rows of a fragment by batch, without deleted ones.
+ * @param rows Positions in the file, ascending; the deleted rows likewise.
+ * @param starts First row of each batch.
  */
 export function candidatesOf(
   rows: Uint32Array,

@@ -6,13 +6,13 @@ import { statisticsOf, type FileStatistics, type FileZone } from '../../format/f
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { ROW_ID, ROW_OFFSET } from '../../request/computed-columns.ts';
 
-/** A fragment of a table, and how many rows of the table lie before it. */
+/** A fragment, and the number of rows of the table before it. */
 interface PlacedFragment {
   readonly fragment: Fragment;
   readonly offset: number;
 }
 
-/** What is known of the values of a fragment without reading its rows. Deleted rows count, too. */
+/** Ranges of a fragment's values that are known without reading rows. Deleted rows count. */
 export class FragmentRanges {
   readonly #snapshot: Snapshot;
   readonly #fragment: Fragment;
@@ -24,14 +24,16 @@ export class FragmentRanges {
     this.#offset = offset;
   }
 
-  /** The parts of the fragment of which more is known than of the whole, for some columns; in order. */
+  /**
+   * Zones whose statistics of some columns are narrower than those of the whole fragment, in order.
+   */
   zonesOf(columns: readonly string[]): readonly FileZone[] {
     const files = new Set(columns.map((name) => this.#placeOf(name).file));
     const zones = [...files, 0].map((file) => this.#statistics(file)?.zones ?? []);
     return zones.reduce((most, each) => (each.length > most.length ? each : most));
   }
 
-  /** The ranges of the columns in all rows, or in those of a zone. */
+  /** Ranges of the columns in all rows or in a zone. */
   rangeOf(zone?: FileZone): RangeOf {
     return (name) => {
       const at = this.#snapshot.schema.fields.findIndex((field) => field.name === name);
@@ -58,7 +60,7 @@ export class FragmentRanges {
     return rangeOf(this.#extremes(0, at, zone), ROW_ID.type);
   }
 
-  /** Rows move up for each deleted one before them, and where those are is not known here. */
+  /** Offsets shift by the deleted rows before them, whose positions are unknown here. */
   #offsets(zone: FileZone | undefined): ValueRange {
     const { physicalRows, rows } = this.#fragment;
     const first = Math.max(0, (zone?.firstRow ?? 0) - (physicalRows - rows));
@@ -90,7 +92,7 @@ function between(least: bigint, greatest: bigint): ValueRange {
   return { null: false, nan: false, values: least > greatest ? 'none' : { least, greatest } };
 }
 
-/** Extremes of a column of a type as a range; of types without an order only the nulls are known. */
+/** Extremes of a column as a range; of types without an order only nulls are known. */
 export function rangeOf(extremes: Extremes | undefined, type: DataType): ValueRange {
   if (extremes === undefined) return anyValue;
   const { rows, nulls, nan, bounds } = extremes;

@@ -12,7 +12,7 @@ const built: Readonly<Record<string, IndexType>> = {
   INVERTED: 'FTS',
 };
 
-/** Kinds that the protocol knows and that are not built, each with what it is for. */
+/** Kinds of the protocol that are not supported, with their purpose. */
 const planned: Readonly<Record<string, string>> = {
   NGRAM: 'search inside of texts',
   ZONEMAP: 'ranges of values, which are kept of every file without an index',
@@ -22,8 +22,8 @@ const planned: Readonly<Record<string, string>> = {
 const KNOWN = 'there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ';
 
 /**
- * The kind of index that a request names, in whatever spelling.
- * @throws CatalogError Unsupported for a kind that is not built, InvalidInput for one that nobody knows.
+ * Parses the kind of index of a request, in any spelling.
+ * @throws CatalogError Unsupported for an unsupported kind, InvalidInput for an unknown one.
  */
 export function indexTypeOf(text: string): IndexType {
   const plain = text.toUpperCase().replaceAll('_', '');
@@ -39,7 +39,7 @@ export function indexTypeOf(text: string): IndexType {
   if (purpose === undefined) {
     throw new CatalogError(
       'InvalidInput',
-      `${JSON.stringify(text)} is no type of an index; ${KNOWN}`,
+      `${JSON.stringify(text)} is not an index type; ${KNOWN}`,
     );
   }
   throw new CatalogError(
@@ -48,10 +48,7 @@ export function indexTypeOf(text: string): IndexType {
   );
 }
 
-/**
- * Refuses a column that an index of a type cannot be made of.
- * @throws CatalogError InvalidInput.
- */
+/** Refuses a column that a kind of index does not support. @throws CatalogError InvalidInput. */
 export function checkIndexable(type: IndexType, field: Field): void {
   const { name, type: column } = field;
   if (type === 'FTS') return checkText(field);
@@ -73,7 +70,7 @@ function checkText({ name, type }: Field): void {
   );
 }
 
-/** The type of what an index looks values up by: the column's values, or the items of its lists. */
+/** The type of an index's keys: the column's values, or the items of its lists. */
 export function keyTypeOf(type: IndexType, column: DataType): DataType {
   return type === 'LABEL_LIST' ? (itemType(column) ?? column) : column;
 }

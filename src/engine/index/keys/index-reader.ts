@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { DataType, Field, Schema, type Data, type RecordBatch, type Uint32 } from 'apache-arrow';
 import { batchOfData, dataOf, isNull, sliceData } from '../../../arrow/data.ts';
 import { extremesOf, mergeExtremes, type Extremes } from '../../../arrow/extremes.ts';
@@ -7,44 +8,46 @@ import { selectRows } from '../../../sql/evaluate.ts';
 import { may, possibleStates } from '../../../sql/possible.ts';
 import { rangeValue, type RangeValue } from '../../../sql/compare/value-range.ts';
 import { rangeOf } from './fragment-ranges.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import type { ColumnCache } from '../../format/memory/column-cache.ts';
 import type { OpenFiles } from '../../format/memory/open-files.ts';
 import { placesOf, stretchesWith } from './key-places.ts';
 import type { LeafLookup } from './lookup.ts';
 import { decodePostings } from './page-writer.ts';
 import { rowsOfAll } from './row-set.ts';
-import { cachedColumns, type ColumnsFound } from '../../format/cached-columns.ts';
+import { cachedColumns } from '../../format/cached-columns.ts';
 import type { Bound, BoundExpression } from '../../../sql/evaluate/bound.ts';
 import type { Scalar } from '../../../sql/values/scalar.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { andThen } from '../../../protocol/maybe-promise.ts';
+import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
-/** The ends of a file's pages. */
+/** First and last keys of a file's pages. */
 interface Directory {
   readonly pages: number;
-  /** The first key of each page, and behind it the last; of long texts what bounds are made of. */
+  /** The first and the last key of each page; long texts are shortened as bounds are. */
   readonly ends: Data;
-  /** Pages of values, which are in order over all pages; those of NaN and null come behind. */
+  /** Number of pages with values in ascending order; pages of NaN and null follow. */
   readonly ordered: number;
-  /** The ends of those. */
+  /** First and last keys of the ordered pages. */
   readonly orderedEnds: Data;
 }
 
 /** Memory for directories, in bytes. */
 const DIRECTORY_BYTES = 16 * 2 ** 20;
 
-/** A test that so many pages, and this share of them, have to be read for is better asked of the rows. */
+/** A test that needs more pages, and a greater share of them, scans all rows instead. */
 const MANY_PAGES = 8;
 const PAGES_SHARE = 1 / 3;
 
-/** Rows are better read one after the other when a list of so many, and this share of all, is asked for. */
+/** Longer lists of rows, with a greater share of all rows, are replaced by a scan. */
 const MANY_ROWS = 4096;
 const ROWS_SHARE = 1 / 2;
 
-/** Reads the files of indices, page by page. */
+/** Reads index files page by page. */
 export class IndexReader {
   readonly #files: OpenFiles;
   readonly #cache: ColumnCache;
-  readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+  readonly #directories = new LRUCache<string, Directory>({ maxSize: DIRECTORY_BYTES });
   #lookups = 0;
 
   constructor(files: OpenFiles, cache: ColumnCache) {
@@ -52,30 +55,29 @@ export class IndexReader {
     this.#cache = cache;
   }
 
-  /** How often an index was asked for the rows of a fragment and found them. */
+  /** Number of lookups that an index answered. */
   get lookups(): number {
     return this.#lookups;
   }
 
   /**
-   * The rows of a fragment of which a test is true, ascending; null where it is better
-   * asked of all rows.
-   * @param of How many rows the fragment has, deleted ones included.
+   * Rows of a fragment that pass a test, ascending; null if a scan is cheaper.
+   * @param of Number of rows of the fragment, including deleted ones.
    */
   async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
     const path = join(folder, leaf.file.path);
     const directory = this.#directories.get(path) ?? (await this.#directory(path, leaf));
-    const asked = leaf.type === 'LABEL_LIST' ? undefined : requestedValues(leaf.test);
+    const requested = leaf.type === 'LABEL_LIST' ? undefined : requestedValues(leaf.test);
     const pages =
-      (asked && stretchesWith(directory.orderedEnds, asked)) ?? pagesOf(directory, leaf);
+      (requested && stretchesWith(directory.orderedEnds, requested)) ?? pagesOf(directory, leaf);
     const isMany = pages.length > MANY_PAGES && pages.length > PAGES_SHARE * directory.pages;
-    if (leaf.type === 'BTREE' && isMany && asked === undefined) return null;
+    if (leaf.type === 'BTREE' && isMany && requested === undefined) return null;
     const lists: Uint32Array[] = [];
     let count = 0;
     for (const page of pages) {
       const columns = this.#columns(path, page, [0, 1]);
-      const [keys, found] = columns instanceof Promise ? await columns : columns;
-      for (const rows of rowsIn(leaf, keys!, found!, asked)) {
+      const [keys, found] = isAvailable(columns) ? columns : await columns;
+      for (const rows of rowsIn(leaf, keys, found, requested)) {
         lists.push(rows);
         count += rows.length;
       }
@@ -85,7 +87,7 @@ export class IndexReader {
     return rowsOfAll(lists);
   }
 
-  /** Reads what a file holds, so that the next caller finds it in memory. */
+  /** Reads a file into the cache. */
   async prewarm(path: string): Promise<void> {
     const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length);
     for (let page = 0; page < pages; page++) {
@@ -97,33 +99,29 @@ export class IndexReader {
   async #directory(path: string, { type }: LeafLookup): Promise<Directory> {
     const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
     const [ends] = await this.#columns(path, last, [0]);
-    const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends!, last);
-    const orderedEnds = sliceData(ends!, 0, 2 * ordered);
-    const directory = { pages: last, ends: ends!, ordered, orderedEnds };
-    this.#directories.set(path, directory, bytesOfData(ends!));
+    const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends, last);
+    const orderedEnds = sliceData(ends, 0, 2 * ordered);
+    const directory = { pages: last, ends, ordered, orderedEnds };
+    this.#directories.set(path, directory, { size: 1 + bytesOfData(ends) });
     return directory;
   }
 
-  #columns(
-    path: string,
-    index: number,
-    places: readonly number[],
-  ): readonly Data[] | Promise<readonly Data[]> {
+  #columns<const Places extends readonly number[]>(path: string, index: number, places: Places) {
     return indexColumns(this.#files, this.#cache, path, index, places);
   }
 }
 
 /**
- * The rows that the keys of a page lead to of which the test is true.
- * @param asked The values of which a key must have one; undefined where that is not known.
+ * Rows of a page's keys that pass a test.
+ * @param requested Values of which a key must equal one; undefined if there is no such list.
  */
 function rowsIn(
   leaf: LeafLookup,
   keys: Data,
   rows: Data,
-  asked: readonly RangeValue[] | undefined,
+  requested: readonly RangeValue[] | undefined,
 ): readonly Uint32Array[] {
-  const chosen = chosenOf(leaf, keys, asked && placesOf(keys, asked));
+  const chosen = chosenOf(leaf, keys, requested && placesOf(keys, requested));
   if (DataType.isInt(rows.type)) {
     const all = (rows as Data<Uint32>).values;
     return [chosen.map((at) => all[at]!)];
@@ -146,7 +144,7 @@ function isValue(keys: Data, row: number): boolean {
   return !isNull(keys, row) && extremesOf(sliceData(keys, row, 1))?.nan !== true;
 }
 
-/** The pages with a key of which the test may be true. */
+/** Pages that may hold a key that passes the test. */
 function pagesOf({ pages, ends, ordered }: Directory, leaf: LeafLookup): readonly number[] {
   const all = Array.from({ length: pages }, (_, page) => page);
   if (leaf.type === 'LABEL_LIST') return all;
@@ -177,10 +175,10 @@ function endsOf(ends: Data, first: number, last: number): Extremes | undefined {
   return low === undefined || high === undefined ? undefined : mergeExtremes(low, high);
 }
 
-/** The keys of which the test is true, of some or of all. */
+/** Positions of keys that pass the test, among some or all keys. */
 function chosenOf(leaf: LeafLookup, keys: Data, places: Uint32Array | undefined): Uint32Array {
   if (places === undefined) return selectRows(leaf.test, keysBatch(leaf, keys));
-  // Of whole numbers nobody could think otherwise.
+  // The lookup is exact for integers.
   if (DataType.isInt(keys.type)) return places;
   const chosen = selectRows(leaf.test, keysBatch(leaf, takeData(keys, places)));
   return chosen.map((at) => places[at]!);
@@ -194,7 +192,7 @@ function keysSchema(column: Field): Schema {
   return schema;
 }
 
-/** Keys as the rows of the column that the test reads; an item stands in a list of its own. */
+/** Keys as a batch with the column of the test; an item becomes a list of one. */
 function keysBatch({ type, column }: LeafLookup, keys: Data): RecordBatch {
   const schema = keysSchema(column);
   if (type !== 'LABEL_LIST') return batchOfData(schema, [keys], keys.length);
@@ -204,25 +202,33 @@ function keysBatch({ type, column }: LeafLookup, keys: Data): RecordBatch {
   return batchOfData(schema, [lists], length);
 }
 
-/** Some columns of a batch of an index's file, kept in the cache. @param places Which, by their positions. */
-export function indexColumns(
+/** Columns of a batch in the order in which they were requested. */
+export type ColumnsAt<Places extends readonly number[]> = { readonly [At in keyof Places]: Data };
+
+/**
+ * Reads columns of an index file's batch, through the cache.
+ * @param places Positions of the columns in the file.
+ */
+export function indexColumns<const Places extends readonly number[]>(
   files: OpenFiles,
   cache: ColumnCache,
   path: string,
   index: number,
-  places: readonly number[],
-): readonly Data[] | Promise<readonly Data[]> {
+  places: Places,
+): MaybePromise<ColumnsAt<Places>> {
   const batch = { index, range: undefined, places };
-  const inOrder = (found: ColumnsFound) => places.map((place) => found.get(place)!);
   const found = files.use(path, (file) =>
     cachedColumns(cache, file, batch, (length) => new Uint8Array(length)),
   );
-  return found instanceof Promise ? found.then(inOrder) : inOrder(found);
+  return andThen(
+    found,
+    (columns) => places.map((place) => columns.get(place)) as ColumnsAt<Places>,
+  );
 }
 
 /**
- * The values of which a column must have one where a predicate is true, as `a = 1` and
- * `a IN (1, 2)` ask for; undefined for any other predicate. They are in the column's own step.
+ * Values of which a column must equal one for a predicate to be true, as in `a = 1` and `a IN (1,
+ * 2)`; undefined for any other predicate. Values are in the column's own unit.
  */
 function requestedValues({ root }: BoundExpression): readonly RangeValue[] | undefined {
   if (root.kind === 'in' && !root.negated && root.operand.kind === 'column') {
@@ -242,7 +248,7 @@ function literalOf(node: Bound): Scalar {
   return node.kind === 'literal' ? node.value : null;
 }
 
-/** Undefined when one of them has no place in an order; nothing is equal to null. */
+/** Undefined if one of them has no order; nothing equals null. */
 function rangeValues(values: readonly Scalar[]): readonly RangeValue[] | undefined {
   const found = values.filter((value) => value !== null).map(rangeValue);
   return found.every((value) => value !== undefined) ? found : undefined;

@@ -5,11 +5,12 @@ import {
   type FragmentIndex,
   type IndexDefinition,
 } from '../../format/snapshot.ts';
+import { columnsOf } from '../../format/table-columns.ts';
 
 /**
- * A version with those of its indices whose columns it still has. A column whose
- * values were rewritten keeps its index by its name, which then covers nothing.
- * @param before The version that it was made of.
+ * Removes indices whose columns are gone. An index whose column was rewritten stays and covers
+ * nothing.
+ * @param before The version it was made from.
  */
 export function withLiveIndices(contents: Contents, before: Contents): Contents {
   const { indices = [], fragments } = contents;
@@ -31,11 +32,10 @@ function stillThere(
   before: Contents,
 ): readonly IndexDefinition[] {
   if (contents.fieldIds.includes(index.field)) return [index];
-  const name = before.schema.fields[before.fieldIds.indexOf(index.field)]?.name;
-  const at = contents.schema.fields.findIndex((field) => field.name === name);
   const old = before.schema.fields[before.fieldIds.indexOf(index.field)];
-  const same = at >= 0 && String(contents.schema.fields[at]!.type) === String(old?.type);
-  return same ? [{ ...index, field: contents.fieldIds[at]! }] : [];
+  const now = columnsOf(contents).find(({ field }) => field.name === old?.name);
+  const same = now !== undefined && String(now.field.type) === String(old?.type);
+  return same ? [{ ...index, field: now.id }] : [];
 }
 
 function withLiveFiles(fragment: Fragment, columns: ReadonlyMap<string, number>): Fragment {
@@ -45,7 +45,7 @@ function withLiveFiles(fragment: Fragment, columns: ReadonlyMap<string, number>)
   return indices.every(isLive) ? fragment : { ...fragment, indices: indices.filter(isLive) };
 }
 
-/** What an index knows of a fragment; undefined where it does not cover it. */
+/** The file of an index for a fragment; undefined if the index does not cover it. */
 export function indexFileOf(
   { indices = [] }: Fragment,
   { uuid, field }: IndexDefinition,
@@ -53,13 +53,16 @@ export function indexFileOf(
   return indices.find((known) => known.index === uuid && known.field === field);
 }
 
-/** What names the values of a column in a fragment for good: the fragment, and the file that holds the column. */
+/**
+ * Permanent key of a column's values in a fragment: the fragment and the file that holds the
+ * column.
+ */
 export function columnKey(fragment: Fragment, field: number): string {
   const file = fragment.files.find(({ fields }) => fields.includes(field));
   return `${fragmentKey(fragment)}|${file?.path ?? ''}`;
 }
 
-/** A version in which an index covers some more fragments, as far as they are still there. */
+/** Adds files of an index to the fragments that still exist. */
 export function withIndexFiles(
   contents: Contents,
   index: IndexDefinition,
@@ -73,7 +76,7 @@ export function withIndexFiles(
   return { ...contents, fragments };
 }
 
-/** A version with a further index, in the place of another of its name. */
+/** Adds an index; it replaces one of the same name. */
 export function withIndex(
   contents: Contents,
   index: IndexDefinition,
@@ -83,7 +86,7 @@ export function withIndex(
   return { ...withIndexFiles(contents, index, files), indices: [...others, index] };
 }
 
-/** A version without an index. */
+/** Removes an index. */
 export function withoutIndex(contents: Contents, name: string): Contents {
   return { ...contents, indices: (contents.indices ?? []).filter((one) => one.name !== name) };
 }

@@ -3,12 +3,12 @@ import { compareRangeValues, type RangeValue } from '../../../sql/compare/value-
 import { dataOf, nullCountOf } from '../../../arrow/data.ts';
 import { MAX_BOUND_BYTES } from '../../../arrow/extremes-of-bytes.ts';
 
-/** Of a text in a directory no more is kept, or looked at. */
+/** Texts in a directory are cut to this length, in bytes. */
 const END_BYTES = MAX_BOUND_BYTES + 1;
 
 /**
- * Texts cut to what their extremes are made of (`extremesOf`), whatever follows: one byte more
- * says that something does. What is left need not be a text.
+ * Cuts texts to the length of bounds (`extremesOf`) plus one byte, which tells that more follows.
+ * The result may not be valid UTF-8.
  */
 export function shortEnds(keys: Data): Data {
   const { type, length } = keys;
@@ -32,24 +32,24 @@ export function shortEnds(keys: Data): Data {
   return dataOf(type, { length, nullCount: 0, offsets, values });
 }
 
-/** Less than, equal to or greater than 0, as a key is to a value. */
+/** Compares a key with a value: negative, 0 or positive. */
 type Compare = (place: number, value: RangeValue) => number;
 
 /**
- * Which of some stretches of ordered keys may have one of some values, ascending; undefined
- * where that is not told.
- * @param ends The first and the last key of each stretch, whole or cut (see `shortEnds`).
+ * Ranges of ordered keys that may hold one of some values, ascending; undefined if unknown.
+ * @param ends First and last key of each range, whole or cut (see `shortEnds`).
  */
 export function stretchesWith(
   ends: Data,
   values: readonly RangeValue[],
 ): readonly number[] | undefined {
   const compare = comparing(ends, END_BYTES);
-  // Those that are NaN stand elsewhere.
+  // Pages of NaN are not among the ordered ones.
   if (compare === undefined || values.some(Number.isNaN)) return undefined;
   const found = new Set<number>();
   for (const value of values) {
-    // Behind an even number of ends that are less begins a stretch, behind an odd one it continues.
+    // An even number of smaller ends: the value may begin a range. An odd number: it lies within
+    // one.
     for (let at = firstOf(value, ends.length, compare) >> 1; 2 * at < ends.length; at++) {
       if (compare(2 * at, value) > 0) break;
       found.add(at);
@@ -59,8 +59,8 @@ export function stretchesWith(
 }
 
 /**
- * Where in a page of ordered keys those stand that may equal one of some values, ascending;
- * undefined where that is not told, as of keys that are not values at all.
+ * Positions in a page of keys that may equal one of some values, ascending; undefined if unknown,
+ * as for keys that are not values.
  */
 export function placesOf(keys: Data, values: readonly RangeValue[]): Uint32Array | undefined {
   const compare = comparing(keys);
@@ -68,7 +68,7 @@ export function placesOf(keys: Data, values: readonly RangeValue[]): Uint32Array
   const last = keys.length - 1;
   const found = new Set<number>();
   for (const value of values) {
-    // It has no order among others, and a page has either.
+    // NaN has no order, and a page holds only NaN or only values.
     if (typeof value === 'number' && Number.isNaN(value)) continue;
     if (compare(0, value) > 0 || compare(last, value) < 0) continue;
     for (let at = firstOf(value, keys.length, compare); at <= last; at++) {
@@ -91,8 +91,8 @@ function firstOf(value: RangeValue, length: number, compare: Compare): number {
 }
 
 /**
- * A page holds only values, only NaN or only nulls.
- * @param longest So many bytes of texts are compared.
+ * Comparison of the keys of a page, which holds only values, only NaN or only nulls.
+ * @param longest Number of bytes of a text that are compared.
  */
 function comparing(keys: Data, longest = Infinity): Compare | undefined {
   const { type } = keys;

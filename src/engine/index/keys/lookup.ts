@@ -3,43 +3,43 @@ import type { BoundExpression } from '../../../sql/evaluate/bound.ts';
 import type { FragmentIndex, IndexType } from '../../format/snapshot.ts';
 import { rowsInBoth, rowsInEither } from './row-set.ts';
 
-/** A test of one column that an index answers for one fragment. */
+/** A test of one column that an index can answer for one fragment. */
 export interface LeafLookup {
   readonly kind: 'leaf';
   /** The name of the index. */
   readonly name: string;
   readonly type: IndexType;
   readonly file: FragmentIndex;
-  /** The column as the test knows it. */
+  /** The column in the test. */
   readonly column: Field;
   readonly test: BoundExpression;
 }
 
-/** Tests that indices answer for one fragment. */
+/** Tests that indices can answer for one fragment. */
 export type Lookup =
   | LeafLookup
   | { readonly kind: 'and' | 'or'; readonly operands: readonly Lookup[] };
 
-/** How the rows of a fragment are found of which a predicate may be true. */
+/** How indices find the rows of a fragment for which a predicate may be true. */
 export interface FragmentLookup {
   readonly root: Lookup;
-  /** Whether the predicate is true of just the rows that are found. */
+  /** Whether the predicate is true of exactly the rows that are found. */
   readonly exact: boolean;
-  /** Whether few rows can be hoped for: an equality must hold, say. */
+  /** Whether the lookup probably finds few rows, as for an equality. */
   readonly narrow: boolean;
 }
 
-/** Rows that were found, and whether the predicate is true of each. */
-export interface LookupResult {
-  /** Positions in the fragment's files, ascending; deleted rows are among them. */
+/** Found rows, and whether the predicate is true of each. */
+interface LookupResult {
+  /** Positions in the fragment's files, ascending, including deleted rows. */
   readonly rows: Uint32Array;
   readonly exact: boolean;
 }
 
-/** The rows of a test; null where it would take too many pages to find them. */
-export type LeafReader = (leaf: LeafLookup) => Promise<Uint32Array | null>;
+/** Rows that pass a test; null if the lookup would need too many pages. */
+type LeafReader = (leaf: LeafLookup) => Promise<Uint32Array | null>;
 
-/** Finds the rows of a lookup; null when reading all rows is better. */
+/** Finds the rows of a lookup; null if a scan is cheaper. */
 export async function findRows(
   { root, exact }: FragmentLookup,
   read: LeafReader,
@@ -56,10 +56,10 @@ async function rowsOf(lookup: Lookup, read: LeafReader): Promise<LookupResult | 
   return lookup.kind === 'and' ? rowsOfAnd(lookup.operands, read) : rowsOfOr(lookup.operands, read);
 }
 
-/** So few rows are sooner read than looked for in another index. */
+/** Up to this number, reading rows is cheaper than another lookup. */
 const FEW_ROWS = 64;
 
-/** Operands that an index does not answer leave more rows than there are. */
+/** Operands without an index leave more rows than the predicate has. */
 async function rowsOfAnd(
   operands: readonly Lookup[],
   read: LeafReader,
@@ -93,7 +93,7 @@ async function rowsOfOr(
   return { rows, exact };
 }
 
-/** The indices that a lookup uses, by their names. */
+/** Names of the indices that a lookup uses. */
 export function namesOf(lookup: Lookup): readonly string[] {
   return lookup.kind === 'leaf' ? [lookup.name] : lookup.operands.flatMap(namesOf);
 }

@@ -4,15 +4,19 @@ import { concatData } from '../../../arrow/concat.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import { takeData } from '../../../arrow/take.ts';
 import { bytesData } from '../../format/manifest-data.ts';
-import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
+import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 import { IndexFile } from './index-file.ts';
+import { setBit } from '../../../arrow/bitmap.ts';
 
-/** Both forms begin with a word that says which it is. */
+/** First word of each form. */
 const AS_ROWS = 0;
 const AS_BITS = 1;
 const HEADER = 4;
 
-/** Rows, ascending, in the shorter of two forms: one after the other, or a bit for each row of the fragment. */
+/**
+ * Encodes ascending rows in the shorter of two forms: a list, or a bit for each row of the
+ * fragment.
+ */
 export function encodePostings(rows: Uint32Array, of: number): Uint8Array {
   const bitBytes = Math.ceil(of / 8);
   if (4 * rows.length <= bitBytes) {
@@ -23,7 +27,7 @@ export function encodePostings(rows: Uint32Array, of: number): Uint8Array {
   }
   const bytes = new Uint8Array(HEADER + bitBytes);
   bytes[0] = AS_BITS;
-  for (const row of rows) bytes[HEADER + (row >> 3)]! |= 1 << (row & 7);
+  for (const row of rows) setBit(bytes, 8 * HEADER + row);
   return bytes;
 }
 
@@ -41,20 +45,19 @@ export function decodePostings(bytes: Uint8Array): Uint32Array {
   return rows.slice(0, count);
 }
 
-/** What stands beside the keys of a file: of each key one row, or all its rows. */
-export type Payload = 'row' | 'postings';
+/** Column beside the keys: one row per key, or all rows of a key. */
+type Payload = 'row' | 'postings';
 
 /**
- * The schema of an index's file. Its batches are pages of keys with their rows; the
- * last batch has the ends of each page instead, and no rows: its first and its last key, or of
- * long texts as much as bounds are made of.
+ * Schema of an index file. Its batches are pages of keys with their rows. The last batch holds the
+ * first and the last key of each page without rows; long texts are shortened as bounds are.
  */
 export function pageSchema(key: DataType, payload: Payload): Schema {
   const rows = payload === 'row' ? new Uint32() : new Binary();
   return new Schema([new Field('key', key, true), new Field('rows', rows, false)]);
 }
 
-/** Writes one file of an index, page by page. */
+/** Writes one index file page by page. */
 export class PageWriter {
   readonly #schema: Schema;
   readonly #file: IndexFile;
@@ -68,25 +71,25 @@ export class PageWriter {
   }
 
   /**
-   * Begins a new file in a table's folder.
-   * @param endsOf What is kept of the first and the last key of a page; all unless it is given.
+   * Creates a file in a table's folder.
+   * @param endsOf Shortens the first and the last key of a page; identity if absent.
    */
   static async create(
-    folder: string,
+    table: TableFolder,
     index: string,
     schema: Schema,
     endsOf: (keys: Data) => Data = (keys) => keys,
   ): Promise<PageWriter> {
-    return new PageWriter(schema, await IndexFile.create(folder, index, schema), endsOf);
+    return new PageWriter(schema, await IndexFile.create(table, index, schema), endsOf);
   }
 
-  /** A page of keys that were sorted, each with its row. */
+  /** Writes a page of sorted keys with one row each. */
   async rows(keys: Data, rows: Uint32Array): Promise<void> {
     const values = rows.slice();
     await this.#page(keys, dataOf(new Uint32(), { length: rows.length, nullCount: 0, values }));
   }
 
-  /** A page of distinct keys, each with its encoded rows. */
+  /** Writes a page of distinct keys with their encoded rows. */
   async postings(keys: Data, postings: readonly Uint8Array[]): Promise<void> {
     await this.#page(
       keys,
@@ -94,13 +97,13 @@ export class PageWriter {
     );
   }
 
-  /** Ends the file. It and its name are on stable storage when this returns. */
+  /** Finishes the file. The file and its name are durable when this returns. */
   async finish(index: IndexDefinition): Promise<FragmentIndex> {
     await this.#directory();
     return this.#file.finish(index);
   }
 
-  /** Gives the file up and removes it. */
+  /** Abandons and removes the file. */
   abandon(): Promise<void> {
     return this.#file.abandon();
   }

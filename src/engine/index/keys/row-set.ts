@@ -1,9 +1,12 @@
-/** Rows no further apart than this are read together. */
+import { onlyItem } from '../../base/items.ts';
+/** Greatest distance of rows that are read together. */
 const NEAR = 512;
-/** At most so many stretches are read of a batch. */
+/** Most separate ranges that are read of a batch. */
 const MOST = 16;
 
-/** Rows, ascending, in stretches that are each worth being read alone; all in one when those would be many. */
+/**
+ * Splits ascending rows into ranges worth reading separately; one range if there would be too many.
+ */
 export function stretchesOf(rows: Uint32Array): readonly Uint32Array[] {
   const found: Uint32Array[] = [];
   let start = 0;
@@ -16,7 +19,7 @@ export function stretchesOf(rows: Uint32Array): readonly Uint32Array[] {
   return found;
 }
 
-/** The rows in both of two ascending lists. */
+/** Intersection of two ascending lists. */
 export function rowsInBoth(left: Uint32Array, right: Uint32Array): Uint32Array {
   const both = new Uint32Array(Math.min(left.length, right.length));
   let count = 0;
@@ -29,7 +32,7 @@ export function rowsInBoth(left: Uint32Array, right: Uint32Array): Uint32Array {
   return both.slice(0, count);
 }
 
-/** The rows in one of two ascending lists, or in both. */
+/** Union of two ascending lists. */
 export function rowsInEither(left: Uint32Array, right: Uint32Array): Uint32Array {
   if (left.length === 0) return right;
   if (right.length === 0) return left;
@@ -45,7 +48,7 @@ export function rowsInEither(left: Uint32Array, right: Uint32Array): Uint32Array
   return either.slice(0, count);
 }
 
-/** The rows of an ascending list that are not in another. */
+/** Difference of two ascending lists. */
 export function rowsWithout(rows: Uint32Array, gone: Uint32Array): Uint32Array {
   if (gone.length === 0) return rows;
   const left = new Uint32Array(rows.length);
@@ -58,9 +61,10 @@ export function rowsWithout(rows: Uint32Array, gone: Uint32Array): Uint32Array {
   return left.slice(0, count);
 }
 
-/** All rows of some lists, ascending and each once. */
+/** Union of lists, ascending and without repetition. */
 export function rowsOfAll(lists: readonly Uint32Array[]): Uint32Array {
-  if (lists.length === 1) return distinct(lists[0]!.slice().sort());
+  const only = onlyItem(lists);
+  if (only !== undefined) return distinct(only.slice().sort());
   const all = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const list of lists) {
@@ -78,7 +82,7 @@ function distinct(sorted: Uint32Array): Uint32Array {
   return sorted.subarray(0, count);
 }
 
-/** Where in an ascending list a value stands, or would. */
+/** Position of a value in an ascending list, or where it would be inserted. */
 export function placeIn(sorted: ArrayLike<number>, value: number): number {
   let low = 0;
   let high = sorted.length;

@@ -1,10 +1,10 @@
 import { DataType, Vector, type Data } from 'apache-arrow';
-import { isNull } from '../../../arrow/data.ts';
+import { isNull, childData } from '../../../arrow/data.ts';
 
-/** The texts of a row: one, or those of a list; null for a row that has none to be searched. */
+/** The texts of a row: one, or those of a list; null for a row without a searchable text. */
 export type RowTexts = readonly string[] | null;
 
-/** Whether texts of a column's type can be searched: texts, or lists of them. */
+/** Whether a column type can be searched: texts or lists of texts. */
 export function isTextColumn(type: DataType): boolean {
   return isText(type) || (DataType.isList(type) && isText(type.valueType));
 }
@@ -13,7 +13,7 @@ function isText(type: DataType): boolean {
   return DataType.isUtf8(type) || DataType.isLargeUtf8(type) || DataType.isUtf8View(type);
 }
 
-/** Reads the texts of a column of such a type, row by row. */
+/** Reads the texts of a column row by row. */
 export function textsOf(data: Data): (row: number) => RowTexts {
   if (DataType.isList(data.type)) return listTexts(data);
   const text = textReader(data);
@@ -23,10 +23,10 @@ export function textsOf(data: Data): (row: number) => RowTexts {
   };
 }
 
-/** Items that are null are no texts; a list without one is a text without words. */
+/** Null items are not texts; an empty list is a text without words. */
 function listTexts(data: Data): (row: number) => RowTexts {
   const offsets: Int32Array = data.valueOffsets;
-  const text = textReader(data.children[0]!);
+  const text = textReader(childData(data));
   return (row) => {
     if (isNull(data, row)) return null;
     const texts: string[] = [];

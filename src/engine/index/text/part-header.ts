@@ -1,21 +1,21 @@
 import { crc32 } from 'node:zlib';
 import { numbersAt, padded, type Numbers } from './postings.ts';
 
-/** Some rows of a fragment that follow each other, and how long their texts are. */
+/** Consecutive rows of a fragment with the lengths of their texts. */
 export interface PartHeader {
   /** Position in the fragment's files of the first row. */
   readonly first: number;
-  /** How many rows have a text. */
+  /** Number of rows with a text. */
   readonly texts: number;
-  /** How many tokens they have together. */
+  /** Total number of tokens. */
   readonly tokens: number;
-  /** How many tokens each row has; none where there is no text. */
+  /** Number of tokens of each row; 0 without a text. */
   readonly lengths: Numbers;
 }
 
 const HEADER = 32;
 
-/** A part's header as bytes that begin with their checksum. */
+/** Encodes a part's header, beginning with a checksum. */
 export function encodePart({ first, texts, tokens, lengths }: PartHeader): Uint8Array {
   const bytes = new Uint8Array(HEADER + padded(lengths.byteLength, 8));
   const view = new DataView(bytes.buffer);

@@ -1,26 +1,27 @@
 import { crc32 } from 'node:zlib';
+import { pairs } from '../../base/items.ts';
 
-/** Whole numbers in as few bytes as the greatest of them needs. */
+/** Integers of the smallest width that holds the greatest of them. */
 export type Numbers = Uint8Array | Uint16Array | Uint32Array;
 
 /** The rows of a fragment that have a token. */
 export interface Postings {
   /** Positions of the rows in the fragment's files, ascending. */
   readonly rows: Uint32Array;
-  /** How often each of them has it. */
+  /** Occurrences of the token in each row. */
   readonly counts: Numbers;
-  /** Where it stands in each of them, one row after the other; null where that is not known. */
+  /** Positions of the token in each row, row after row; null if positions are not indexed. */
   readonly positions: Numbers | null;
-  /** The most that a row has it. */
+  /** Most occurrences in one row. */
   readonly mostCount: number;
-  /** How many tokens the shortest of the rows has. */
+  /** Number of tokens of the shortest row. */
   readonly leastLength: number;
 }
 
-/** Checksum, rows, places, the most that a row has it, tokens of the shortest row; then two widths. */
+/** Header in bytes: checksum, rows, positions, most occurrences, shortest row, and two widths. */
 const HEADER = 24;
 
-/** Postings as bytes, a multiple of eight. */
+/** Encodes postings as a multiple of eight bytes. */
 export function encodePostings(postings: Postings): Uint8Array {
   const { rows, counts, positions, mostCount, leastLength } = postings;
   const packed = [rows, positions, counts].map((numbers) => numbers ?? new Uint8Array());
@@ -39,15 +40,15 @@ export function encodePostings(postings: Postings): Uint8Array {
   view.setUint8(20, counts.BYTES_PER_ELEMENT);
   view.setUint8(21, positions?.BYTES_PER_ELEMENT ?? 0);
   let at = HEADER;
-  for (const [part, numbers] of packed.entries()) {
+  for (const [numbers, size] of pairs(packed, sizes)) {
     bytes.set(new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength), at);
-    at += sizes[part]!;
+    at += size;
   }
   view.setUint32(0, crc32(bytes.subarray(4)), true);
   return bytes;
 }
 
-/** The inverse of `encodePostings`; the numbers lie in the bytes where these are aligned. */
+/** The inverse of `encodePostings`; numbers are views of the bytes where these are aligned. */
 export function decodePostings(bytes: Uint8Array): Postings {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   const view = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
@@ -69,13 +70,13 @@ export function decodePostings(bytes: Uint8Array): Postings {
   };
 }
 
-/** Whether bytes that begin with their checksum are as they were written. */
+/** Verifies the checksum at the start of some bytes. */
 export function isIntact(bytes: Uint8Array): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return bytes.length >= HEADER && view.getUint32(0, true) === crc32(bytes.subarray(4));
 }
 
-/** Numbers in as few bytes as they need. */
+/** Converts numbers to the smallest width. @param most The greatest number. */
 export function narrowed(numbers: Uint32Array, most: number): Numbers {
   if (most < 2 ** 8) return Uint8Array.from(numbers);
   return most < 2 ** 16 ? Uint16Array.from(numbers) : numbers;

@@ -2,19 +2,19 @@ import { Utf8, type Data } from 'apache-arrow';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import { PageWriter, pageSchema } from '../keys/page-writer.ts';
 import { textsData } from '../../format/manifest-data.ts';
-import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
+import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 import { encodePart } from './part-header.ts';
 import { encodePostings } from './postings.ts';
 import type { TokenTable } from './token-table.ts';
 
-/** A page has at most so many tokens, and about so many bytes of postings and of tokens. */
+/** Limits of a page: tokens, and approximate bytes of postings and of tokens. */
 const PAGE_TOKENS = 4096;
 const PAGE_BYTES = 2 ** 18;
 const PAGE_UNITS = 2 ** 21;
 
 /**
- * Writes one file of a text index: parts, each of rows that follow each other. A part is a
- * page without a key, which has the lengths of its texts, and pages of its tokens in order.
+ * Writes one file of a text index. Its parts cover consecutive rows. A part begins with a page
+ * without a key, which holds the lengths of its texts, and continues with pages of tokens in order.
  */
 export class TextFileWriter {
   readonly #pages: PageWriter;
@@ -23,13 +23,13 @@ export class TextFileWriter {
     this.#pages = pages;
   }
 
-  /** Begins a new file in a table's folder. */
-  static async create(folder: string, index: string): Promise<TextFileWriter> {
+  /** Creates a file in a table's folder. */
+  static async create(table: TableFolder, index: string): Promise<TextFileWriter> {
     const schema = pageSchema(new Utf8(), 'postings');
-    return new TextFileWriter(await PageWriter.create(folder, index, schema));
+    return new TextFileWriter(await PageWriter.create(table, index, schema));
   }
 
-  /** Writes the rows of a table as a part. Whoever takes the pages may leave before each of them. */
+  /** Writes the rows of a token table as a part. The consumer may stop before each page. */
   async *part(table: TokenTable): AsyncGenerator<0> {
     await this.#pages.postings(nullsOf(new Utf8(), 1), [encodePart(table.header())]);
     let tokens: string[] = [];
@@ -55,12 +55,12 @@ export class TextFileWriter {
     await flush();
   }
 
-  /** Ends the file. It and its name are on stable storage when this returns. */
+  /** Finishes the file. The file and its name are durable when this returns. */
   finish(index: IndexDefinition): Promise<FragmentIndex> {
     return this.#pages.finish(index);
   }
 
-  /** Gives the file up and removes it. */
+  /** Abandons and removes the file. */
   abandon(): Promise<void> {
     return this.#pages.abandon();
   }

@@ -5,8 +5,9 @@ import { indexFileOf } from '../keys/index-upkeep.ts';
 import type { Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
 import { defaultTextOptions } from '../../tokens/text-options.ts';
 import { leavesOf, type LeafQuery, type TextQuery } from '../../request/text-query.ts';
+import { onlyItem } from '../../base/items.ts';
 
-/** A column that a search looks into, and the index that says what its words are. */
+/** A searched column and its text index. */
 export interface SearchedText {
   readonly column: string;
   readonly index: IndexDefinition;
@@ -14,21 +15,21 @@ export interface SearchedText {
 
 /** A full-text search of a table. */
 export interface TextPlan {
-  /** Each of its columns is named. */
+  /** The query with a column in each leaf. */
   readonly query: TextQuery;
   readonly texts: readonly SearchedText[];
-  /** Whether rows that no index covers are left out. */
+  /** Whether rows without an index are left out. */
   readonly fastSearch: boolean;
-  /** How many rows are kept before the filter behind the search; null for all. */
+  /** Number of rows kept before the postfilter; null for all. */
   readonly keep: number | null;
-  /** Judges the rows that the search kept. */
+  /** Filters the rows that the search kept. */
   readonly postfilter: Formula | null;
 }
 
 /**
- * The query with its columns, and what indices it uses.
- * @throws CatalogError TableColumnNotFound; TableIndexNotFound for a column that has no text
- * index; InvalidInput for a phrase where the index does not know positions.
+ * Plans a full-text search: the query with its columns, and its indices.
+ * @throws CatalogError TableColumnNotFound; TableIndexNotFound for a column without a text index;
+ * InvalidInput for a phrase if the index has no positions.
  */
 export function planText(
   query: TextQuery,
@@ -79,27 +80,28 @@ function leafOf(query: LeafQuery, indexed: readonly SearchedText[], snapshot: Sn
     checkPositions(query, text);
     return { ...query, column: text.column };
   }
-  if (indexed.length === 0) {
+  const [newest] = indexed;
+  if (newest === undefined) {
     const message = 'the table has no text index: a full-text search needs one of type FTS';
     throw new CatalogError('TableIndexNotFound', message);
   }
   const fit = indexed.filter((text) => query.kind === 'match' || knowsPositions(text));
-  if (fit.length === 0) checkPositions(query, indexed[0]!);
+  if (fit.length === 0) checkPositions(query, newest);
   const queries = fit.map(({ column }): TextQuery => ({ ...query, column }));
-  return queries.length === 1 ? queries[0]! : { kind: 'best', queries };
+  return onlyItem(queries) ?? { kind: 'best', queries };
 }
 
 function indexedText(
-  said: string,
+  name: string,
   indexed: readonly SearchedText[],
   { schema }: Snapshot,
 ): SearchedText {
-  const place = fieldPlace(said, schema);
+  const place = fieldPlace(name, schema);
   const found = indexed.find(({ column }) => column === fieldAt(place).name);
   if (place.fields.length === 1 && found !== undefined) return found;
   throw new CatalogError(
     'TableIndexNotFound',
-    `the column ${JSON.stringify(said)} has no text index: a full-text search needs one of type FTS`,
+    `the column ${JSON.stringify(name)} has no text index: a full-text search needs one of type FTS`,
   );
 }
 

@@ -1,14 +1,15 @@
 import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import type { Data } from 'apache-arrow';
 import { isNull } from '../../../arrow/data.ts';
-import { LruCache } from '../../base/lru-cache.ts';
-import { indexColumns } from '../keys/index-reader.ts';
+import { indexColumns, type ColumnsAt } from '../keys/index-reader.ts';
 import type { ColumnCache } from '../../format/memory/column-cache.ts';
 import type { OpenFiles } from '../../format/memory/open-files.ts';
 import { decodePart, type PartHeader } from './part-header.ts';
 import { decodePostings, isIntact, type Postings, type Numbers } from './postings.ts';
+import { onlyItem } from '../../base/items.ts';
 
-/** A file of a text index that is not what was written. Its rows can still be read from the table itself. */
+/** A damaged file of a text index. Its rows can still be read from the table. */
 export class DamagedText extends Error {
   readonly path: string;
 
@@ -18,11 +19,11 @@ export class DamagedText extends Error {
   }
 }
 
-/** Some pages of a file: the tokens of a part. */
+/** Pages of a part in a file. */
 interface PartPages {
-  /** The page with the lengths of the part's texts. */
+  /** Page with the lengths of the part's texts. */
   readonly header: number;
-  /** The first token of each page behind it. */
+  /** First token of each following page. */
   readonly firsts: readonly string[];
 }
 
@@ -31,23 +32,23 @@ interface Directory {
   readonly lengths: PartHeader;
 }
 
-/** Memory for directories and the lengths of texts, in bytes. */
+/** Cache size for directories and lengths of texts, in bytes. */
 const DIRECTORY_BYTES = 32 * 2 ** 20;
 
-/** Who is shown tokens in order. */
+/** Visits tokens in order. */
 export interface TokenVisitor {
-  /** Told of a token. Answers from where on those behind it are wanted too; null for no more. */
+  /** Visits a token. Returns the least next token of interest; null to stop. */
   readonly visit: (token: string) => string | null;
-  /** Lets others have their turn, now and then. */
+  /** Yields to other requests now and then. */
   readonly turn: () => Promise<void>;
 }
 
-/** Reads the files of text indices, page by page. What fails its checksum is refused. */
+/** Reads files of text indices page by page and verifies their checksums. */
 export class TextReader {
   readonly #files: OpenFiles;
   readonly #cache: ColumnCache;
-  readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
-  /** Which rows of a page in memory have passed their checksum. */
+  readonly #directories = new LRUCache<string, Directory>({ maxSize: DIRECTORY_BYTES });
+  /** Rows of cached pages whose checksums were verified. */
   readonly #intact = new WeakMap<Data, Uint8Array>();
 
   constructor(files: OpenFiles, cache: ColumnCache) {
@@ -55,12 +56,12 @@ export class TextReader {
     this.#cache = cache;
   }
 
-  /** How long the texts of a file's rows are. @throws DamagedText */
+  /** Lengths of the texts of a file's rows. @throws DamagedText */
   async lengths(folder: string, file: string): Promise<PartHeader> {
     return (await this.#directory(join(folder, file))).lengths;
   }
 
-  /** The rows of a token; undefined where none has it. @throws DamagedText */
+  /** Postings of a token; undefined if no row has it. @throws DamagedText */
   async postings(folder: string, file: string, token: string): Promise<Postings | undefined> {
     const path = join(folder, file);
     const { parts } = await this.#directory(path);
@@ -69,13 +70,13 @@ export class TextReader {
       const page = pageOf(part, token);
       if (page === undefined) continue;
       const [keys, values] = await this.#columns(path, page, [0, 1]);
-      const row = rowOf(keys!, token);
-      if (row !== undefined) lists.push(decodePostings(this.#bytes(path, values!, row)));
+      const row = rowOf(keys, token);
+      if (row !== undefined) lists.push(decodePostings(this.#bytes(path, values, row)));
     }
     return lists.length === 0 ? undefined : mergedPostings(lists);
   }
 
-  /** Visits the tokens of each part from one on, in order. @throws DamagedText */
+  /** Visits the tokens of each part from a given one on, in order. @throws DamagedText */
   async visitTokens(
     folder: string,
     file: string,
@@ -89,19 +90,19 @@ export class TextReader {
       let at = Math.max(0, placeOfLast(firsts, from));
       while (next !== null && at < firsts.length) {
         const [keys] = await this.#columns(path, header + 1 + at, [0]);
-        next = visitKeys(keys!, next, visitor);
+        next = visitKeys(keys, next, visitor);
         at = next === null ? at : Math.max(at + 1, placeOfLast(firsts, next));
         await visitor.turn();
       }
     }
   }
 
-  /** Reads a whole file. @throws DamagedText for bytes that are not what was written. */
+  /** Verifies a whole file. @throws DamagedText for a failed checksum. */
   async check(path: string): Promise<void> {
     const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
     for (let page = 0; page < pages; page++) {
       const [values] = await this.#columns(path, page, [1]);
-      for (let row = 0; row < values!.length; row++) this.#bytes(path, values!, row);
+      for (let row = 0; row < values.length; row++) this.#bytes(path, values, row);
     }
   }
 
@@ -110,19 +111,20 @@ export class TextReader {
     if (known !== undefined) return known;
     const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
     const [ends] = await this.#columns(path, last, [0]);
-    const parts = partsOf(ends!, last);
+    const parts = partsOf(ends, last);
     const headers: PartHeader[] = [];
     for (const { header } of parts) {
       const [values] = await this.#columns(path, header, [1]);
-      headers.push(decodePart(this.#bytes(path, values!, 0)));
+      headers.push(decodePart(this.#bytes(path, values, 0)));
     }
     const lengths = mergedParts(headers);
     const directory = { parts, lengths };
-    this.#directories.set(path, directory, 256 + 2 * ends!.byteLength + lengths.lengths.byteLength);
+    const size = 256 + 2 * ends.byteLength + lengths.lengths.byteLength;
+    this.#directories.set(path, directory, { size });
     return directory;
   }
 
-  /** The bytes of a row, which begin with their checksum. */
+  /** The bytes of a row, whose checksum is verified once. */
   #bytes(path: string, values: Data, row: number): Uint8Array {
     const all: Uint8Array = values.values;
     const offsets: Int32Array = values.valueOffsets;
@@ -136,7 +138,11 @@ export class TextReader {
     return bytes;
   }
 
-  async #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+  async #columns<const Places extends readonly number[]>(
+    path: string,
+    index: number,
+    places: Places,
+  ): Promise<ColumnsAt<Places>> {
     return indexColumns(this.#files, this.#cache, path, index, places);
   }
 }
@@ -152,13 +158,13 @@ function partsOf(ends: Data, pages: number): readonly PartPages[] {
   return parts;
 }
 
-/** The page that has a token if any has. */
+/** The page that may hold a token; undefined for none. */
 function pageOf({ header, firsts }: PartPages, token: string): number | undefined {
   const at = placeOfLast(firsts, token);
   return at < 0 ? undefined : header + 1 + at;
 }
 
-/** The place of the last text that is not behind another. */
+/** Position of the last text that is not greater than another. */
 function placeOfLast(texts: readonly string[], other: string): number {
   let low = 0;
   let high = texts.length;
@@ -178,7 +184,7 @@ function rowOf(keys: Data, token: string): number | undefined {
 
 type Keys = (row: number) => string;
 
-/** Of some rows the first whose key is not before a token. */
+/** The first of some rows whose key is not less than a token. */
 function firstFrom(key: Keys, start: number, end: number, token: string): number {
   let low = start;
   let high = end;
@@ -190,7 +196,7 @@ function firstFrom(key: Keys, start: number, end: number, token: string): number
   return low;
 }
 
-/** The same, sooner found when it is near the first of the rows. */
+/** As `firstFrom`; faster if the row is near the start. */
 function nextFrom(key: Keys, start: number, end: number, token: string): number {
   let step = 1;
   let low = start;
@@ -203,7 +209,7 @@ function nextFrom(key: Keys, start: number, end: number, token: string): number 
   return firstFrom(key, low, Math.min(high, end), token);
 }
 
-/** Answers from where on the tokens of further pages are wanted. */
+/** Visits the tokens of a page. Returns the least next token of interest; null to stop. */
 function visitKeys(keys: Data, from: string, { visit }: TokenVisitor): string | null {
   const key = tokenReader(keys);
   let next: string | null = from;
@@ -222,9 +228,10 @@ function tokenReader({ values, valueOffsets }: Data): Keys {
   return (row) => bytes.toString('utf8', offsets[row], offsets[row + 1]);
 }
 
-/** Rows of a fragment in one piece. @param parts In the order of their rows. */
+/** Merges parts of a fragment. @param parts In the order of their rows. */
 function mergedParts(parts: readonly PartHeader[]): PartHeader {
-  if (parts.length === 1) return parts[0]!;
+  const only = onlyItem(parts);
+  if (only !== undefined) return only;
   const sum = (of: (part: PartHeader) => number) => parts.reduce((all, part) => all + of(part), 0);
   return {
     first: 0,
@@ -234,9 +241,10 @@ function mergedParts(parts: readonly PartHeader[]): PartHeader {
   };
 }
 
-/** The rows of a token in one piece. @param lists In the order of their rows, of which there are some. */
+/** Merges postings of a token. @param lists In the order of their rows, of which there are some. */
 function mergedPostings(lists: readonly Postings[]): Postings {
-  if (lists.length === 1) return lists[0]!;
+  const only = onlyItem(lists);
+  if (only !== undefined) return only;
   const positions = lists.map((list) => list.positions);
   return {
     rows: Uint32Array.from(joined(lists.map(({ rows }) => rows))),

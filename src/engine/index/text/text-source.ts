@@ -4,13 +4,13 @@ import type { PartHeader } from './part-header.ts';
 import type { Postings } from './postings.ts';
 import type { TextReader, TokenVisitor } from './text-reader.ts';
 
-/** Where searches get what text indices know. What fails its checksum throws `DamagedText`. */
+/** Access to text indices. Throws `DamagedText` for a failed checksum. */
 export interface TextSource {
-  /** How long the texts of a fragment's rows are. */
+  /** Lengths of the texts of a fragment's rows. */
   lengths(snapshot: Snapshot, file: FragmentIndex): Promise<PartHeader>;
-  /** The rows of a fragment that have a token; undefined for none. */
+  /** Postings of a token in a fragment; undefined for none. */
   postings(snapshot: Snapshot, file: FragmentIndex, token: string): Promise<Postings | undefined>;
-  /** Visits the tokens of a fragment from one on; those of each part are in order. */
+  /** Visits the tokens of a fragment from a given one on; those of each part are in order. */
   visitTokens(
     snapshot: Snapshot,
     file: FragmentIndex,
@@ -19,17 +19,20 @@ export interface TextSource {
   ): Promise<void>;
   /** The deleted rows of a fragment, ascending. */
   deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
-  /** Rows of a fragment batch by batch. @param rows Positions in its files, ascending, none of them deleted. */
+  /**
+   * Groups rows of a fragment by batch.
+   * @param rows Positions in its files, ascending, without deleted rows.
+   */
   rows(snapshot: Snapshot, fragment: Fragment, rows: Uint32Array): Promise<Candidates>;
 }
 
-/** Searches get what a reader reads. */
+/** A text source over a reader. */
 export function textSource(reader: TextReader, facts: RowFacts): TextSource {
   return {
     lengths: ({ folder }, { path }) => reader.lengths(folder, path),
     postings: ({ folder }, { path }, token) => reader.postings(folder, path, token),
-    visitTokens: ({ folder }, { path }, ...asked) => reader.visitTokens(folder, path, ...asked),
-    deletions: (...asked) => facts.deletions(...asked),
+    visitTokens: ({ folder }, { path }, ...args) => reader.visitTokens(folder, path, ...args),
+    deletions: (...args) => facts.deletions(...args),
     rows: async (snapshot, fragment, rows) => {
       const deleted = await facts.deletions(snapshot, fragment);
       return candidatesOf(rows, true, deleted, await facts.starts(snapshot, fragment));

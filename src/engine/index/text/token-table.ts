@@ -4,7 +4,7 @@ import { narrowed, type Postings } from './postings.ts';
 import type { PartHeader } from './part-header.ts';
 import type { RowTexts } from '../keys/text-column.ts';
 
-/** Whole numbers, one added after the other. */
+/** A growing list of integers. */
 class GrowingNumbers {
   #values = new Uint32Array(1024);
   #length = 0;
@@ -22,34 +22,34 @@ class GrowingNumbers {
     this.#values[this.#length++] = value;
   }
 
-  /** Those that were added; the memory is used on. */
+  /** The added numbers, as a view of memory that is reused. */
   get values(): Uint32Array {
     return this.#values.subarray(0, this.#length);
   }
 }
 
-/** Between two texts of a list so many positions are free: no phrase goes from one to the other. */
+/** Gap between the positions of two texts of a list, so that no phrase spans them. */
 const GAP = 1000;
 
-/** A token with the rows that have it. */
-export interface TokenRows {
+/** A token with its postings. */
+interface TokenRows {
   readonly token: string;
   readonly postings: Postings;
 }
 
-/** Which of the tokens are gathered. */
+/** Selects tokens. */
 export type TokenTest = (token: string) => boolean;
 
 const everyToken: TokenTest = () => true;
 
-/** So many tokens that are not gathered are remembered. */
+/** Number of unselected tokens that are cached. */
 const REFUSED = 2 ** 16;
-/** A row that makes more tokens, blanks and all, would take all memory. */
+/** Limit of tokens of a row, including blank ones: more would take all memory. */
 const MOST_OF_ROW = 15_000_000;
 
 /**
- * Gathers the tokens of rows that follow each other: which rows have each, how often, and
- * where. What it holds grows with the tokens, so who has many rows empties it now and then.
+ * Collects the tokens of consecutive rows: the rows of each token, occurrences and positions. Its
+ * memory grows with the tokens, so callers with many rows flush it now and then.
  */
 export class TokenTable {
   readonly #tokenizer: Tokenizer;
@@ -68,7 +68,7 @@ export class TokenTable {
 
   /**
    * @param first Position of the first row in its fragment's files.
-   * @param test Other tokens count for the lengths of texts alone.
+   * @param test Selects tokens; other tokens count for the lengths of texts only.
    */
   constructor(
     tokenizer: Tokenizer,
@@ -82,17 +82,17 @@ export class TokenTable {
     this.#test = test;
   }
 
-  /** How many tokens it holds, each as often as it was found. */
+  /** Number of token occurrences. */
   get held(): number {
     return this.#tokens.length;
   }
 
-  /** How many different ones. */
+  /** Number of distinct tokens. */
   get distinct(): number {
     return this.#ids.size;
   }
 
-  /** How long these are together, in units of UTF-16. */
+  /** Total length of the distinct tokens in UTF-16 code units. */
   get units(): number {
     return this.#units;
   }
@@ -101,7 +101,10 @@ export class TokenTable {
     return this.#lengths.length;
   }
 
-  /** Adds the next row. @throws CatalogError InvalidInput for one that makes more tokens than memory holds. */
+  /**
+   * Adds the next row.
+   * @throws CatalogError InvalidInput for a row with more tokens than memory holds.
+   */
   add(texts: RowTexts): void {
     const row = this.#first + this.#lengths.length;
     const most = this.held + MOST_OF_ROW;
@@ -128,7 +131,7 @@ export class TokenTable {
     if (this.#withPositions) this.#positions.add(position);
   }
 
-  /** Undefined for a token that is not gathered. */
+  /** Undefined for an unselected token. */
   #newId(token: string): number | undefined {
     if (this.#refused.has(token)) return undefined;
     const own = ownText(token);
@@ -143,7 +146,7 @@ export class TokenTable {
     return undefined;
   }
 
-  /** How long the rows' texts are. */
+  /** The header with the lengths of the texts. */
   header(): PartHeader {
     const lengths = this.#lengths.values;
     let most = 0;
@@ -156,7 +159,7 @@ export class TokenTable {
     };
   }
 
-  /** The tokens with their rows, in the order of their text. */
+  /** The tokens with their postings, in order. */
   *sorted(): Generator<TokenRows> {
     const entries = [...this.#ids];
     entries.sort(([one], [other]) => (one < other ? -1 : 1));
@@ -167,7 +170,7 @@ export class TokenTable {
     }
   }
 
-  /** Where each token was found, as they were added, one token after the other. */
+  /** Groups occurrences by token, in the order in which they were added. */
   #byToken(ids: readonly number[]): { starts: Uint32Array; order: Uint32Array } {
     const ranks = new Uint32Array(this.#ids.size);
     for (const [rank, id] of ids.entries()) ranks[id] = rank;

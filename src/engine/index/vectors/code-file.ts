@@ -5,39 +5,39 @@ import { IndexFile } from '../keys/index-file.ts';
 import type { SearchMetric } from '../../request/search-metric.ts';
 import { bytesData } from '../../format/manifest-data.ts';
 import type { OpenDataFile } from '../../format/memory/open-files.ts';
-import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
+import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 
-/** Rows stand in blocks of so many. */
+/** Rows per block. */
 export const BLOCK_ROWS = 16;
-/** Portions of a file have about so many bytes. */
+/** Approximate size of a portion, in bytes. */
 const PORTION_BYTES = 2 ** 21;
-/** The longest vectors that are indexed: sums of the kernels hold no more. */
+/** Most numbers of an indexed vector: the sums of the kernels hold no more. */
 export const MOST_NUMBERS = 4096;
 
-/** Of what codes are made. */
+/** Shape of encoded vectors. */
 export interface CodeShape {
-  /** How many numbers, or bits, a vector has. */
+  /** Number of values, or bits, of a vector. */
   readonly size: number;
-  /** Whether vectors are their own bits: then one bit says all. */
+  /** Whether vectors are bits themselves: then one bit per value is exact. */
   readonly whole: boolean;
 }
 
-/** Where the parts of a portion of codes lie, in bytes from its start. */
+/** Offsets of the parts of a portion, in bytes. */
 export interface CodeLayout {
-  /** Rows with those that fill the last block. */
+  /** Number of rows, padded to whole blocks. */
   readonly rows: number;
-  /** Bytes of one bit a number of one row. */
+  /** Bytes of a row with one bit per value. */
   readonly bitBytes: number;
-  /** The bits, block by block; they begin at 0. */
+  /** Size of the bits, which are stored block by block from offset 0. */
   readonly first: number;
   readonly second: number;
   readonly codes: number;
-  /** Bytes of a row's codes of eight bits, with its factor before them; 0 when there are none. */
+  /** Bytes of a row's 8-bit codes with the factor before them; 0 without such codes. */
   readonly stride: number;
   readonly bytes: number;
 }
 
-/** The layout of a portion of so many rows. */
+/** The layout of a portion with a number of rows. */
 export function layoutOf({ size, whole }: CodeShape, count: number): CodeLayout {
   const rows = Math.ceil(count / BLOCK_ROWS) * BLOCK_ROWS;
   const bitBytes = 2 * Math.ceil(size / 16);
@@ -48,16 +48,16 @@ export function layoutOf({ size, whole }: CodeShape, count: number): CodeLayout 
   return { rows, bitBytes, first, second, codes, stride, bytes: codes + stride * rows };
 }
 
-/** How many rows a portion has, but for the last of a file. */
+/** Number of rows of a portion; the last one of a file may have fewer. */
 export function portionRows(shape: CodeShape): number {
   const each = layoutOf(shape, BLOCK_ROWS).bytes / BLOCK_ROWS;
   return Math.max(1, Math.floor(PORTION_BYTES / each / BLOCK_ROWS)) * BLOCK_ROWS;
 }
 
-/** How much of the memory of codes the queries use, before the first portion. */
+/** Memory reserved for queries before the first portion, in bytes. */
 const TABLE_BYTES = 16 * (MOST_NUMBERS / 4);
 const QUERY_BYTES = 2 * MOST_NUMBERS;
-/** Rows that are looked at in one call. */
+/** Rows per kernel call. */
 export const CALL_ROWS = 4096;
 export const SCRATCH = {
   tables: 0,
@@ -70,20 +70,20 @@ export const SCRATCH = {
 const COLUMN = 'codes';
 const schema = new Schema([new Field(COLUMN, new Binary(), false)]);
 
-/** What a file says of its codes: its last batch, as JSON. */
+/** Directory of a code file: its last batch, as JSON. */
 export interface CodeDirectory {
   readonly shape: CodeShape;
   readonly distance: SearchMetric;
   readonly portions: readonly { readonly rows: number; readonly checksum: number }[];
-  /** The middle of the vectors, which codes are counted from. */
+  /** Mean of the vectors, subtracted before encoding. */
   readonly middle: readonly number[];
   readonly error: number;
   readonly step: number;
-  /** How many vectors have distances that codes cannot tell. */
+  /** Number of vectors whose distances codes cannot estimate. */
   readonly odd: number;
 }
 
-/** Writes the codes of one fragment. Each batch of the file is a portion. */
+/** Writes the codes of one fragment, one portion per batch. */
 export class CodeWriter {
   readonly #file: IndexFile;
   readonly #portions: { rows: number; checksum: number }[] = [];
@@ -92,9 +92,9 @@ export class CodeWriter {
     this.#file = file;
   }
 
-  /** Begins a new file in a table's folder. */
-  static async create(folder: string, index: string): Promise<CodeWriter> {
-    return new CodeWriter(await IndexFile.create(folder, index, schema));
+  /** Creates a file in a table's folder. */
+  static async create(table: TableFolder, index: string): Promise<CodeWriter> {
+    return new CodeWriter(await IndexFile.create(table, index, schema));
   }
 
   async portion(bytes: Uint8Array, rows: number): Promise<void> {
@@ -102,7 +102,7 @@ export class CodeWriter {
     await this.#write(bytes);
   }
 
-  /** Ends the file. It and its name are on stable storage when this returns. */
+  /** Finishes the file. The file and its name are durable when this returns. */
   async finish(
     index: IndexDefinition,
     known: Omit<CodeDirectory, 'portions'>,
@@ -115,7 +115,7 @@ export class CodeWriter {
     return this.#file.finish(index);
   }
 
-  /** Gives the file up and removes it. */
+  /** Abandons and removes the file. */
   abandon(): Promise<void> {
     return this.#file.abandon();
   }
@@ -126,21 +126,21 @@ export class CodeWriter {
   }
 }
 
-/** Whether a file is one of codes. */
+/** Whether a file holds codes. */
 export function holdsCodes({ file }: OpenDataFile): boolean {
   return file.schema.fields.length === 1 && file.schema.fields[0]?.name === COLUMN;
 }
 
-/** What a file says of its codes. @throws Error when that is damaged. */
+/** Reads the directory of a code file. @throws Error if it is damaged. */
 export async function codeDirectory(opened: OpenDataFile): Promise<CodeDirectory> {
   const bytes = await batchBytes(opened, opened.file.batchRows.length - 1);
   const text = bytes.subarray(4);
-  const said = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-  if (xxhash32(text) !== said) throw new Error('its last batch does not have its checksum');
+  const stored = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  if (xxhash32(text) !== stored) throw new Error('its last batch does not have its checksum');
   return JSON.parse(Buffer.from(text).toString()) as CodeDirectory;
 }
 
-/** The portions of a file, one after the other. @throws Error for one that is damaged. */
+/** Reads the portions of a file in order. @throws Error for a damaged one. */
 export async function* codePortions(
   opened: OpenDataFile,
   { portions }: CodeDirectory,
@@ -152,7 +152,7 @@ export async function* codePortions(
   }
 }
 
-/** Reads a file of codes to its end. @throws Error for the first thing that is damaged. */
+/** Verifies a code file. @throws Error for the first damage. */
 export async function checkCodes(opened: OpenDataFile): Promise<void> {
   for await (const portion of codePortions(opened, await codeDirectory(opened))) void portion;
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** The exports of `kernels/codes.ts`. */
-export interface CodeKernels {
+interface CodeKernels {
   near(
     codes: number,
     first: number,
@@ -31,7 +31,10 @@ interface Memory {
   readonly buffer: ArrayBuffer;
 }
 
-/** What is used of the WebAssembly JavaScript Interface (sections 5.1 to 5.3), for which Node has no types. */
+/**
+ * The part of the WebAssembly JavaScript Interface (sections 5.1 to 5.3) in use; Node has no types
+ * for it.
+ */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Memory: new (size: { readonly initial: number }) => Memory;
@@ -43,7 +46,7 @@ declare const WebAssembly: {
 
 const PAGE = 2 ** 16;
 
-/** Memory of its own with the kernels that work in it. It is given up with whoever holds it. */
+/** A separate memory with kernels. It is collected with its owner. */
 export interface CodeMemory {
   readonly buffer: ArrayBuffer;
   readonly kernels: CodeKernels;
@@ -51,13 +54,18 @@ export interface CodeMemory {
 
 let compiled: object | null | undefined;
 
-/** Whether there are kernels: not before a build, nor where the processor lacks the instructions. */
+/**
+ * Whether kernels are available: not before a build, nor on processors without the instructions.
+ */
 export function hasCodeKernels(): boolean {
   compiled ??= compile();
   return compiled !== null;
 }
 
-/** @throws Error without kernels, RangeError when there is not so much memory. */
+/**
+ * @throws Error without kernels, RangeError if the memory cannot be allocated.
+ * @throws Error without kernels, RangeError when there is not so much memory.
+ */
 export function codeMemory(bytes: number): CodeMemory {
   compiled ??= compile();
   if (compiled === null) throw new Error('there are no kernels for codes of vectors');

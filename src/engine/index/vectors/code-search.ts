@@ -11,7 +11,7 @@ import type { EncodedQuery } from './encoded-query.ts';
 
 /** Rows of a file in memory. */
 export interface LoadedPortion {
-  /** Where it lies in the memory. */
+  /** Offset in the memory. */
   readonly place: number;
   /** The first of its rows. */
   readonly first: number;
@@ -26,30 +26,30 @@ export interface LoadedCodes {
   readonly bytes: number;
 }
 
-/** What a search of one file is about. */
-export interface CodeSearch {
+/** Parameters of a search in one file. */
+interface CodeSearch {
   readonly query: EncodedQuery;
-  /** How many errors as they are as a rule the estimates by one bit may have. */
+  /** Tolerated deviation of 1-bit estimates, in standard errors. */
   readonly errors: number;
-  /** Which rows may be found; null for all. */
+  /** Selects rows; null for all. */
   readonly may: ((row: number) => boolean) | null;
-  /** Takes the rows that were found, numbered from `first` on. */
+  /** Collects found rows, numbered from `first` on. */
   readonly nearest: NearestRows;
   readonly first: number;
 }
 
-/** There is no limit at first: few rows give one. */
+/** The first call has no limit; these few rows establish one. */
 const FIRST_ROWS = 1024;
 
 /**
- * Offers the rows of a file that may be among the nearest, with their distances by codes: those
- * of eight bits where there are some. Returns after each stretch of rows, for others to have a turn.
+ * Offers rows that may be among the nearest, with distances estimated from 8-bit codes if there are
+ * any. Yields after each group of rows.
  */
 export function* searchCodes(codes: LoadedCodes, search: CodeSearch): Generator<void> {
   const views = viewsOf(codes);
   for (const portion of codes.portions) {
     const { rows } = portion.layout;
-    // Others may have used the memory since the last portion.
+    // Other searches may have used the memory since the last portion.
     bringQuery(views, search.query);
     for (let at = 0; at < rows;) {
       const most = at === 0 && search.nearest.limit === Infinity ? FIRST_ROWS : CALL_ROWS;
@@ -125,7 +125,7 @@ function offerStretch(
   nearest.offer(distances, views.rows.subarray(0, left), first + offset);
 }
 
-/** Keeps those of the rows found that may be; answers how many are left. */
+/** Removes rows that are not selected. Returns the number of remaining rows. */
 function compact({ rows, distances }: Views, found: number, may: (row: number) => boolean): number {
   let left = 0;
   for (let at = 0; at < found; at++) {

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { candidatesOf, type Candidates, type RowFacts } from '../keys/candidates.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
 
-/** Codes that were used so lately keep their place in memory. */
+/** Codes used within this time are not evicted, in ms. */
 const FRESH_MILLIS = 60_000;
-/** Codes that nobody has asked for so long are given up: their file may be gone. */
+/** Codes unused for this time are dropped, in ms: their file may be removed. */
 const IDLE_MILLIS = 600_000;
-/** Codes may have this share of the memory for what is read often. */
+/** Share of the cache memory for codes. */
 const SHARE = 3 / 4;
 
 interface Entry {
@@ -20,26 +20,29 @@ interface Entry {
 }
 
 /**
- * Keeps files of codes in memory, checked against their checksums, as far as the budget goes;
- * others are read whenever they are asked for. Files never change.
+ * Caches code files in memory within the budget, after verification of their checksums. Files are
+ * immutable.
  */
 export class CodeStore {
   readonly #files: OpenFiles;
   readonly #budget: MemoryBudget;
   readonly #entries = new Map<string, Entry>();
   readonly #loading = new Map<string, Promise<LoadedCodes>>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #damaged: (error: Error) => void;
   #bytes = 0;
 
-  /** @param damaged Is told once of each file that cannot be used. */
+  /**
+   * @param damaged Called once for each unusable file.
+   * @param damaged Is told once of each file that cannot be used.
+   */
   constructor(files: OpenFiles, budget: MemoryBudget, damaged: (error: Error) => void) {
     this.#files = files;
     this.#budget = budget;
     this.#damaged = damaged;
   }
 
-  /** The codes of a file; null when it is damaged or gone. */
+  /** The codes of a file; null if it is damaged or removed. */
   async codes(path: string): Promise<LoadedCodes | null> {
     const known = this.#entries.get(path);
     if (known !== undefined) {
@@ -58,7 +61,7 @@ export class CodeStore {
     }
   }
 
-  /** Gives up the memory of codes that nobody asks for any more. */
+  /** Drops codes that are no longer used. */
   rest(): void {
     const now = performance.now();
     for (const [path, entry] of this.#entries) {
@@ -66,14 +69,14 @@ export class CodeStore {
     }
   }
 
-  /** Gives up the memory of all codes. */
+  /** Drops all codes. */
   drop(): void {
     for (const path of this.#entries.keys()) this.#remove(path);
   }
 
   #tell(path: string, error: unknown): void {
-    if (this.#told.has(path)) return;
-    this.#told.add(path);
+    if (this.#reported.has(path)) return;
+    this.#reported.add(path);
     const why = error instanceof Error ? error.message : String(error);
     this.#damaged(new Error(`the file ${path} of a vector index is not used: ${why}`));
   }
@@ -123,22 +126,22 @@ export class CodeStore {
   }
 }
 
-/** Portions begin at multiples of sixteen. */
+/** Rounds up to a multiple of sixteen: portions are aligned. */
 function aligned(bytes: number): number {
   return Math.ceil(bytes / 16) * 16;
 }
 
-/** Reads the codes of vector indices, and the rows that were chosen by them. */
+/** Access to the codes of vector indices and to rows chosen by them. */
 export interface VectorSource {
-  /** The codes of a file; null when it is damaged, which is told to whoever keeps the table. */
+  /** The codes of a file; null if it is damaged, which is reported. */
   codes(folder: string, file: FragmentIndex): Promise<LoadedCodes | null>;
   /** The deleted rows of a fragment, ascending. */
   deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
-  /** Some rows of a fragment, ascending, by batches. */
+  /** Groups rows of a fragment by batch, ascending. */
   candidates(snapshot: Snapshot, fragment: Fragment, rows: Uint32Array): Promise<Candidates>;
 }
 
-/** Codes that a store keeps, of fragments whose rows somebody else knows. */
+/** A vector source over cached codes. */
 export function vectorSource(codes: CodeStore, rows: RowFacts): VectorSource {
   return {
     codes: (folder, file) => codes.codes(join(folder, file.path)),

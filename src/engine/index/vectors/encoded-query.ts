@@ -3,36 +3,36 @@ import type { CodeDirectory } from './code-file.ts';
 import { rotationOf } from './rotation.ts';
 import { LONGEST, SHORTEST, weightsOf } from './vector-encoder.ts';
 
-/** The values of tables are whole numbers up to this one. */
+/** Greatest value in a table. */
 const TABLE_MOST = 63;
-/** Sums of products with codes of eight bits must stay below 2 ** 31. */
+/** Bound of sums of products with 8-bit codes, which must stay below 2 ** 31. */
 const SUMS_MOST = 2 ** 31 / 127;
 const QUERY_MOST = 32_767;
 
-/** A query vector as the kernels compare it with the codes of one file. */
+/** A query vector in the form that the kernels compare with the codes of one file. */
 export interface EncodedQuery {
-  /** The part of each distance that depends on the query alone. */
+  /** Part of each distance that depends on the query alone. */
   readonly constant: number;
-  /** For each four numbers of the vector what their sixteen possible bits have to do with it. */
+  /** For each four values of the vector the contribution of their sixteen possible bits. */
   readonly tables: Uint8Array;
   readonly scale: number;
   readonly base: number;
-  /** The greatest error of a product that is reckoned with, for an error of 1 in the tables' sum. */
+  /** Assumed greatest error of a product per unit of error in the tables' sum. */
   readonly doubt: number;
   readonly numbers: Int16Array;
   readonly step: number;
-  /** An error that few distances by codes of eight bits have. */
+  /** An error that few distances from 8-bit codes exceed. */
   readonly error: number;
 }
 
-/** Whether a query can be compared with codes. */
+/** Whether a query can be compared with codes: all of its values are finite. */
 export function isPlain(query: Float32Array, distance: SearchMetric): boolean {
   if (distance === 'hamming') return true;
   const squares = query.reduce((sum, value) => sum + value * value, 0);
   return squares < LONGEST && (distance !== 'cosine' || squares > SHORTEST);
 }
 
-/** Makes of a query vector what the codes of a file are compared with. */
+/** Encodes a query vector for the codes of a file. */
 export function encodeQuery(query: Float32Array, directory: CodeDirectory): EncodedQuery {
   return directory.shape.whole ? bitsOf(query) : numbersOf(query, directory);
 }
@@ -64,7 +64,7 @@ function numbersOf(query: Float32Array, directory: CodeDirectory): EncodedQuery 
     ...tablesOf(vector),
     doubt: length * sine,
     ...integersOf(vector),
-    // The errors of codes lie evenly within a step; three times what they are as a rule.
+    // Errors of codes are uniform within a step: three standard errors.
     error: (3 * step * length) / Math.sqrt(12),
   };
 }
@@ -74,7 +74,7 @@ interface Turned {
   readonly constant: number;
 }
 
-/** The query counted from the middle of the vectors, but for products: they are of the query itself. */
+/** The query minus the mean of the vectors; for products the query itself. */
 function turned(query: Float32Array, { shape, distance, middle }: CodeDirectory): Turned {
   const vector = new Float64Array(query);
   if (distance === 'cosine') {
@@ -94,7 +94,10 @@ function turned(query: Float32Array, { shape, distance, middle }: CodeDirectory)
   return { vector, constant };
 }
 
-/** The sum of a vector's numbers, each with the sign of its bit, as sums of small whole numbers. */
+/**
+ * Tables that give the sum of a vector's values, each with the sign of its bit, as sums of small
+ * integers.
+ */
 function tablesOf(vector: Float64Array) {
   const count = Math.ceil(vector.length / 4);
   const tables = new Uint8Array(16 * count);
@@ -117,7 +120,7 @@ function tablesOf(vector: Float64Array) {
   return { tables, scale, base };
 }
 
-/** The sum of the sizes of four numbers. */
+/** Sum of the absolute values of four numbers. */
 function sizeOf(vector: Float64Array, table: number): number {
   let sum = 0;
   for (let at = 4 * table; at < Math.min(vector.length, 4 * table + 4); at++) {

@@ -10,28 +10,28 @@ import { isVectorIndex, type VectorIndex } from './vector-kind.ts';
 /** How a search uses an index. */
 export interface IndexUse {
   readonly index: VectorIndex;
-  /** Whether rows that it does not cover are left out. */
+  /** Whether rows without codes are left out. */
   readonly fast: boolean;
-  /** How many errors as they are as a rule the estimates by one bit may have. */
+  /** Tolerated deviation of 1-bit estimates, in standard errors. */
   readonly errors: number;
-  /** At least so many rows are compared by their own vectors. */
+  /** Least number of rows that are compared by their own vectors. */
   readonly least: number;
 }
 
-/** Of evenly random vectors, the hardest there are, 97 of 100 of the nearest are found so. */
+/** Measured on uniformly random vectors, the hardest case: recall 0.97. */
 const ERRORS = 1;
-/** Estimates of short vectors are rough. */
+/** Below this length, estimates are inaccurate. */
 const SHORT = 32;
 const ERRORS_OF_SHORT = 3;
-/** Clients of LanceDB send this many probes when nobody has said how many. */
+/** Number of probes that LanceDB clients send by default. */
 const USUAL_PROBES = 20;
 const MOST_ERRORS = 5;
-/** More rows than these are better found by comparing all. */
+/** A search that keeps more rows compares all vectors. */
 const MOST_KEPT = 10_000;
 
 /**
- * The index over a column that a search may use: of several the newest by the distance that was
- * asked for, or the newest of all when none was. Undefined for none.
+ * The index of a column for a search: the newest with the requested distance, or the newest of all
+ * if none was requested; undefined for none.
  */
 export function indexFor(
   { index: { bypass }, metric }: Pick<NearestRequest, 'index' | 'metric'>,
@@ -46,7 +46,7 @@ export function indexFor(
     .at(-1);
 }
 
-/** How a search uses an index; null when it compares every vector. */
+/** How a search uses an index; null if it compares all vectors. */
 export function indexUse(
   index: VectorIndex | undefined,
   { index: { probes, ef, refine, fast }, vectors }: NearestRequest,
@@ -69,7 +69,7 @@ export function indexUse(
   };
 }
 
-/** Whether an index covers the rows of a fragment. */
+/** Whether an index covers a fragment. */
 export function isCovered(fragment: Fragment, index: VectorIndex): boolean {
   return indexFileOf(fragment, index) !== undefined;
 }

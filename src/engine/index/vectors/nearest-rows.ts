@@ -1,23 +1,22 @@
-/** The rows that a search keeps: the nearest first, of equals the one that lies first in the table. */
+/** The rows of a search, nearest first; equal distances in table order. */
 export interface FoundRows {
   /** Positions of the rows in the table. */
   readonly positions: Float64Array;
   readonly distances: Float32Array;
 }
 
-/** Which distances count: from the lower bound on, below the upper. Null for no bound. */
+/** Bounds of distances: lower inclusive, upper exclusive; null for none. */
 export interface DistanceBounds {
   readonly lower: number | null;
   readonly upper: number | null;
 }
 
-/** Memory of a row that is kept: its distance, its position, and its place once they are in order. */
+/** Bytes of a kept row: distance, position, and place in the order. */
 const KEPT_BYTES = 24;
 
 /**
- * Collects the nearest rows of a scan in memory that is bounded by how many are
- * wanted: a heap whose root is the farthest. Rows are offered in the order of
- * the table, so one that is as far as the root never takes its place.
+ * Collects the nearest rows of a scan: a heap of bounded size whose root is the farthest row. Rows
+ * are offered in table order, so a row as far as the root never replaces it.
  */
 export class NearestRows {
   readonly #capacity: number;
@@ -28,7 +27,10 @@ export class NearestRows {
   #size = 0;
   readonly #charge: (bytes: number) => void;
 
-  /** @param charge Is told of memory before it is taken, in bytes. */
+  /**
+   * @param charge Called before memory is allocated, in bytes.
+   * @param charge Is told of memory before it is taken, in bytes.
+   */
   constructor(
     capacity: number,
     bounds: DistanceBounds,
@@ -40,12 +42,12 @@ export class NearestRows {
     this.#upper = bounds.upper === null ? null : Math.fround(bounds.upper);
   }
 
-  /** How many rows are kept. */
+  /** Number of kept rows. */
   get size(): number {
     return this.#size;
   }
 
-  /** Distances that are not below it are not kept any more. */
+  /** Distances must be below this to be kept. */
   get limit(): number {
     const upper = this.#upper ?? Infinity;
     return this.#size < this.#capacity ? upper : Math.min(upper, this.#distances[0] ?? -Infinity);
@@ -53,8 +55,8 @@ export class NearestRows {
 
   /**
    * Offers the next rows of the table.
-   * @param distances NaN for a row that has none: it is never kept.
-   * @param rows Where the rows lie behind `first`; null when they follow each other.
+   * @param distances NaN for rows without a distance, which are never kept.
+   * @param rows Positions of the rows relative to `first`; null for consecutive rows.
    * @param first Position in the table of row 0.
    */
   offer(distances: Float32Array, rows: Uint32Array | null, first: number): void {
@@ -63,7 +65,7 @@ export class NearestRows {
     }
   }
 
-  /** What was kept. Nothing can be offered afterwards. */
+  /** Returns the kept rows. No more rows may be offered. */
   found(): FoundRows {
     const order = Uint32Array.from({ length: this.#size }, (_, at) => at);
     order.sort((left, right) => (this.#farther(left, right) ? 1 : -1));
@@ -83,7 +85,7 @@ export class NearestRows {
   #add(distance: number, position: number): void {
     if (this.#size === this.#distances.length) this.#grow();
     this.#put(this.#size++, distance, position);
-    // A heap is needed only once there is something to push out.
+    // The heap is built once it is full.
     if (this.#size === this.#capacity) this.#heapify();
   }
 

@@ -15,7 +15,7 @@ import { isVectorIndex } from './vector-kind.ts';
 import type { FragmentLookup, Lookup } from '../keys/lookup.ts';
 import { isValid, type ListColumn } from '../../../sql/values/column.ts';
 
-/** Whether the lists must have one of the values, or each of them. */
+/** Whether a list must hold one of the values or all. */
 const calls: Readonly<Record<string, 'one' | 'each'>> = {
   array_has: 'one',
   array_contains: 'one',
@@ -28,14 +28,14 @@ const calls: Readonly<Record<string, 'one' | 'each'>> = {
 };
 
 /**
- * Tests of single items that come to the same as a test of lists: each must be true of
- * some item of a list. Undefined for tests that are not about the items one by one.
+ * Tests of items that are equivalent to a test of lists: each must be true of some item of a list.
+ * Undefined for tests that do not concern items.
  */
 function labelTests(node: Bound): readonly Bound[] | undefined {
   if (node.kind !== 'call' || !Object.hasOwn(calls, node.name)) return undefined;
   const [list, value] = node.arguments;
   if (list === undefined || value?.kind !== 'literal' || value.value === null) return undefined;
-  // Of what is computed of a list its items alone do not tell.
+  // A computed list is not determined by its indexed items.
   if (list.kind !== 'column') return undefined;
   const items = isList(value.value) ? itemsOf(value, value.value) : [value];
   if (items === undefined) return undefined;
@@ -43,7 +43,10 @@ function labelTests(node: Bound): readonly Bound[] | undefined {
   return items.length === 0 ? undefined : items.map((item) => withValue(node, list, item));
 }
 
-/** The items of a literal list, each as a list of its own; undefined when one is null: an index has no nulls. */
+/**
+ * The items of a literal list, each as a list of one; undefined if one is null, since indices do
+ * not hold null items.
+ */
 function itemsOf(literal: BoundLiteral, value: ListColumn): readonly BoundLiteral[] | undefined {
   const [start, end] = [value.starts[0] ?? 0, value.ends[0] ?? 0];
   const items: BoundLiteral[] = [];
@@ -63,8 +66,8 @@ function withValue(node: BoundCall, list: Bound, value: BoundLiteral): BoundCall
   return { ...node, arguments: [list, value] };
 }
 
-/** What of a predicate indices may answer, whichever fragments they cover. */
-export type Search =
+/** The part of a predicate that indices may answer, whatever fragments they cover. */
+export type IndexSearch =
   | {
       readonly kind: 'leaf';
       readonly index: IndexDefinition;
@@ -74,8 +77,8 @@ export type Search =
     }
   | {
       readonly kind: 'and' | 'or';
-      readonly operands: readonly Search[];
-      /** Whether all operands of the predicate are there. */
+      readonly operands: readonly IndexSearch[];
+      /** Whether all operands of the predicate are included. */
       readonly whole: boolean;
     };
 
@@ -86,14 +89,14 @@ interface Indexed {
 }
 
 /**
- * What of a predicate the indices of a version may answer; undefined for nothing. Rows on
- * which evaluation would fail are never left out: of a predicate that may fail only
- * what is asked before that narrows the rows, and keeps those of which it is unknown.
+ * Plans which part of a predicate the indices of a version answer; undefined for nothing. Rows on
+ * which evaluation would fail are never left out: if a predicate may fail, only operands before the
+ * failing one narrow the rows, and rows for which these are unknown are kept.
  */
 export function searchOf(
   { root, source, budget }: BoundExpression,
   { indices = [], schema, fieldIds }: Pick<Snapshot, 'indices' | 'schema' | 'fieldIds'>,
-): Search | undefined {
+): IndexSearch | undefined {
   if (indices.length === 0) return undefined;
   const known = new Map<string, Indexed[]>();
   for (const index of indices) {
@@ -120,8 +123,8 @@ class Compiler {
     this.#source = source;
   }
 
-  /** What comes before the first operand that may fail, as far as it is not false. */
-  before(root: Bound): Search | undefined {
+  /** The operands before the first one that may fail, as far as they are not false. */
+  before(root: Bound): IndexSearch | undefined {
     if (root.kind !== 'and') return undefined;
     const end = root.operands.findIndex(({ fallible }) => fallible);
     const found = root.operands
@@ -130,8 +133,11 @@ class Compiler {
     return found.length === 0 ? undefined : { kind: 'and', operands: found, whole: false };
   }
 
-  /** @param orUnknown Whether rows are wanted too of which the node is unknown. */
-  search(node: Bound, orUnknown: boolean): Search | undefined {
+  /**
+   * @param orUnknown Whether to include rows for which the node is unknown.
+   * @param orUnknown Whether rows are wanted too of which the node is unknown.
+   */
+  search(node: Bound, orUnknown: boolean): IndexSearch | undefined {
     const leaf = this.#leaf(node, orUnknown);
     if (leaf !== undefined) return leaf;
     if (node.kind !== 'and' && node.kind !== 'or') return undefined;
@@ -141,7 +147,7 @@ class Compiler {
     return { kind: node.kind, operands: found, whole };
   }
 
-  #leaf(node: Bound, orUnknown: boolean): Search | undefined {
+  #leaf(node: Bound, orUnknown: boolean): IndexSearch | undefined {
     const [name, ...others] = columnsUsed(this.#expression(node));
     if (name === undefined || others.length > 0 || hasField(node)) return undefined;
     for (const { index, column } of this.#known.get(name) ?? []) {
@@ -154,13 +160,13 @@ class Compiler {
     return undefined;
   }
 
-  #values(node: Bound, { index, column }: Indexed, orUnknown: boolean): Search {
+  #values(node: Bound, { index, column }: Indexed, orUnknown: boolean): IndexSearch {
     const test = this.#expression(orUnknown ? notFalse(node) : node);
     return { kind: 'leaf', index, column, test, narrow: isNarrow(node) };
   }
 
-  /** Lists that are null are in no list of rows. */
-  #labels(node: Bound, { index, column }: Indexed, orUnknown: boolean): Search | undefined {
+  /** Null lists are not in the index. */
+  #labels(node: Bound, { index, column }: Indexed, orUnknown: boolean): IndexSearch | undefined {
     const tests = orUnknown ? undefined : labelTests(node);
     if (tests === undefined) return undefined;
     const operands = tests.map(
@@ -175,10 +181,10 @@ class Compiler {
   }
 }
 
-/** A field inside of a column is not the column's value. */
+/** Whether a nested field is read: it is not the column's value. */
 function hasField(root: Bound): boolean {
   const seen = new Set<Bound>([root]);
-  // Grows while it is gone through; an operand that stands in several places is looked at once.
+  // The list grows during the iteration; a shared operand is visited once.
   for (const node of seen) {
     if (node.kind === 'field') return true;
     for (const child of boundChildren(node)) seen.add(child);
@@ -199,7 +205,7 @@ function notFalse(operand: Bound): Bound {
   };
 }
 
-/** Whether a test holds of few values of a column that has many. */
+/** Whether a test is true of few of a column's values. */
 function isNarrow(node: Bound): boolean {
   if (node.kind === 'and') return node.operands.some(isNarrow);
   if (node.kind === 'or') return node.operands.every(isNarrow);
@@ -211,13 +217,13 @@ function isNarrow(node: Bound): boolean {
   return likePrefix(pattern.value, escape).text !== '';
 }
 
-/** How the rows of a fragment are found; undefined where no index that covers it is of use. */
-export function lookupOf(search: Search, fragment: Fragment): FragmentLookup | undefined {
+/** The lookup for a fragment; undefined if no index that covers it is of use. */
+export function lookupOf(search: IndexSearch, fragment: Fragment): FragmentLookup | undefined {
   if (fragment.indices === undefined || fragment.indices.length === 0) return undefined;
   return resolved(search, fragment);
 }
 
-function resolved(search: Search, fragment: Fragment): FragmentLookup | undefined {
+function resolved(search: IndexSearch, fragment: Fragment): FragmentLookup | undefined {
   if (search.kind === 'leaf') {
     const { index, column, test, narrow } = search;
     const file = indexFileOf(fragment, index);
@@ -228,7 +234,7 @@ function resolved(search: Search, fragment: Fragment): FragmentLookup | undefine
   const found = search.operands.flatMap((operand) => resolved(operand, fragment) ?? []);
   const whole = search.whole && found.length === search.operands.length;
   if (found.length === 0 || (search.kind === 'or' && !whole)) return undefined;
-  // What leaves few rows comes first: the others need not be looked up then.
+  // Narrow lookups come first: the others may then be skipped.
   const sorted = found.toSorted((one, other) => Number(other.narrow) - Number(one.narrow));
   const root: Lookup = { kind: search.kind, operands: sorted.map((each) => each.root) };
   const narrow =

@@ -1,19 +1,18 @@
-import { LruCache } from '../../base/lru-cache.ts';
+import { LRUCache } from 'lru-cache';
 
-/** So many rotations are kept. */
+/** Number of cached rotations. */
 const KNOWN = 8;
-/** Rounds that spread a number over all others, whatever their count. */
+/** Number of rounds: enough to spread a value over all others. */
 const ROUNDS = 4;
 
 /**
- * Turns vectors in space, all alike: signs are changed as if at random, and fast Hadamard
- * transforms mix the numbers, of vectors whose length is no power of two the first and the last
- * ones by turns. Lengths and angles stay, and no number stands out from the others afterwards,
- * which is what codes of one bit need (the idea of RaBitQ, arXiv 2405.12497).
+ * Rotates all vectors alike by pseudo-random sign changes and fast Hadamard transforms, which are
+ * applied to the first and the last values in turn if the length is no power of two. Lengths and
+ * angles stay, and no value dominates, as 1-bit codes require (RaBitQ, arXiv 2405.12497).
  */
 class Rotation {
   readonly #size: number;
-  /** The greatest power of two that is not above the size. */
+  /** Greatest power of two that does not exceed the size. */
   readonly #span: number;
   readonly #signs: readonly Float64Array[];
 
@@ -21,14 +20,14 @@ class Rotation {
     this.#size = size;
     this.#span = 2 ** Math.floor(Math.log2(size));
     const rounds = this.#span === size ? 2 : ROUNDS;
-    // The scale of the transform stands in the signs.
+    // The signs include the scale of the transform.
     const scale = 1 / Math.sqrt(this.#span);
     this.#signs = Array.from({ length: rounds }, (_, round) =>
       Float64Array.from({ length: size }, (_, at) => signAt(round, at) * scale),
     );
   }
 
-  /** Turns a vector in its place. */
+  /** Rotates a vector in place. */
   turn(vector: Float64Array): void {
     const [size, span] = [this.#size, this.#span];
     for (let round = 0; round < this.#signs.length; round++) {
@@ -40,13 +39,13 @@ class Rotation {
   }
 }
 
-/** Rotations of vectors of a few lengths, which are asked for again and again. */
-const known = new LruCache<Rotation>(KNOWN);
+/** Cache of rotations by length. */
+const known = new LRUCache<string, Rotation>({ max: KNOWN });
 
-/** The rotation of vectors of some length. */
+/** The rotation for a vector length. */
 export function rotationOf(size: number): Rotation {
   const rotation = known.get(String(size)) ?? new Rotation(size);
-  known.set(String(size), rotation, 1);
+  known.set(String(size), rotation);
   return rotation;
 }
 
@@ -65,7 +64,7 @@ function transform(vector: Float64Array, start: number, span: number): void {
   }
 }
 
-/** The same in every process and version: files depend on it. */
+/** Constant across processes and versions: files depend on it. */
 function signAt(round: number, at: number): number {
   let mixed = Math.imul(at + 1, 0x9e_37_79_b1) ^ Math.imul(round + 1, 0x85_eb_ca_77);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c_1b_3c_6d);

@@ -3,38 +3,38 @@ import { BLOCK_ROWS, layoutOf, type CodeLayout, type CodeShape } from './code-fi
 import { rotationOf } from './rotation.ts';
 import { DataType, Precision, type Data } from 'apache-arrow';
 import { concatData } from '../../../arrow/concat.ts';
-import { isNull, nullCountOf } from '../../../arrow/data.ts';
+import { isNull, nullCountOf, childData } from '../../../arrow/data.ts';
 import { halfToFloat } from '../../../arrow/half-float.ts';
 
-/** Squares of lengths beyond these are lost in floats of 32 bits. */
+/** Greatest length whose square a 32-bit float holds. */
 export const LONGEST = 1e30;
 export const SHORTEST = 1e-30;
 
-/** Codes of eight bits are from -127 on. */
+/** Greatest absolute 8-bit code. */
 const CODE_MOST = 127;
 
 /**
- * Whether a vector can be told by codes: `none` for one without distances, which no search
- * finds, and `odd` for one whose distances are no plain numbers.
+ * Whether a vector can be encoded: `none` for one without distances, which no search finds, `odd`
+ * for one whose distances are not finite.
  */
-export type Fitness = 'fit' | 'none' | 'odd';
+type Fitness = 'fit' | 'none' | 'odd';
 
-export function fitnessOf(squares: number, distance: SearchMetric): Fitness {
+function fitnessOf(squares: number, distance: SearchMetric): Fitness {
   if (Number.isNaN(squares)) return 'none';
   if (squares > LONGEST) return 'odd';
   if (distance !== 'cosine' || squares >= SHORTEST) return 'fit';
   return squares === 0 ? 'none' : 'odd';
 }
 
-/** The sum of a vector's squares; NaN when a number of it is none. */
-export function squaresOf(values: ArrayLike<number>, start: number, size: number): number {
+/** Sum of a vector's squares; NaN if a value is NaN. */
+function squaresOf(values: ArrayLike<number>, start: number, size: number): number {
   let sum = 0;
   let probe = 0;
   for (let at = start; at < start + size; at++) {
     sum += values[at]! * values[at]!;
     probe += values[at]! * 0;
   }
-  // Infinity times zero is no number, but a sum of squares with it is a vector all the same.
+  // Infinity times zero is NaN, although an infinite sum of squares is valid.
   return Number.isNaN(probe) && !hasNaN(values, start, size) ? Infinity : sum;
 }
 
@@ -43,7 +43,7 @@ function hasNaN(values: ArrayLike<number>, start: number, size: number): boolean
   return false;
 }
 
-/** Adds up vectors for the middle of them, and counts those that are not fit. */
+/** Computes the mean of vectors and counts those that cannot be encoded. */
 export class VectorSums {
   readonly #distance: SearchMetric;
   readonly #sums: Float64Array;
@@ -55,7 +55,7 @@ export class VectorSums {
     this.#distance = distance;
   }
 
-  /** How many vectors have distances that are no plain numbers. */
+  /** Number of vectors whose distances are not finite. */
   get odd(): number {
     return this.#odd;
   }
@@ -78,14 +78,14 @@ export class VectorSums {
   }
 }
 
-/** Makes the codes of vectors, portion by portion. */
+/** Encodes vectors portion by portion. */
 export class VectorEncoder {
   readonly #shape: CodeShape;
   readonly #distance: SearchMetric;
   readonly #middle: Float64Array;
   readonly #rotation: ReturnType<typeof rotationOf>;
   readonly #vector: Float64Array;
-  /** The sum of the cosines between vectors and their bits, and of their squares. */
+  /** Sums of the cosines between vectors and their bits, and of their squares. */
   #cosines = 0;
   #cosineSquares = 0;
   #encoded = 0;
@@ -104,7 +104,7 @@ export class VectorEncoder {
     this.#layout = layoutOf(shape, 0);
   }
 
-  /** The sine between a vector and its bits that few exceed: how far estimates are off. */
+  /** A sine between a vector and its bits that few exceed: the error of estimates. */
   get error(): number {
     const mean = this.#cosines / Math.max(1, this.#encoded);
     const variance = this.#cosineSquares / Math.max(1, this.#encoded) - mean * mean;
@@ -112,12 +112,12 @@ export class VectorEncoder {
     return Math.sqrt(Math.max(0, 1 - low * low));
   }
 
-  /** The greatest factor of codes of eight bits. */
+  /** Greatest factor of 8-bit codes. */
   get step(): number {
     return this.#step;
   }
 
-  /** Begins a portion of so many rows. Rows that are not encoded in it are never found. */
+  /** Begins a portion with a number of rows. Rows that are not encoded in it are never found. */
   begin(count: number): void {
     this.#layout = layoutOf(this.#shape, count);
     this.#bytes = new Uint8Array(this.#layout.bytes);
@@ -132,7 +132,7 @@ export class VectorEncoder {
     return this.#bytes;
   }
 
-  /** Encodes a vector as a row of the portion. */
+  /** Encodes a vector as one row of the portion. */
   encode(vectors: VectorValues, from: number, row: number): void {
     if (!vectors.has(from)) return;
     if (this.#shape.whole) this.#encodeBits(vectors, from, row);
@@ -215,8 +215,9 @@ export class VectorEncoder {
 }
 
 /**
- * A distance is `square` times the square of a row's own length less `product` times its product
- * with the query, and what depends on the query alone; both are counted from the middle. Of the cosine the vectors have length 1.
+ * Weights of a distance: `square` times the squared length of a row minus `product` times its
+ * product with the query, plus a part that depends on the query alone; relative to the mean.
+ * Vectors have length 1 for the cosine.
  */
 export function weightsOf(distance: SearchMetric): {
   readonly square: number;
@@ -228,18 +229,18 @@ export function weightsOf(distance: SearchMetric): {
 
 type Numbers = Float32Array | Float64Array | Int8Array | Uint8Array;
 
-/** Vectors of a column, one behind the other. */
+/** Vectors of a column, stored contiguously. */
 export interface VectorValues {
   readonly rows: number;
   readonly values: Numbers;
-  /** Whether a row has a vector, and all its numbers. */
+  /** Whether a row has a vector without null values. */
   readonly has: (row: number) => boolean;
 }
 
 /** The vectors of a column of fixed-size lists of floats or bytes. */
 export function vectorValues(column: Data): VectorValues {
   const data = concatData([column]);
-  const child = data.children[0]!;
+  const child = childData(data);
   const half = DataType.isFloat(child.type) && child.type.precision === Precision.HALF;
   const values: Numbers = half ? halfToFloat(child.values) : child.values;
   const size = DataType.isFixedSizeList(data.type) ? data.type.listSize : 0;

@@ -7,19 +7,19 @@ import { searchMetrics, type SearchMetric } from '../../request/search-metric.ts
 import type { IndexDefinition, IndexType } from '../../format/snapshot.ts';
 import { MOST_NUMBERS, type CodeShape } from './code-file.ts';
 
-/** An index over vectors: what it compares them by is part of it. */
+/** A vector index, whose definition includes its distance. */
 export type VectorIndex = IndexDefinition & { readonly distance: SearchMetric };
 
-/** Whether an index is one over vectors. */
+/** Whether an index is a vector index. */
 export function isVectorIndex(index: IndexDefinition): index is VectorIndex {
   return index.distance !== undefined;
 }
 
-/** What is built for a request, whichever kind of vector index it names. */
-export interface VectorSpec {
+/** The index that is built for any requested kind of vector index. */
+interface VectorSpec {
   readonly indexType: IndexType;
   readonly distance: SearchMetric;
-  /** The kind that was asked for. */
+  /** The requested kind. */
   readonly asked: string;
 }
 
@@ -36,12 +36,12 @@ const kinds: ReadonlySet<string> = new Set([
   'VECTOR',
 ]);
 
-/** Whether a request's type of index is one over vectors, in whatever spelling. */
+/** Whether a request names a vector index, in any spelling. */
 export function namesVectorIndex(text: string): boolean {
   return kinds.has(text.toUpperCase().replaceAll('_', ''));
 }
 
-/** Settings of the kinds that may be asked for. They must make sense, and change nothing. */
+/** Settings of the requested kinds. They are validated and have no effect. */
 const settings = [
   'num_partitions',
   'num_sub_vectors',
@@ -54,8 +54,8 @@ const settings = [
 ] as const;
 
 /**
- * What is built of a column for a request.
- * @throws CatalogError InvalidInput for a column, a distance or a setting that does not fit.
+ * Validates a request for a vector index.
+ * @throws CatalogError InvalidInput for a column, distance or setting that does not fit.
  */
 export function vectorSpec(body: Fields, column: Field): VectorSpec {
   const asked = textField(body, 'index_type') ?? '';
@@ -96,14 +96,14 @@ function checkLength(asked: string, distance: SearchMetric, { name, type }: Fiel
   );
 }
 
-/** Of what the codes of a column's vectors are made. */
+/** The shape of the codes of a column's vectors. */
 export function shapeOf(column: DataType, distance: SearchMetric): CodeShape {
   const length = DataType.isFixedSizeList(column) ? column.listSize : 0;
   const whole = distance === 'hamming';
   return { size: whole ? 8 * length : length, whole };
 }
 
-/** Clients of LanceDB say `metric_type`, the protocol says `distance_type`. */
+/** LanceDB clients send `metric_type`, the protocol has `distance_type`. */
 function distanceOf(body: Fields): SearchMetric | null {
   const said = ['metric_type', 'distance_type'].flatMap((name) => {
     const text = textField(body, name);
@@ -121,7 +121,7 @@ function metricOf(name: string, text: string): SearchMetric {
   throw fieldError(name, expected, text.length < 20 ? JSON.stringify(text) : describe(text));
 }
 
-/** What listings say of an index beyond its type. */
+/** Details of an index in listings. */
 export function vectorDetails(index: VectorIndex, column: DataType): object {
   const { size, whole } = shapeOf(column, index.distance);
   return {

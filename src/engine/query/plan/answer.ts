@@ -1,6 +1,6 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import type { Answer, ByteStream } from '../../../protocol/backend.ts';
@@ -11,10 +11,13 @@ import type { BatchSource } from '../scan/fragment-reader.ts';
 import type { QueryPlan } from './plan.ts';
 import { columnsOf } from '../scan/projection.ts';
 
-/** The files of more fragments are not opened before an answer begins. */
+/** Greatest number of fragments whose files are opened before an answer begins. */
 const MOST_FRAGMENTS = 128;
 
-/** The bodies of an answer's batches in bytes, where each stored batch is sent as it lies; null for any other. */
+/**
+ * Body sizes of an answer's batches in bytes, if each stored batch is sent unchanged; null
+ * otherwise.
+ */
 export async function answerSizes(
   plan: QueryPlan,
   source: BatchSource,
@@ -52,43 +55,48 @@ function passesBatchesOn({
   );
 }
 
-/** Whether no batch is joined with another: of two that follow each other one is large. */
+/** Whether no batches are joined: of two consecutive ones at least one is large. */
 function isSentApart(sizes: readonly BatchSize[]): boolean {
-  return sizes.every(
-    (size, at) =>
-      size.rows > 0 && size.bodyBytes > 0 && (at === 0 || isLarge(size) || isLarge(sizes[at - 1]!)),
-  );
+  let largeBefore = true;
+  return sizes.every((size) => {
+    const large = isLarge(size);
+    const apart = size.rows > 0 && size.bodyBytes > 0 && (large || largeBefore);
+    largeBefore = large;
+    return apart;
+  });
 }
 
 /** The Arrow IPC file format: the only one that every client reads. */
 const ARROW_FILE = 'application/vnd.apache.arrow.file';
 
-/** The header by which a client learns which version it read. */
+/** Header with the version that was read. */
 const VERSION_HEADER = 'x-lancedb-version';
 
-/** The headers of an answer that was read from a version of a table. */
+/** Headers of an answer from a version of a table. */
 export function versionHeaders(version: bigint): Readonly<Record<string, string>> {
   return { [VERSION_HEADER]: String(version) };
 }
 
-/** The version that an answer says it was read from. */
+/** The version in an answer's headers. */
 export function versionOfHeaders(headers: Answer['headers']): bigint | undefined {
   const text = headers?.[VERSION_HEADER];
   return text === undefined ? undefined : BigInt(text);
 }
 
-/** What an answer of rows is made of. */
-export interface RowsAnswer {
+/** Parts of an answer with rows. */
+interface RowsAnswer {
   readonly schema: Schema;
   readonly batches: AsyncGenerator<RecordBatch>;
   readonly version: bigint;
-  /** Aborted when nobody reads the answer any more; made for answers that stream. */
+  /** Aborted when the client is gone; a function makes it for streamed answers. */
   readonly signal: AbortSignal | (() => AbortSignal);
-  /** Told of memory that batches lay in, once they are sent. */
+  /** Called with the memory of batches after they are sent. */
   readonly giveBack?: (memory: ArrayBufferLike) => void;
-  /** The bodies of all batches in bytes, where that is known beforehand. */
+  /** Body sizes of all batches in bytes, if known in advance. */
   readonly sizes?: readonly number[] | null;
-  /** Told before the end of an answer that came to something else: its connection is cut then. */
+  /**
+   * Called before the end of an answer of another size than announced: its connection is cut then.
+   */
   readonly misjudged?: () => void;
 }
 
@@ -103,16 +111,16 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
   const file = new SmallFile(rows.schema, first.done === true ? undefined : first.value);
   if (first.done === true) return wholeAnswer(rows, file);
   if (!file.isSmall) return streamedAnswer(rows, [first.value], batches);
-  // Behind a small batch nothing comes, or what is at hand already (see `coalesce`).
+  // A small batch is the last, or the next one is already available (see `coalesce`).
   const second = await batches.next().catch(refuseTooLarge);
   if (second.done === true) return wholeAnswer(rows, file);
   return streamedAnswer(rows, [first.value, second.value], batches);
 }
 
-/** A batch of more rows or bytes is sent as it is found. */
+/** Larger batches are sent as they are found. */
 const SMALL = { rows: 1024, bytes: 2 ** 15 };
 
-/** A file of one batch at most, which is not copied before it is known to be all. */
+/** A file of at most one batch, which is not copied before it is known to be complete. */
 class SmallFile {
   readonly isSmall: boolean;
   readonly pieces: readonly Uint8Array[];
@@ -132,7 +140,7 @@ class SmallFile {
   }
 }
 
-/** All rows are found: the file is made at once, and nobody has to wait for pieces of it. */
+/** All rows are found: sends the file in one piece. */
 function wholeAnswer(rows: RowsAnswer, file: SmallFile): Answer {
   const whole = file.bytes();
   giveBack(rows, file.pieces);
@@ -149,16 +157,16 @@ function wholeBytes(whole: Uint8Array): ByteStream {
   };
 }
 
-/** @param found The batches that were found already, one at least. */
+/** @param found The batches that were found already. */
 function streamedAnswer(
   rows: RowsAnswer,
-  found: readonly RecordBatch[],
+  found: readonly [RecordBatch, ...RecordBatch[]],
   batches: AsyncGenerator<RecordBatch>,
 ): Answer {
   const signal = typeof rows.signal === 'function' ? rows.signal() : rows.signal;
   closeOnAbort(batches, signal);
   const lasts: LastPieces = new WeakMap();
-  const length = lengthOf(rows, found[0]!);
+  const length = lengthOf(rows, found[0]);
   const bytes = fileBytes({ ...rows, signal, length }, found, batches, lasts);
   return fileAnswer(rows.version, {
     [Symbol.asyncIterator]: () => bytes,
@@ -168,8 +176,8 @@ function streamedAnswer(
 }
 
 /**
- * How long the file will be; undefined where that is not known, or the first batch is not what was expected.
- * Messages of batches with the same columns differ in nothing but their bodies.
+ * Length of the file; undefined if unknown, or if the first batch has an unexpected size. Messages
+ * of batches with the same columns differ only in their bodies.
  */
 function lengthOf({ schema, sizes }: RowsAnswer, first: RecordBatch): number | undefined {
   if (sizes == null) return undefined;
@@ -187,22 +195,22 @@ export function fileAnswer(version: bigint, body: ByteStream): Answer {
   return { status: 200, contentType: ARROW_FILE, headers: versionHeaders(version), body };
 }
 
-/** Rows may be more than one column of their type can hold; that is no fault of the engine. */
+/** Too many rows for one column are not a fault of the engine. */
 function refuseTooLarge(error: unknown): never {
   if (!(error instanceof ArrowError) || error.kind !== 'limit') throw error;
   const advice = 'ask for fewer rows, or cast the column to a wider type';
   throw new CatalogError('InvalidInput', `${error.message.replace(/\.$/, '')}: ${advice}`);
 }
 
-/** The last piece of each batch, and all of its pieces. */
+/** All pieces of each batch by its last piece. */
 type LastPieces = WeakMap<Uint8Array, readonly Uint8Array[]>;
 
-/** A batch is used nowhere else once it is part of the answer. */
+/** Returns the memory of a sent batch, which is used nowhere else. */
 function giveBack(rows: RowsAnswer, pieces: readonly Uint8Array[]): void {
   for (const memory of new Set(pieces.map(({ buffer }) => buffer))) rows.giveBack?.(memory);
 }
 
-/** A body that nobody ever begins to read is closed too. */
+/** Closes a body that is never read. */
 function closeOnAbort(batches: AsyncGenerator<RecordBatch>, signal: AbortSignal): void {
   const close = () => void batches.return(undefined).catch(() => undefined);
   if (signal.aborted) close();
@@ -227,11 +235,12 @@ async function* fileBytes(
       const batch = found[at] ?? (await rest.next()).value;
       if (batch === undefined) break;
       const pieces = writer.batch(batch);
-      lasts.set(pieces.at(-1)!, pieces);
+      const last = pieces.at(-1);
+      if (last !== undefined) lasts.set(last, pieces);
       if (writer.bytes > (length ?? Infinity)) misjudged?.();
       yield* pieces;
     }
-    // Batches that ended because of an abort must not look like all there are.
+    // An aborted sequence must not look complete.
     signal.throwIfAborted();
     const end = writer.end();
     if (writer.bytes !== (length ?? writer.bytes)) misjudged?.();
@@ -241,7 +250,7 @@ async function* fileBytes(
   }
 }
 
-/** The client for Node learns the schema from batches alone. */
+/** The Node client takes the schema from batches. */
 function noRows(schema: Schema): RecordBatch {
   const columns = schema.fields.map(({ type }) => nullsOf(type, 0));
   return batchOfData(schema, columns, 0);

@@ -1,6 +1,7 @@
 import { DataType, type Data, type Vector } from 'apache-arrow';
+import { columnData } from '../../../arrow/data.ts';
 
-/** Compares two rows by their values, which are not null: negative when the left comes first. */
+/** Compares two rows with values: negative if the left one comes first. */
 export type Comparison = (left: number, right: number) => number;
 
 /** Whether values of a type can be sorted. */
@@ -9,8 +10,8 @@ export function hasOrder(type: DataType): boolean {
 }
 
 /**
- * How the rows of a column compare. Numbers and times by size with NaN as the
- * greatest, text and bytes by their bytes, false before true.
+ * Comparison of a column's rows: numbers and times by size with NaN last, text and binary by bytes,
+ * false before true.
  */
 export function comparisonOf(column: Vector): Comparison {
   const order = orders.find(({ of }) => of(plainType(column.type)));
@@ -69,10 +70,10 @@ function floats(column: Vector): ArrayLike<number> {
   return own instanceof Float32Array || own instanceof Float64Array ? own : each(column, Number);
 }
 
-/** The stored integers themselves: what `get` makes of a time is a rounded number of milliseconds. */
+/** The stored integers: `get` would round times to milliseconds. */
 function fixedWidth(column: Vector): ArrayLike<number | bigint> {
   if (!DataType.isDictionary(column.type)) return ownValues(column);
-  const entries = column.data[0]!.dictionary!.data.flatMap(numbersOf);
+  const entries = columnData(column).dictionary?.data.flatMap(numbersOf) ?? [];
   const indices = ownValues(column);
   return Array.from({ length: column.length }, (_, row) => entries[Number(indices[row])] ?? 0);
 }
@@ -119,7 +120,7 @@ function byBytes(values: readonly Uint8Array[]): Comparison {
   return (left, right) => Buffer.compare(values[left]!, values[right]!);
 }
 
-/** The order of texts by their bytes as they lie; null where they do not lie in one piece. */
+/** Compares texts by their stored bytes; null if the column has several chunks. */
 function textOrder(column: Vector): Comparison | null {
   const [data] = column.data;
   if (data === undefined || column.data.length > 1 || !DataType.isUtf8(data.type)) return null;
@@ -135,7 +136,9 @@ function textOrder(column: Vector): Comparison | null {
   };
 }
 
-/** The order of the UTF-8 bytes, which is that of the code points, not of UTF-16 units. */
+/**
+ * Compares texts in the order of UTF-8 bytes, which is that of code points, not of UTF-16 units.
+ */
 function byText(values: readonly string[]): Comparison {
   return (left, right) => compareText(values[left]!, values[right]!);
 }
@@ -149,7 +152,7 @@ function compareText(left: string, right: string): number {
   return codePointRank(left.charCodeAt(at)) - codePointRank(right.charCodeAt(at));
 }
 
-/** Surrogates stand for code points above all that need none. */
+/** Surrogates encode code points above all others. */
 function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

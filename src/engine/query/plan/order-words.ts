@@ -1,18 +1,18 @@
 import { DataType, Precision, type Data, type Vector } from 'apache-arrow';
 import { wordsOf } from '../../../arrow/data.ts';
 
-/** Writes the words of some rows; what stands at other rows does not matter. */
+/** Writes words of some rows; entries of other rows are ignored. */
 export interface WordSource {
-  /** Values are longer than the words, which are those of a part of them. */
+  /** Whether values are longer than the words, which hold one part at a time. */
   readonly parts: boolean;
   fill(rows: Uint32Array, words: { high: Uint32Array; low: Uint32Array }, part: number): void;
-  /** Whether the value of some row continues behind the part. */
+  /** Whether a row's value continues after the part. */
   goesOn(rows: Uint32Array, part: number): boolean;
 }
 
 const SIGN = 0x8000_0000;
 
-/** How values of a column, none null, become words; null for types that can only be compared. */
+/** Encodes a column's non-null values as words; null for types that need comparisons. */
 export function wordSource(column: Vector): WordSource | null {
   const [data] = column.data;
   if (data === undefined || column.data.length > 1) return null;
@@ -80,7 +80,10 @@ function narrowIntegers({ values, type }: Data): WordSource {
   };
 }
 
-/** The bits of floats lie in the order of their sizes, those of negative ones the other way round. NaN is the greatest. */
+/**
+ * Bits of positive floats are ordered by value, those of negative ones in reverse. NaN is the
+ * greatest.
+ */
 function floats(values: Float32Array | Float64Array): WordSource {
   const one = new Float64Array(1);
   const bits = new Uint32Array(one.buffer);
@@ -89,7 +92,7 @@ function floats(values: Float32Array | Float64Array): WordSource {
     fill: (rows, { high, low }) => {
       for (let at = 0; at < rows.length; at++) {
         const row = rows[at]!;
-        // Adding 0 makes 0 of -0: they are equal.
+        // Adding 0 turns -0 into 0: they are equal.
         one[0] = values[row]! + 0;
         const [less, more] = [bits[0]!, bits[1]!];
         const flip = more >= SIGN ? 0xffff_ffff : 0;
@@ -101,7 +104,7 @@ function floats(values: Float32Array | Float64Array): WordSource {
   };
 }
 
-/** Eight bytes at a time. Of values that end within, what is missing counts as 0. */
+/** Eight bytes at a time; shorter values are padded with zeros. */
 function bytes({ values, valueOffsets: offsets }: Data): WordSource {
   const word = (start: number, end: number) => {
     let found = 0;

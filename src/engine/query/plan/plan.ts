@@ -33,15 +33,15 @@ import type { Window } from '../scan/rows.ts';
 export interface NearestPlan {
   readonly column: ColumnPath;
   readonly metric: SearchMetric;
-  /** Several vectors at once: each row says which one found it. */
+  /** Whether there are several query vectors; rows name theirs. */
   readonly batch: boolean;
   readonly vectors: readonly Float32Array[];
   readonly bounds: DistanceBounds;
-  /** How many rows each query vector keeps before the filter behind the search; null for all. */
+  /** Rows kept per query vector before the postfilter; null for all. */
   readonly keep: number | null;
-  /** Judges the rows that the search kept. */
+  /** Filters the rows that the search kept. */
   readonly postfilter: Formula | null;
-  /** The index that tells which rows may be the nearest; null when every vector is compared. */
+  /** The vector index in use; null to compare all vectors. */
   readonly index: IndexUse | null;
 }
 
@@ -50,23 +50,23 @@ export interface NearestPlan {
  * sort, window, project. Every expression is bound.
  */
 export interface QueryPlan {
-  /** What its expressions share, and what running it may use. */
+  /** Shared state and budget of its expressions. */
   readonly statement: Statement;
   readonly snapshot: Snapshot;
   readonly files: readonly ScanFile[];
-  /** The filter of the rows that are scanned, as it was asked for. */
-  readonly asked: Formula | null;
-  /** Judges rows as they are scanned; null when each row of the files is known to pass. */
+  /** The requested filter. */
+  readonly requestedFilter: Formula | null;
+  /** Filter of scanned rows; null if all rows of the files are known to pass. */
   readonly filter: Formula | null;
-  /** What the filter reads. */
+  /** Columns of the filter. */
   readonly filterNeed: ColumnNeed;
   readonly nearest: NearestPlan | null;
   readonly text: TextPlan | null;
   readonly sort: SortPlan | null;
-  /** For each query vector, where there are any. */
+  /** Applies per query vector. */
   readonly window: Window;
   readonly projections: readonly Projection[];
-  /** What the steps behind the scan's filter read. */
+  /** Columns of the steps after the filter. */
   readonly need: ColumnNeed;
   /** The schema of the answer. */
   readonly schema: Schema;
@@ -87,20 +87,20 @@ export function planQuery(
   const fields = resultFields(schema, request);
   requireRetained(request, snapshot);
   const {
-    filter: asked,
+    filter: requestedFilter,
     nearest,
     text,
   } = planFilters(request, snapshot, rowFields, fields, statement);
   const answered = answeredColumns(request.columns, schema, fields, extrasOf(request), statement);
   const sort = planSort(request.order, schema, fields);
-  const { scanned, filter } = planScan(snapshot, asked);
+  const { scanned, filter } = planScan(snapshot, requestedFilter);
   const asTheyLie = filter === null && nearest === null && text === null && sort === null;
   const { files, window } = planWindow(scanned, request, asTheyLie);
   return {
     statement,
     snapshot,
     files,
-    asked,
+    requestedFilter,
     filter,
     filterNeed: needOf(schema, filter?.columns ?? []),
     nearest,
@@ -113,14 +113,14 @@ export function planQuery(
   };
 }
 
-/** A query of which the searched column is known. */
+/** A request with its searched column. */
 interface PlannedRequest extends QueryRequest {
   readonly nearest: (NearestRequest & { readonly path: ColumnPath }) | null;
 }
 
 /**
- * The query with the column that it searches. Over a column of several vectors a row the query
- * vectors are one search and no batch: they are put one after the other.
+ * Resolves the searched column. For a column of several vectors per row all query vectors are one
+ * search, joined in sequence.
  */
 function withColumn(request: QueryRequest, fields: readonly Field[]): PlannedRequest {
   const { nearest } = request;
@@ -143,7 +143,7 @@ function withPostfilter(
   return needOf(schema, [...columnsOf(projections), ...postfilter.columns]);
 }
 
-/** The files that a scan of the whole table reads. */
+/** Files of a scan of the whole table. */
 export function allFiles(snapshot: Snapshot): readonly ScanFile[] {
   let offset = 0;
   return snapshot.fragments.map((fragment) => {
@@ -178,10 +178,12 @@ function planFilters(
   fields: readonly Field[],
   statement: Statement,
 ): Filters {
-  const { nearest, text, filter: said } = request;
+  const { nearest, text, filter: condition } = request;
   const behind = (nearest !== null || text !== null) && !request.prefilter;
   const judge =
-    said === null ? null : bindPredicate('filter', said, behind ? fields : rowFields, statement);
+    condition === null
+      ? null
+      : bindPredicate('filter', condition, behind ? fields : rowFields, statement);
   const [filter, postfilter] = behind ? [null, judge] : [judge, null];
   return {
     filter,
@@ -207,7 +209,7 @@ function planNearest(
 ): NearestPlan {
   const { path: column } = nearest;
   const index = indexFor(nearest, column, snapshot);
-  // As LanceDB: nobody asked for a distance, so it is that of the index.
+  // As in LanceDB, the index decides the distance if none is requested.
   const metric = metricFor(nearest.metric ?? index?.distance ?? null, column, nearest.vectors);
   const keep = keptBy(request);
   return {
@@ -226,7 +228,7 @@ function keptBy({ limit, offset }: QueryRequest): number | null {
   return limit === null ? null : limit + offset;
 }
 
-/** A batch of searches holds the rows that it keeps for all its vectors at once. */
+/** Limit of rows that a batch of searches keeps in memory for all of its vectors. */
 const MAX_KEPT_ROWS = 2 ** 24;
 
 function requireRetained(request: QueryRequest, { rows }: Snapshot): void {
@@ -244,7 +246,7 @@ interface ScanPlan {
   readonly filter: Formula | null;
 }
 
-/** Files without a row that passes are left out; where all rows of the others do, nothing is judged. */
+/** Leaves out files without passing rows; drops the filter if all rows of the others pass. */
 function planScan(snapshot: Snapshot, filter: Formula | null): ScanPlan {
   const all = allFiles(snapshot);
   if (filter === null) return { scanned: all, filter };
@@ -257,28 +259,26 @@ interface WindowPlan {
   readonly window: Window;
 }
 
-/** Where rows are answered as they lie, files that hold only rows outside the window are not read. */
+/** Leaves out files outside of the window if rows are answered in table order. */
 function planWindow(
   files: readonly ScanFile[],
   { offset, limit }: QueryRequest,
   asTheyLie: boolean,
 ): WindowPlan {
   if (!asTheyLie) return { files, window: { offset, limit } };
-  let first = 0;
   let skip = offset;
-  for (; first < files.length; first++) {
-    const rows = rowsOfFile(files[first]!);
-    if (rows === null || rows > skip) break;
-    skip -= rows;
+  let wanted = Infinity;
+  const read: ScanFile[] = [];
+  for (const file of files) {
+    const rows = rowsOfFile(file);
+    if (read.length === 0 && rows !== null && rows <= skip) {
+      skip -= rows;
+      continue;
+    }
+    if (read.length === 0) wanted = skip + (limit ?? Infinity);
+    if (wanted <= 0) break;
+    read.push(file);
+    wanted -= rows ?? 0;
   }
-  const end = endOfWindow(files, first, skip + (limit ?? Infinity));
-  return { files: files.slice(first, end), window: { offset: skip, limit } };
-}
-
-/** Behind the last file that has a row of the window. */
-function endOfWindow(files: readonly ScanFile[], first: number, wanted: number): number {
-  let sum = 0;
-  let end = first;
-  for (; end < files.length && sum < wanted; end++) sum += rowsOfFile(files[end]!) ?? 0;
-  return end;
+  return { files: read, window: { offset: skip, limit } };
 }

@@ -8,20 +8,20 @@ export interface OrderKey {
   readonly nullsFirst: boolean;
   /** Whether a row has a value; null when all have one. */
   readonly isValid: ((row: number) => boolean) | null;
-  /** The values as words; null where they can only be compared. */
+  /** The values as words; null for types that need comparisons. */
   readonly words: WordSource | null;
-  /** Compares two rows by this key, nulls, direction and all. */
+  /** Compares two rows by this key, including nulls and direction. */
   readonly compare: Comparison;
 }
 
-/** Work of comparing two rows, and of sorting one by its words. */
+/** Cost of comparing two rows, and of sorting one by its words. */
 const COMPARED_BYTES = 64;
 const SORTED_BYTES = 64;
 
-/** Few rows are sorted by comparing them. */
+/** Up to this number, rows are sorted by comparisons. */
 const FEW = 48;
 
-/** The rows of so many in the order of some keys; equals stay in their order. */
+/** Sorts rows by some keys; the sort is stable. */
 export function rowOrder(
   keys: readonly OrderKey[],
   count: number,
@@ -36,7 +36,7 @@ class RowOrder {
   readonly #keys: readonly OrderKey[];
   readonly #count: number;
   readonly #work: (bytes: number) => void;
-  /** For each key, since those of an outer key are looked at while an inner one sorts. */
+  /** One pair per key: outer keys are in use while inner ones sort. */
   readonly #words: { high: Uint32Array; low: Uint32Array }[] = [];
 
   constructor(keys: readonly OrderKey[], count: number, work: (bytes: number) => void) {
@@ -45,7 +45,7 @@ class RowOrder {
     this.#count = count;
   }
 
-  /** Sorts rows, which are equal by the keys before and by the parts of this one before. */
+  /** Sorts rows that are equal by earlier keys and earlier parts of this key. */
   sort(rows: Uint32Array, index: number, part: number): void {
     const key = this.#keys[index];
     if (key === undefined || rows.length < 2) return;
@@ -69,7 +69,7 @@ class RowOrder {
     });
   }
 
-  /** Moves nulls to their end and sorts them by the next key; answers the others. */
+  /** Moves nulls to their end and sorts them by the next key. Returns the other rows. */
   #withoutNulls(rows: Uint32Array, index: number, { isValid, nullsFirst }: OrderKey): Uint32Array {
     if (isValid === null) return rows;
     const values = rows.filter((row) => isValid(row));
@@ -101,7 +101,7 @@ class RowOrder {
   #sortEqual(rows: Uint32Array, index: number, part: number, source: WordSource): void {
     if (!source.parts) this.sort(rows, index + 1, 0);
     else if (source.goesOn(rows, part)) this.sort(rows, index, part + 1);
-    // Values that end with zeros look like those that just end.
+    // Values with trailing zeros and shorter values have the same words.
     else this.#compare(rows, index);
   }
 
@@ -123,8 +123,8 @@ function invert(rows: Uint32Array, { high, low }: { high: Uint32Array; low: Uint
 }
 
 /**
- * The runs of two rows and more with the same words. Each may be sorted, and its
- * words lost, before the next is asked for.
+ * Runs of at least two rows with the same words. Each may be sorted, which overwrites its words,
+ * before the next is requested.
  */
 function* equalRuns(
   rows: Uint32Array,

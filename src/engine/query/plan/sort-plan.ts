@@ -13,7 +13,7 @@ export interface SortKey {
   readonly nullsFirst: boolean;
 }
 
-/** How rows are sorted: by the first key, of equals by the next, at last by their place in the table. */
+/** Order of rows: by each key in turn, finally by position. */
 export interface SortPlan {
   readonly keys: readonly SortKey[];
   /** The top-level columns that the keys read. */
@@ -22,7 +22,7 @@ export interface SortPlan {
 }
 
 /**
- * Plans the order of an answer; null for the order of the table.
+ * Plans the order of an answer; null for table order.
  * @throws CatalogError TableColumnNotFound; InvalidInput for a type without an order.
  */
 export function planSort(

@@ -10,7 +10,7 @@ import type { Statement } from '../../base/statement.ts';
 import { Scanner, type ScanFile } from '../scan/scan.ts';
 
 /**
- * A predicate over the rows of a table.
+ * Binds a predicate to the rows of a table.
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with it.
  */
 export function predicateOf(
@@ -22,9 +22,8 @@ export function predicateOf(
 }
 
 /**
- * How many rows a table has, or of how many a predicate is true. Without a
- * predicate nothing is read, with one only its columns, and those only where
- * what is known of the files does not tell.
+ * Counts rows of a table, or those that pass a predicate. Without a predicate nothing is read; with
+ * one only its columns, and only where statistics do not decide.
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with the predicate.
  */
 export async function countRows(
@@ -37,7 +36,7 @@ export async function countRows(
   return countRowsWhere(source, snapshot, predicateOf(snapshot, predicate, statement));
 }
 
-/** Of how many rows of a table a predicate is true that is bound to its columns. */
+/** Counts rows that pass a bound predicate. */
 export async function countRowsWhere(
   source: BatchSource,
   snapshot: Snapshot,
@@ -58,7 +57,7 @@ export async function countRowsWhere(
   return count;
 }
 
-/** How many rows of a file count, if that is known. */
+/** Passing rows of a file, if statistics tell. */
 function countWithoutReading(file: ScanFile): number | null {
   return file.certain === true ? rowsOfFile(file) : null;
 }

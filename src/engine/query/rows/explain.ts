@@ -12,25 +12,24 @@ import type { SortKey } from '../plan/sort-plan.ts';
 import { indexFileOf } from '../../index/keys/index-upkeep.ts';
 import { textOfQuery } from '../../request/text-query.ts';
 
-/** A step of a plan in words: what it does, and what is told of it when more is asked for. */
+/** A step of a plan in words, with details for verbose output. */
 export interface PlanStep {
   readonly name: string;
   readonly text: string;
   readonly details: readonly string[];
-  /** Under which name it is measured while it runs. */
+  /** Name of its measurements. */
   readonly measure: StepName;
 }
 
 /**
- * A plan as text: the last step first, each step below the one that takes its
- * rows, as ExplainTableQueryPlan answers it.
- * @param verbose Tells types, what the scan is pruned by, and how much of the table it skips, too.
+ * Formats a plan, last step first, each step below its consumer, as in ExplainTableQueryPlan.
+ * @param verbose Whether to add types, pruning and the skipped share of the table.
  */
 export function explainPlan(plan: QueryPlan, verbose: boolean): string {
   return stepsText(planSteps(plan), verbose);
 }
 
-/** Steps in the order of their work as text, the last one first. */
+/** Formats steps, last one first. */
 export function stepsText(steps: readonly PlanStep[], verbose: boolean): string {
   return steps
     .toReversed()
@@ -63,12 +62,16 @@ export function planSteps(plan: QueryPlan): readonly PlanStep[] {
   ];
 }
 
-/** One step for all indices that the filter uses: they are asked together. */
-function indexSteps({ snapshot, files, asked }: QueryPlan): readonly PlanStep[] {
+/** One step for all indices of the filter, which are used together. */
+function indexSteps({
+  snapshot,
+  files,
+  requestedFilter: requested,
+}: QueryPlan): readonly PlanStep[] {
   const lookups = files.flatMap(({ fragment, lookup }) =>
     lookup === undefined ? [] : [{ fragment, lookup }],
   );
-  if (lookups.length === 0 || asked === null) return [];
+  if (lookups.length === 0 || requested === null) return [];
   const names = [...new Set(lookups.flatMap(({ lookup }) => namesOf(lookup.root)))];
   const used = (snapshot.indices ?? []).filter(({ name }) => names.includes(name));
   const covered = new Set(lookups.map(({ fragment }) => fragment)).size;
@@ -77,7 +80,7 @@ function indexSteps({ snapshot, files, asked }: QueryPlan): readonly PlanStep[] 
   return [
     {
       name: `Index ${names.join(', ')}`,
-      text: `${asked.text}, covers ${covered} of ${read} files`,
+      text: `${requested.text}, covers ${covered} of ${read} files`,
       details: [
         ...used.map((index) => `${index.name}: ${index.type} on ${columnOf(index, snapshot)}`),
         exact ? 'finds the rows that pass' : 'finds rows that may pass, which are judged',
@@ -92,7 +95,7 @@ function columnOf({ field }: IndexDefinition, { schema, fieldIds }: Snapshot): s
 }
 
 function scanStep(plan: QueryPlan): PlanStep {
-  const { snapshot, files, asked } = plan;
+  const { snapshot, files, requestedFilter: requested } = plan;
   const extent = scanExtent(snapshot, files);
   const need = scanNeed(plan);
   const shares = [`${shareText(extent.files)} files`];
@@ -105,15 +108,15 @@ function scanStep(plan: QueryPlan): PlanStep {
       extent.batches === null
         ? 'batches skipped: not known, some files have no statistics'
         : skippedText('batches', extent.batches),
-      ...(asked === null ? [] : [`pruned by: ${asked.text}`]),
-      ...(asked === null ? [] : [`rows known to pass: ${extent.certain}`]),
+      ...(requested === null ? [] : [`pruned by: ${requested.text}`]),
+      ...(requested === null ? [] : [`rows known to pass: ${extent.certain}`]),
       ...typesOf(need, snapshot.schema),
     ],
     measure: 'scan',
   };
 }
 
-/** What is read of every batch of the files. */
+/** Columns read of every batch. */
 function scanNeed({
   snapshot,
   filter,
@@ -129,14 +132,14 @@ function scanNeed({
   return sort === null ? need : sort.need;
 }
 
-/** What is read later, of the rows that are still there. */
+/** Columns read later, of the remaining rows. */
 function readNeed(plan: QueryPlan): readonly string[] {
   const { snapshot, nearest, text, sort, need } = plan;
   const first = scanNeed(plan);
   const searched = nearest === null ? [] : [nearest.column.column];
   const keys = needOf(snapshot.schema, [...searched, ...(sort?.columns ?? [])]);
   const late = needBeyond(keys, first).stored;
-  // Rows that were searched or sorted are fetched again.
+  // Searched or sorted rows are fetched again.
   const rows =
     nearest === null && text === null && sort === null
       ? needBeyond(need, first).stored
@@ -151,11 +154,15 @@ function readSteps(plan: QueryPlan): readonly PlanStep[] {
   return [{ name: 'Read', text: `columns ${listOf(stored)}`, details, measure: 'read' }];
 }
 
-function filterSteps({ asked, filter, files }: QueryPlan): readonly PlanStep[] {
-  if (asked === null) return [];
+function filterSteps({
+  requestedFilter: requested,
+  filter,
+  files,
+}: QueryPlan): readonly PlanStep[] {
+  if (requested === null) return [];
   const known = files.length === 0 ? ' (true of no row)' : ' (true of every row)';
-  const text = `${asked.text}${filter === null ? known : ''}`;
-  const details = [`reads ${listOf(asked.columns)}`];
+  const text = `${requested.text}${filter === null ? known : ''}`;
+  const details = [`reads ${listOf(requested.columns)}`];
   return [{ name: 'Filter', text, details, measure: 'filter' }];
 }
 
@@ -179,7 +186,7 @@ function nearestSteps({ nearest }: QueryPlan): readonly PlanStep[] {
   return [{ name: 'Nearest', text, details, measure: 'search' }];
 }
 
-/** The index that tells which rows may be the nearest. */
+/** Step of the vector index. */
 function vectorIndexSteps({ nearest, files }: QueryPlan): readonly PlanStep[] {
   if (nearest === null || nearest.index === null) return [];
   const { index, fast, least } = nearest.index;

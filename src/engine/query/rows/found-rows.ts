@@ -11,21 +11,21 @@ import type { FoundRows } from '../../index/vectors/nearest-rows.ts';
 import { keysOf, orderOf } from './sort-rows.ts';
 import type { SortPlan } from '../plan/sort-plan.ts';
 
-/** A search that runs. */
-export interface Search {
+/** A running search. */
+export interface RunningSearch {
   readonly plan: QueryPlan;
-  /** Judges the rows that were found. */
+  /** Filters the found rows. */
   readonly postfilter: Formula | null;
-  /** The column that tells how well a row was found. */
+  /** Column of the distance or score. */
   readonly column: Field;
   readonly scanner: Scanner;
-  /** Where the batches lie that rows were found in. */
+  /** Places of the batches with found rows. */
   readonly places: Places;
   readonly meters: Meters;
 }
 
-/** Those of some rows that pass the filter behind the search. */
-export function rowsBehind({ postfilter, meters }: Search, batch: RecordBatch): Rows {
+/** Rows that pass the postfilter. */
+export function rowsBehind({ postfilter, meters }: RunningSearch, batch: RecordBatch): Rows {
   const { numRows } = batch;
   if (postfilter === null) return stretch(0, numRows);
   const rows = meters.timed('filter behind', () => listed(rowsWhere(postfilter, batch), numRows));
@@ -33,9 +33,9 @@ export function rowsBehind({ postfilter, meters }: Search, batch: RecordBatch): 
   return rows;
 }
 
-/** Rows that were found with the columns that the search gives them. */
+/** Adds the search columns to found rows. */
 export function withSearchColumns(
-  { column }: Search,
+  { column }: RunningSearch,
   batch: RecordBatch,
   found: Float32Array,
   index: number | null,
@@ -48,11 +48,11 @@ export function withSearchColumns(
 }
 
 /**
- * The rows that a search found in the order of keys instead of their distances;
- * of equals the nearer one comes first. The window is one of the rows in order.
+ * Yields found rows in the order of keys instead of distances; equal keys by distance. The window
+ * applies to this order.
  */
 export async function* fetchInOrder(
-  search: Search,
+  search: RunningSearch,
   sort: SortPlan,
   found: FoundRows,
   queryIndex: number | null,
@@ -73,9 +73,9 @@ export async function* fetchInOrder(
   }
 }
 
-/** The places of the found rows that pass the filter behind the search, sorted by their keys. */
+/** Found rows that pass the postfilter, sorted by keys. */
 async function inOrder(
-  search: Search,
+  search: RunningSearch,
   sort: SortPlan,
   { positions, distances }: FoundRows,
   queryIndex: number | null,

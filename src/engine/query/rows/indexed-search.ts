@@ -12,41 +12,43 @@ import { searchCodes } from '../../index/vectors/code-search.ts';
 import { encodeQuery, type EncodedQuery } from '../../index/vectors/encoded-query.ts';
 import { isCovered, type IndexUse } from '../../index/vectors/index-use.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
+import { itemAt } from '../../base/items.ts';
+import { setBit, getBit } from '../../../arrow/bitmap.ts';
 
 /** A search that may use an index. */
-export interface IndexedSearch {
+interface IndexedSearch {
   readonly plan: QueryPlan;
   readonly nearest: NearestPlan;
   readonly scanner: Scanner;
   readonly meters: Meters;
 }
 
-/** What is left to be compared by the vectors themselves. */
-export interface ChosenFiles {
+/** Files whose vectors remain to be compared. */
+interface ChosenFiles {
   readonly files: readonly ScanFile[];
-  /** Whether there are rows of covered files that are not among the chosen. */
+  /** Whether covered files have rows that are not among the chosen. */
   readonly some: boolean;
 }
 
-/** A file of the table with its codes, and what the queries are in them. */
+/** A file with its codes and the encoded queries. */
 interface CoveredFile {
   readonly scanned: ScanFile;
   readonly file: FragmentIndex;
-  /** How many rows of the covered files, deleted ones included, lie before it. */
+  /** Number of rows of earlier covered files, including deleted ones. */
   readonly first: number;
   readonly queries: readonly EncodedQuery[];
   readonly may: ((row: number) => boolean) | null;
 }
 
-/** Rows of which the filter leaves no more than these need no index. */
+/** Up to this number of filtered rows, all vectors are compared. */
 const FEW_ROWS = 256;
-/** More rows are chosen when codes cannot tell which are the nearest; then so many times as many. */
+/** Growth of the number of candidates when codes cannot separate the nearest. */
 const MORE = 8;
 const MOST_CHOSEN = 4096;
 
 /**
- * The rows that have to be compared by their own vectors: those that an index finds near, and
- * all that it does not cover. Null when the index is of no use.
+ * Chooses rows whose vectors are compared: candidates of the index and all uncovered rows. Null if
+ * the index is of no use.
  */
 export async function chosenFiles(
   search: IndexedSearch,
@@ -57,7 +59,7 @@ export async function chosenFiles(
   if (vectors === undefined) return null;
   const tail = use.fast ? [] : plan.files.filter(({ fragment }) => !isCovered(fragment, use.index));
   const own = plan.files.filter(({ fragment }) => isCovered(fragment, use.index));
-  const passing = plan.asked === null ? null : await rowsThatPass(search, own);
+  const passing = plan.requestedFilter === null ? null : await rowsThatPass(search, own);
   const count = passing === null ? Infinity : total([...passing.values()]);
   const few = Math.max(FEW_ROWS, 2 * use.least);
   if (passing !== null && count <= few) {
@@ -91,18 +93,18 @@ function asPassing(scanned: ScanFile, passing: Passing | null): ScanFile {
   return rows === undefined ? scanned : { ...scanned, chosen: rows };
 }
 
-/** Of whole files: the rows that the filter keeps, ascending. */
+/** Filtered rows of whole files, ascending. */
 type Passing = ReadonlyMap<ScanFile, Uint32Array>;
 
-/** A file may have been scanned in several pieces. */
+/** Merges rows of files that were scanned in several pieces. */
 async function rowsThatPass(
   { plan, scanner, meters }: IndexedSearch,
   files: readonly ScanFile[],
 ): Promise<Passing> {
-  const wholes = new Map<Fragment, ScanFile>();
-  for (const { fragment, offset } of files)
-    wholes.set(fragment, { fragment, offset, certain: true });
-  const lists = new Map<ScanFile, Uint32Array[]>([...wholes.values()].map((file) => [file, []]));
+  const wholes = new Map<Fragment, { readonly file: ScanFile; readonly lists: Uint32Array[] }>();
+  for (const { fragment, offset } of files) {
+    wholes.set(fragment, { file: { fragment, offset, certain: true }, lists: [] });
+  }
   const part = { ...plan, files };
   for await (const { found, rows } of selectedRows(part, scanner, plan.filterNeed, meters)) {
     const { fragment, start, live } = found.place;
@@ -112,10 +114,10 @@ async function rowsThatPass(
       const place = row(at);
       list[at] = start + (live === null ? place : live[place]!);
     }
-    lists.get(wholes.get(fragment)!)!.push(list);
+    wholes.get(fragment)?.lists.push(list);
     found.release?.();
   }
-  return new Map([...lists].map(([file, parts]) => [file, joined(parts)]));
+  return new Map([...wholes.values()].map(({ file, lists }) => [file, joined(lists)]));
 }
 
 function joined(parts: readonly Uint32Array[]): Uint32Array {
@@ -130,7 +132,7 @@ function joined(parts: readonly Uint32Array[]): Uint32Array {
 
 interface Coverage {
   readonly covered: readonly CoveredFile[];
-  /** Files whose codes cannot be used. */
+  /** Files without usable codes. */
   readonly left: readonly ScanFile[];
 }
 
@@ -146,9 +148,9 @@ async function coveredFiles(
   let first = 0;
   for (const scanned of files) {
     const { fragment } = scanned;
-    const file = indexFileOf(fragment, index)!;
-    const codes = await vectors.codes(plan.snapshot.folder, file);
-    if (codes === null || codes.directory.odd > 0) {
+    const file = indexFileOf(fragment, index);
+    const codes = file === undefined ? null : await vectors.codes(plan.snapshot.folder, file);
+    if (file === undefined || codes === null || codes.directory.odd > 0) {
       left.push(scanned);
       continue;
     }
@@ -171,8 +173,8 @@ function notIn(gone: Uint32Array): ((row: number) => boolean) | null {
 function isIn(rows: Uint32Array, of: number): ((row: number) => boolean) | null {
   if (rows.length === of) return null;
   const bits = new Uint8Array(Math.ceil(of / 8));
-  for (const row of rows) bits[row >> 3]! |= 1 << (row & 7);
-  return (row) => ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+  for (const row of rows) setBit(bits, row);
+  return (row) => getBit(bits, row);
 }
 
 interface FoundByCodes {
@@ -180,7 +182,7 @@ interface FoundByCodes {
   readonly some: boolean;
 }
 
-/** For each query the rows that may be the nearest, numbered over all covered files. */
+/** Candidates of each query, numbered over all covered files. */
 async function searchAll(
   search: IndexedSearch,
   use: IndexUse,
@@ -190,7 +192,10 @@ async function searchAll(
   const rows: Float64Array[] = [];
   let some = false;
   for (const at of search.nearest.vectors.keys()) {
-    const error = covered.reduce((most, { queries }) => Math.max(most, queries[at]!.error), 0);
+    const error = covered.reduce(
+      (most, { queries }) => Math.max(most, itemAt(queries, at).error),
+      0,
+    );
     const { keep, bounds } = search.nearest;
     const lower = bounds.lower === null ? null : bounds.lower - error;
     for (let capacity = use.least + Math.max(3, use.least >> 3); ; capacity *= MORE) {
@@ -208,7 +213,7 @@ async function searchAll(
   return { rows, some };
 }
 
-/** How many of the rows found may be among the nearest, given the error of their distances. */
+/** Number of found rows that may be among the nearest, given the error of estimates. */
 function nearOf({ distances }: FoundRows, keep: number, least: number, error: number): number {
   const limit = (distances[keep - 1] ?? Infinity) + error;
   let count = Math.min(least, distances.length);
@@ -227,15 +232,15 @@ async function searchFiles(
   const pace = new Pace();
   for (const { file, first, queries, may } of covered) {
     const codes = await vectors.codes(plan.snapshot.folder, file);
-    // It was there a moment ago.
+    // The codes were available before.
     if (codes === null) throw new Error(`the file ${file.path} of an index is gone`);
-    const query = queries[at]!;
+    const query = itemAt(queries, at);
     const portions = searchCodes(codes, { query, errors, may, nearest, first });
     while (meters.timed('index', () => portions.next()).done !== true) await pace.turn();
   }
 }
 
-/** The files with the rows that were found in them, ascending and each once. */
+/** Found rows by file, ascending and without repetition. */
 function rowsByFile(
   covered: readonly CoveredFile[],
   found: readonly Float64Array[],

@@ -6,10 +6,10 @@ import type { QueryPlan } from '../plan/plan.ts';
 import { countOf, listed, pick, stretch, WindowCutter } from '../scan/rows.ts';
 import type { Scanner, ScanFile } from '../scan/scan.ts';
 
-/** So few rows are read one batch after the other, with all columns at once. */
+/** Up to this number, rows are read batch by batch with all columns. */
 const FEW_ROWS = 64;
 
-/** Rows of a batch that indices found. */
+/** Rows of a batch found by indices. */
 interface FoundBatch {
   readonly file: ScanFile;
   readonly batch: CandidateBatch;
@@ -17,8 +17,8 @@ interface FoundBatch {
 }
 
 /**
- * The rows of a query of which indices find a few, as `scanRows` finds them; null for any
- * other query. Streams that read ahead cost more than reading them.
+ * Rows of a query with a selective index, as `scanRows` finds them; null for other queries.
+ * Read-ahead would cost more than the reads.
  */
 export async function lookedUpRows(
   plan: QueryPlan,
@@ -33,7 +33,9 @@ export async function lookedUpRows(
     if (cutter.done) break;
     const { batch: read } = await scanner.chosenBatch(file, batch, need, exact);
     const all = read.numRows;
-    const passing = exact ? stretch(0, all) : listed(rowsWhere(plan.filter!, read), all);
+    const { filter } = plan;
+    const passing =
+      exact || filter === null ? stretch(0, all) : listed(rowsWhere(filter, read), all);
     const rows = cutter.cut(passing);
     if (countOf(rows) > 0) kept.push(pick(read, rows));
   }

@@ -8,28 +8,28 @@ import type { PlacedBatch, Scanner } from '../scan/scan.ts';
 import type { RecordBatch } from 'apache-arrow';
 import { workAhead } from '../../format/memory/read-memory.ts';
 
-/** A batch that was scanned, and those of its rows that the filter kept. */
-export interface SelectedRows {
+/** A scanned batch with the rows that pass the filter. */
+interface SelectedRows {
   readonly found: PlacedBatch;
   readonly rows: Rows;
 }
 
-/** What is read of every batch, and what only of batches with rows that the filter kept. */
-export interface ReadingOrder {
+/** Columns read of every batch, and columns read of batches with passing rows only. */
+interface ReadingOrder {
   readonly first: ColumnNeed;
   readonly late: ColumnNeed;
-  /** How many batches the late columns are read ahead of. */
+  /** Number of batches that late columns are read ahead. */
   readonly lateAhead: number;
 }
 
-/** With a filter its columns come first: a batch of which it keeps nothing costs no more than them. */
+/** With a filter its columns are read first: a batch without passing rows costs no more. */
 export function readingOrder(plan: QueryPlan, need: ColumnNeed): ReadingOrder {
   if (plan.filter === null) return { first: need, late: NO_COLUMNS, lateAhead: 0 };
   const late = needBeyond(need, plan.filterNeed);
   return { first: plan.filterNeed, late, lateAhead: late.stored.length > 0 ? aheadOf(plan) : 0 };
 }
 
-/** Scans the files of a plan and judges the rows. Batches without a row to keep are passed over. */
+/** Scans the files of a plan and filters the rows. Batches without passing rows are skipped. */
 export async function* selectedRows(
   plan: QueryPlan,
   scanner: Scanner,
@@ -47,12 +47,15 @@ export async function* selectedRows(
   }
 }
 
-/** Whether every file is read to its end, whatever is found. */
+/** Whether every file is read to its end. */
 function readsAll({ nearest, text, sort, window }: QueryPlan): boolean {
   return nearest !== null || text !== null || sort !== null || window.limit === null;
 }
 
-/** How many batches of a file are read ahead. What is only passed on waits for the client: memory for it is not filled early. */
+/**
+ * Number of batches read ahead. Rows that are only passed on wait for the client, so memory is not
+ * filled early.
+ */
 function aheadOf(plan: QueryPlan): number {
   const passesOn =
     plan.filter === null && plan.nearest === null && plan.text === null && plan.sort === null;
@@ -64,7 +67,10 @@ function judge({ filter }: QueryPlan, { batch, certain }: PlacedBatch): Rows {
   return listed(rowsWhere(filter, batch), batch.numRows);
 }
 
-/** The rows of a query without search or sort, in the order of the table. Reading stops with the last row wanted. */
+/**
+ * Rows of a query without search or sort, in table order. Reading stops at the last row of the
+ * window.
+ */
 export async function* scanRows(
   plan: QueryPlan,
   scanner: Scanner,

@@ -15,25 +15,30 @@ import { readingOrder, selectedRows } from './selected-rows.ts';
 import type { SortKey, SortPlan } from '../plan/sort-plan.ts';
 
 /**
- * So many rows are fetched at once at most: for rows in no order each portion
- * reads all batches, so few portions read less.
+ * Greatest number of rows fetched at once: each portion of unordered rows reads all batches, so
+ * large portions read less.
  */
 const MOST_ROWS = 2 ** 20;
 const PIECE_ROWS = 2 ** 16;
-/** About what a sort drops for each row, once its keys lie in one piece and again when they are sorted. */
+/**
+ * Approximate memory per row that a sort drops after joining and after sorting its keys, in bytes.
+ */
 const DROPPED_BYTES = 24;
 
-/** What a sort holds for each row beside its keys: its position, its place in the order, and two words. */
+/** Memory per row of a sort beside its keys in bytes: position, order and two words. */
 const ROW_BYTES = 24;
 
-/** Rows in order: where they lie, and which of those kept comes when. */
+/** Sorted rows: their places, and their order among the kept ones. */
 interface Sorted {
   readonly places: Places;
   readonly positions: KeptPositions;
   readonly order: Uint32Array;
 }
 
-/** The rows of a query in the order of its keys. Only the keys are held in memory; the rows are read in order. */
+/**
+ * Yields rows of a query in the order of its keys. Only keys are held in memory; rows are read in
+ * that order.
+ */
 export async function* sortRows(
   plan: QueryPlan,
   sort: SortPlan,
@@ -53,14 +58,14 @@ export async function* sortRows(
   }
 }
 
-/** Rows that are fetched together are answered in smaller batches. */
+/** Splits fetched rows into smaller batches. */
 function* inPieces(batch: RecordBatch): Generator<RecordBatch> {
   for (let start = 0; start < batch.numRows; start += PIECE_ROWS) {
     yield pick(batch, stretch(start, Math.min(PIECE_ROWS, batch.numRows - start)));
   }
 }
 
-/** The keys live no longer than this: what reads the rows needs the memory too. */
+/** Keys are released here: reading the rows needs the memory. */
 async function sorted(
   plan: QueryPlan,
   sort: SortPlan,
@@ -73,11 +78,11 @@ async function sorted(
   const keys: RecordBatch[] = [];
   const { first, late } = readingOrder(plan, sort.need);
   for await (const { found, rows } of selectedRows(plan, scanner, first, meters)) {
-    // The order and the words of each row, before anything of them is there.
+    // Charges the order and the words of each row before they are allocated.
     budget.charge(countOf(rows) * ROW_BYTES);
     places.add(found.place);
     const key = keysOf(sort, await scanner.complete(found, late, rows));
-    // As they were read, and once more in one piece.
+    // Keys are held as read and joined.
     budget.charge(2 * key.data.byteLength);
     keys.push(key);
     positions.add(found.place.offset, rows);
@@ -92,7 +97,7 @@ async function sorted(
   return { places, positions, order };
 }
 
-/** Batches in one piece. The list is emptied: a sort should not hold its keys twice. */
+/** Joins batches and empties the list, so that keys are not held twice. */
 function joined(batches: RecordBatch[]): RecordBatch {
   const all = concat(batches);
   batches.length = 0;
@@ -100,14 +105,14 @@ function joined(batches: RecordBatch[]): RecordBatch {
   return all;
 }
 
-/** The keys of some rows, which have the columns that the keys read. */
+/** Keys of rows that have the columns of the keys. */
 export function keysOf({ keys }: SortPlan, batch: RecordBatch): RecordBatch {
   const columns = keys.map(({ path }) => columnAt(batch, path));
   const fields = columns.map((column, index) => new Field(`key${index}`, column.type, true));
   return batchOf(new Schema(fields), columns, batch.numRows);
 }
 
-/** The places of rows by their keys, sorted. The sort is stable, so equals keep their order. */
+/** Sorts rows by keys. The sort is stable. */
 export function orderOf(
   sort: SortPlan,
   keys: RecordBatch,
@@ -121,7 +126,8 @@ export function orderOf(
 }
 
 function orderKey(key: SortKey, batch: RecordBatch, index: number): OrderKey {
-  const column = batch.getChildAt(index)!;
+  const column = batch.getChildAt(index);
+  if (column === null) throw new Error(`the batch has no column ${index} to sort by`);
   const isValid = validity(column);
   const { ascending, nullsFirst } = key;
   const compare = comparisonOfKey(key, column, isValid);
@@ -141,7 +147,7 @@ function comparisonOfKey(key: SortKey, column: Vector, isValid: Validity): Compa
   };
 }
 
-/** Many sorts get along without comparing: what that needs is made when it is needed first. */
+/** Many sorts need no comparison, so it is prepared on first use. */
 function lazily(make: () => Comparison): Comparison {
   let made: Comparison | undefined;
   return (left, right) => (made ??= make())(left, right);
@@ -149,7 +155,7 @@ function lazily(make: () => Comparison): Comparison {
 
 type Validity = ((row: number) => boolean) | null;
 
-/** Which rows have a value; null when all have one. An entry of a dictionary may be null too. */
+/** Tests whether a row has a value; null if all have. Entries of a dictionary may be null. */
 function validity(column: Vector): Validity {
   if (DataType.isDictionary(column.type)) return (row) => column.get(row) !== null;
   return column.nullCount === 0 ? null : (row) => column.isValid(row);

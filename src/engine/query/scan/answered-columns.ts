@@ -14,25 +14,24 @@ import type { Statement } from '../../base/statement.ts';
 export interface AnsweredColumns {
   readonly projections: readonly Projection[];
   readonly schema: Schema;
-  /** What is read for them. */
+  /** Columns to read for them. */
   readonly need: ColumnNeed;
 }
 
-interface Kept extends AnsweredColumns {
+interface CachedColumns extends AnsweredColumns {
   readonly fields: readonly Field[];
 }
 
-/** For each schema of a table so many answers are kept, of so many columns at most. */
+/** Cached answers per table schema, and columns per answer. */
 const MOST_KEPT = 16;
 const MOST_COLUMNS = 64;
 
-const kept = new WeakMap<Schema, Map<string, Kept>>();
+const kept = new WeakMap<Schema, Map<string, CachedColumns>>();
 
 /**
- * The columns of an answer, as `planProjections` finds them. Columns that are asked for by name
- * depend on the table's schema alone: a repeated request gets the same schema, which is
- * encoded already.
- * @throws CatalogError as `planProjections` does.
+ * Columns of an answer, as from `planProjections`. Selections by name depend on the schema alone: a
+ * repeated request gets a cached, encoded schema.
+ * @throws CatalogError as `planProjections`.
  */
 export function answeredColumns(
   selections: readonly Selection[] | null,
@@ -48,7 +47,7 @@ export function answeredColumns(
   };
   const question = questionOf(selections, extras);
   if (question === undefined) return make();
-  const answers = kept.get(table) ?? new Map<string, Kept>();
+  const answers = kept.get(table) ?? new Map<string, CachedColumns>();
   const found = answers.get(question);
   if (found !== undefined && found.fields === fields) return found;
   const made = { ...make(), fields };
@@ -57,7 +56,7 @@ export function answeredColumns(
   return made;
 }
 
-/** Undefined where the answer may depend on the moment, or is too large to be kept. */
+/** Undefined if the answer may depend on the time or is too large to cache. */
 function questionOf(selections: readonly Selection[] | null, extras: Extras): string | undefined {
   if ((selections?.length ?? 0) > MOST_COLUMNS) return undefined;
   if (selections?.some(({ kind }) => kind !== 'column') === true) return undefined;

@@ -2,13 +2,13 @@ import type { BatchSource, FragmentBatch, IndexSource } from './fragment-reader.
 import type { TextSource } from '../../index/text/text-source.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
 
-/** Tells, by throwing, that nobody waits any more. */
+/** Throws once the client is gone. */
 type Attention = Pick<AbortSignal, 'throwIfAborted'>;
 
-/** So many reads are over sooner than a signal is made. */
+/** Number of reads before a signal is created. */
 const UNATTENDED = 8;
 
-/** A signal that is made for those who read more than a little. */
+/** A signal that is created after some reads. */
 export function whenMuchIsRead(signal: () => AbortSignal): Attention {
   let reads = 0;
   return {
@@ -19,12 +19,12 @@ export function whenMuchIsRead(signal: () => AbortSignal): Attention {
   };
 }
 
-/** A source that stops, with the signal's reason, once nobody waits for what is read. */
+/** A source that throws the signal's reason once it is aborted. */
 export function attended(source: BatchSource, signal: Attention): BatchSource {
   const { indices, vectors, texts } = source;
   return {
-    batches: (...asked) => untilAborted(source.batches(...asked), signal),
-    batch: whileWaited((...asked) => source.batch(...asked), signal),
+    batches: (...args) => untilAborted(source.batches(...args), signal),
+    batch: whileWaited((...args) => source.batch(...args), signal),
     indices: indices && attendedIndices(indices, signal),
     vectors: vectors && attendedVectors(vectors, signal),
     texts: texts && attendedTexts(texts, signal),
@@ -43,40 +43,40 @@ async function* untilAborted(
 }
 
 function whileWaited<Arguments extends readonly unknown[], Result>(
-  read: (...asked: Arguments) => Promise<Result>,
+  read: (...args: Arguments) => Promise<Result>,
   signal: Attention,
-): (...asked: Arguments) => Promise<Result> {
-  return async (...asked) => {
+): (...args: Arguments) => Promise<Result> {
+  return async (...args) => {
     signal.throwIfAborted();
-    return read(...asked);
+    return read(...args);
   };
 }
 
 function attendedIndices(indices: IndexSource, signal: Attention): IndexSource {
   return {
-    candidates: whileWaited((...asked) => indices.candidates(...asked), signal),
-    rows: whileWaited((...asked) => indices.rows(...asked), signal),
+    candidates: whileWaited((...args) => indices.candidates(...args), signal),
+    rows: whileWaited((...args) => indices.rows(...args), signal),
   };
 }
 
 function attendedVectors(vectors: VectorSource, signal: Attention): VectorSource {
   return {
-    codes: whileWaited((...asked) => vectors.codes(...asked), signal),
-    deletions: (...asked) => vectors.deletions(...asked),
-    candidates: (...asked) => vectors.candidates(...asked),
+    codes: whileWaited((...args) => vectors.codes(...args), signal),
+    deletions: (...args) => vectors.deletions(...args),
+    candidates: (...args) => vectors.candidates(...args),
   };
 }
 
-/** Words are looked for long after they were asked for. */
+/** Text searches continue long after their request. */
 function attendedTexts(texts: TextSource, signal: Attention): TextSource {
   return {
-    lengths: whileWaited((...asked) => texts.lengths(...asked), signal),
-    postings: whileWaited((...asked) => texts.postings(...asked), signal),
+    lengths: whileWaited((...args) => texts.lengths(...args), signal),
+    postings: whileWaited((...args) => texts.postings(...args), signal),
     visitTokens: (snapshot, file, from, { visit, turn }) => {
       const whileThere = whileWaited(turn, signal);
       return texts.visitTokens(snapshot, file, from, { visit, turn: whileThere });
     },
-    deletions: (...asked) => texts.deletions(...asked),
-    rows: (...asked) => texts.rows(...asked),
+    deletions: (...args) => texts.deletions(...args),
+    rows: (...args) => texts.rows(...args),
   };
 }

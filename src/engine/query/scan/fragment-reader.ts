@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { RecordBatch } from 'apache-arrow';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
@@ -6,10 +8,9 @@ import { candidatesOf, type CandidateBatch, type Candidates } from '../../index/
 import { IndexReader } from '../../index/keys/index-reader.ts';
 import { findRows, type FragmentLookup } from '../../index/keys/lookup.ts';
 import { placeIn, stretchesOf } from '../../index/keys/row-set.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { holdsCodes } from '../../index/vectors/code-file.ts';
 import { CodeStore, vectorSource, type VectorSource } from '../../index/vectors/code-store.ts';
-import { cachedColumns, type ColumnsFound } from '../../format/cached-columns.ts';
+import { cachedColumns } from '../../format/cached-columns.ts';
 import { ColumnCache } from '../../format/memory/column-cache.ts';
 import { planColumns, plannedBatch, type ColumnPlan } from '../../format/column-plan.ts';
 import { readDeletions } from '../../format/deletion-file.ts';
@@ -22,23 +23,25 @@ import { Lease, ReadMemory, workAhead } from '../../format/memory/read-memory.ts
 import { fragmentKey, type Fragment, type Snapshot } from '../../format/snapshot.ts';
 import { storedSizes, type BatchSize } from '../../format/stored-sizes.ts';
 import { batchBytes } from '../../format/small-batches.ts';
+import { onlyItem } from '../../base/items.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { andThen } from '../../../protocol/maybe-promise.ts';
+import { allOf } from '../../../protocol/maybe-promise.ts';
+import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
-/** Rows side by side whose buffers are so small together are not copied: their memory holds little else. */
+/** Small consecutive rows are not copied: their memory holds little else. In bytes. */
 const FEW_BYTES = 2 ** 14;
 
-/** Some rows that were read, and what gives their memory back. */
+/** Rows that were read, and a function that returns their memory. */
 interface ReadRows {
   readonly batch: RecordBatch;
   readonly release: () => void;
 }
 
-/**
- * Rows of a stretch that was read from its first row to its last.
- * @param stretch As they stand in their batch, ascending.
- */
+/** Picks rows of a range that was read. @param stretch Positions in the batch, ascending. */
 function pickedPart({ batch, release }: ReadRows, stretch: Uint32Array): RecordBatch {
   if (batch.numRows === stretch.length && batchBytes(batch) <= FEW_BYTES) return batch;
-  const first = stretch[0]!;
+  const [first = 0] = stretch;
   const part = take(
     batch,
     stretch.map((row) => row - first),
@@ -50,13 +53,13 @@ function pickedPart({ batch, release }: ReadRows, stretch: Uint32Array): RecordB
 /** The name of the column that holds row ids in a file that stores them. */
 export const STORED_ROW_ID = '_rowid';
 
-/** Some batches of a fragment that follow each other. */
+/** Consecutive batches of a fragment. */
 export interface BatchRange {
   readonly first: number;
   readonly count: number;
 }
 
-/** A batch of a fragment: its rows that are not deleted. */
+/** A batch of a fragment without deleted rows. */
 export interface FragmentBatch {
   readonly batch: RecordBatch;
   /** Position of the batch in its file. */
@@ -64,25 +67,24 @@ export interface FragmentBatch {
   readonly rowIds: RowIds;
   /** Position in the file of the batch's first physical row. */
   readonly start: number;
-  /** The physical rows of the batch that are there, ascending; null for all. */
+  /** Live physical rows of the batch, ascending; null for all. */
   readonly live: Uint32Array | null;
-  /** How many rows of the fragment, deleted ones left out, lie before the batch. */
+  /** Number of live rows of the fragment before the batch. */
   readonly before: number;
-  /** How many rows of the batch come before the first one here. */
+  /** Number of rows of the batch before the first one here. */
   readonly skipped: number;
   /**
-   * Gives the memory of the rows back, for the next reads. To be called once, by
-   * who knows that nothing looks at them any more; it need not be called at all.
+   * Returns the memory of the rows for later reads. Call it at most once, when nothing uses the
+   * rows any more; the call is optional.
    */
   readonly release?: () => void;
 }
 
-/** Where scans get their rows from. */
+/** A source of rows. */
 export interface BatchSource {
   /**
-   * The rows of one fragment, batch by batch, with exactly these columns in
-   * this order. So many batches are read ahead of the one that is asked for.
-   * Given a range, only its batches are read.
+   * Reads a fragment batch by batch with exactly these columns in this order. `ahead` batches are
+   * read in advance. With a range only its batches are read.
    */
   batches(
     snapshot: Snapshot,
@@ -91,7 +93,7 @@ export interface BatchSource {
     ahead?: number,
     range?: BatchRange,
   ): AsyncGenerator<FragmentBatch>;
-  /** One batch of a fragment, by its position; some of its rows are enough. */
+  /** Reads one batch of a fragment, or some of its rows. */
   batch(
     snapshot: Snapshot,
     fragment: Fragment,
@@ -99,31 +101,31 @@ export interface BatchSource {
     columns: readonly string[],
     rows?: RowRange,
   ): Promise<FragmentBatch>;
-  /** The sizes of a fragment's batches with some columns, deleted rows included; null where files do not tell. */
+  /** Sizes of a fragment's batches with some columns, including deleted rows; null if unknown. */
   sizes?(
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
   ): Promise<readonly BatchSize[] | null>;
-  /** What finds rows by indices; without it all rows are read. */
+  /** Finds rows by indices; if absent, all rows are read. */
   readonly indices?: IndexSource | undefined;
-  /** What reads the codes of vector indices; without it every vector is compared. */
+  /** Access to vector indices; if absent, all vectors are compared. */
   readonly vectors?: VectorSource | undefined;
-  /** What text indices know; without it there are no full-text searches. */
+  /** Access to text indices; if absent, there are no full-text searches. */
   readonly texts?: TextSource | undefined;
-  /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
+  /** As the batch's `release`, by memory. Ignores other memory. */
   giveBack?(memory: ArrayBufferLike): void;
 }
 
 /** Finds rows of fragments by indices, and reads them. */
 export interface IndexSource {
-  /** The rows that a lookup finds; null when reading all rows is better. */
+  /** Rows that a lookup finds; null if a scan is cheaper. */
   candidates(
     snapshot: Snapshot,
     fragment: Fragment,
     lookup: FragmentLookup,
   ): Promise<Candidates | null>;
-  /** Some rows of a batch, which are not deleted: as they stand in it, ascending. */
+  /** Reads live rows of a batch. @param rows Positions in the batch, ascending. */
   rows(
     snapshot: Snapshot,
     fragment: Fragment,
@@ -139,7 +141,7 @@ export interface PickedRows {
   readonly rowIds: RowIds;
 }
 
-/** What is read of a batch: its rows, or a range of them. */
+/** The part of a batch to read: all rows or a range. */
 interface Reading {
   readonly index: number;
   readonly rows: number;
@@ -149,42 +151,51 @@ interface Reading {
 /** No deleted rows. */
 const NONE = new Uint32Array(0);
 
-/** Memory for lists of deleted rows, in bytes. */
+/** Cache size of lists of deleted rows, in bytes. */
 const DELETIONS_BYTES = 16 * 2 ** 20;
 
-/** Reads fragments: their data files, and which of the rows are deleted. */
+/** Reads fragments: data files, deletion files and index files. */
 export class FragmentReader implements BatchSource {
-  readonly #files = new OpenFiles();
+  /** Where the files of the fragments are. */
+  readonly storage: Storage;
+  readonly #files: OpenFiles;
   readonly #memory = new ReadMemory();
-  readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
+  readonly #deletions = new LRUCache<string, Uint32Array>({
+    maxSize: DELETIONS_BYTES,
+    sizeCalculation: (rows) => Math.max(1, rows.byteLength),
+  });
   readonly #columnCache: ColumnCache;
   readonly #indexReader: IndexReader;
   readonly #codes: CodeStore;
   readonly indices: IndexSource;
   readonly vectors: VectorSource;
   readonly texts: TextSource;
-  /** Is told of files of indices that cannot be used. */
+  /** Called for each unusable index file. */
   onDamage: (error: Error) => void = () => undefined;
 
-  /** @param budget Memory for columns that are read often; none unless given. */
-  constructor(budget = new MemoryBudget(0)) {
+  /**
+   * @param budget Memory of the column cache; no cache if absent.
+   * @param budget Memory for columns that are read often; none unless given.
+   */
+  constructor(storage: Storage, budget = new MemoryBudget(0)) {
+    this.storage = storage;
+    this.#files = new OpenFiles(storage);
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
-      candidates: (...asked) => this.#candidates(...asked),
-      rows: (...asked) => this.#rows(...asked),
+      candidates: (...args) => this.#candidates(...args),
+      rows: (...args) => this.#rows(...args),
     };
     this.#codes = new CodeStore(this.#files, budget, (error) => this.onDamage(error));
     const rows = {
-      deletions: (...asked: [Snapshot, Fragment]) => this.deletions(...asked),
-      starts: (...asked: [Snapshot, Fragment]) =>
-        this.#first(...asked, async (file) => file.starts),
+      deletions: (...args: [Snapshot, Fragment]) => this.deletions(...args),
+      starts: (...args: [Snapshot, Fragment]) => this.#first(...args, async (file) => file.starts),
     };
     this.vectors = vectorSource(this.#codes, rows);
     this.texts = textSource(new TextReader(this.#files, this.#columnCache), rows);
   }
 
-  /** How often an index found the rows of a fragment. */
+  /** Number of lookups that an index answered. */
   get lookups(): number {
     return this.#indexReader.lookups;
   }
@@ -200,8 +211,8 @@ export class FragmentReader implements BatchSource {
     const plan = planColumns(snapshot, fragment, columns);
     const read = (index: number) => this.#batch(snapshot, fragment, index, plan, undefined);
     const all = Array.from({ length: count }, (_, index) => index);
-    const asked = range === undefined ? all : all.slice(range.first, range.first + range.count);
-    yield* workAhead(asked, ahead, read);
+    const wanted = range === undefined ? all : all.slice(range.first, range.first + range.count);
+    yield* workAhead(wanted, ahead, read);
   }
 
   async batch(
@@ -209,10 +220,10 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     index: number,
     columns: readonly string[],
-    asked?: RowRange,
+    rows?: RowRange,
   ): Promise<FragmentBatch> {
     const plan = planColumns(snapshot, fragment, columns);
-    return this.#batch(snapshot, fragment, index, plan, asked);
+    return this.#batch(snapshot, fragment, index, plan, rows);
   }
 
   async #batch(
@@ -220,27 +231,29 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     index: number,
     plan: ColumnPlan,
-    asked: RowRange | undefined,
+    part: RowRange | undefined,
   ): Promise<FragmentBatch> {
     const { start, rows } = await this.#frame(snapshot, fragment, index);
     const deleted = await this.deletions(snapshot, fragment);
     const live = liveRows(deleted, start, rows);
     const before = start - placeIn(deleted, start);
-    const range = asked && physicalRange(asked, live);
+    const range = part && physicalRange(part, live);
     const [ids, { batch, release }] = await Promise.all([
       this.#storedIds(snapshot, fragment, index),
       this.#columns(plan, { index, rows, range }),
     ]);
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
-    const found = { index, rowIds, start, live, before, skipped: asked?.start ?? 0 };
+    const found = { index, rowIds, start, live, before, skipped: part?.start ?? 0 };
     if (live === null) return { ...found, batch, release };
-    const left = take(batch, range === undefined ? live : rowsWithin(live, asked!, range.start));
+    const picked =
+      part === undefined || range === undefined ? live : rowsWithin(live, part, range.start);
+    const left = take(batch, picked);
     release();
     return { ...found, batch: left };
   }
 
-  sizes(...asked: [Snapshot, Fragment, readonly string[]]): Promise<readonly BatchSize[] | null> {
-    return storedSizes(this.#files, planColumns(...asked));
+  sizes(...args: [Snapshot, Fragment, readonly string[]]): Promise<readonly BatchSize[] | null> {
+    return storedSizes(this.#files, planColumns(...args));
   }
 
   giveBack(memory: ArrayBufferLike): void {
@@ -248,35 +261,35 @@ export class FragmentReader implements BatchSource {
   }
 
   /** The deleted rows of a fragment, ascending. */
-  async deletions({ folder }: Snapshot, { deletions }: Fragment): Promise<Uint32Array> {
+  async deletions(table: Snapshot, { deletions }: Fragment): Promise<Uint32Array> {
     if (deletions === null) return NONE;
-    const path = join(folder, deletions);
+    const path = join(table.folder, deletions);
     const known = this.#deletions.get(path);
     if (known !== undefined) return known;
-    const rows = await readDeletions(folder, deletions);
-    this.#deletions.set(path, rows, rows.byteLength);
+    const rows = await readDeletions(table, deletions);
+    this.#deletions.set(path, rows);
     return rows;
   }
 
-  /** Remembers deleted rows that were just written: whoever changes the table next asks for them. */
+  /** Caches deleted rows that were just written: the next change reads them. */
   keepDeletions({ folder }: Snapshot, path: string, rows: Uint32Array): void {
-    this.#deletions.set(join(folder, path), rows, rows.byteLength);
+    this.#deletions.set(join(folder, path), rows);
   }
 
-  /** Closes the files that have been removed and are not being read. */
+  /** Closes removed files that are not being read. */
   async closeRemoved(): Promise<void> {
     this.#codes.rest();
     await this.#files.closeRemoved();
   }
 
-  /** Closes every file that is not being read, and keeps no memory for the next reads. */
+  /** Closes every file that is not being read, and drops memory for later reads. */
   async close(): Promise<void> {
     this.#memory.drop();
     this.#codes.drop();
     await this.#files.close();
   }
 
-  /** Reads what a file of an index holds, so that the next caller finds it in memory. */
+  /** Reads an index file into the cache. */
   async prewarm(path: string): Promise<void> {
     const isCodes = await this.#files.use(path, async (file) => holdsCodes(file));
     if (isCodes) await this.#codes.codes(path);
@@ -308,16 +321,16 @@ export class FragmentReader implements BatchSource {
     const ids = fragment.storedRowIds ? await this.#storedIds(snapshot, fragment, index) : null;
     const parts: RecordBatch[] = [];
     for (const stretch of stretchesOf(rows)) {
-      const first = stretch[0]!;
-      const range = { start: first, count: stretch.at(-1)! + 1 - first };
+      const [first = 0] = stretch;
+      const range = { start: first, count: (stretch.at(-1) ?? first) + 1 - first };
       const read = this.#columns(plan, { index, rows: range.count, range });
-      parts.push(pickedPart(read instanceof Promise ? await read : read, stretch));
+      parts.push(pickedPart(isAvailable(read) ? read : await read, stretch));
     }
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, rows);
-    return { batch: parts.length === 1 ? parts[0]! : concat(parts), rowIds };
+    return { batch: onlyItem(parts) ?? concat(parts), rowIds };
   }
 
-  /** What the first file knows of a batch: where it lies, and how long it is. */
+  /** Position and length of a batch, from the first file. */
   async #frame(snapshot: Snapshot, fragment: Fragment, index: number) {
     return this.#first(snapshot, fragment, async ({ file, starts }) => ({
       start: starts[index] ?? 0,
@@ -325,7 +338,7 @@ export class FragmentReader implements BatchSource {
     }));
   }
 
-  /** The row ids of a batch where they are stored. */
+  /** The stored row ids of a batch. */
   async #storedIds(
     snapshot: Snapshot,
     fragment: Fragment,
@@ -342,13 +355,13 @@ export class FragmentReader implements BatchSource {
   async #first<Result>(
     { folder }: Snapshot,
     fragment: Fragment,
-    work: (file: OpenDataFile) => Result | Promise<Result>,
+    work: (file: OpenDataFile) => MaybePromise<Result>,
   ): Promise<Result> {
     return this.#files.use(join(folder, fragmentKey(fragment)), work);
   }
 
-  /** At once where nothing has to be waited for. */
-  #columns(plan: ColumnPlan, { index, rows, range }: Reading): ReadRows | Promise<ReadRows> {
+  /** Reads columns of a batch; synchronously if all are available. */
+  #columns(plan: ColumnPlan, { index, rows, range }: Reading): MaybePromise<ReadRows> {
     const lease = new Lease(this.#memory);
     const found = plan.files.map(({ path, places }) =>
       this.#files.use(path, (file) =>
@@ -357,12 +370,9 @@ export class FragmentReader implements BatchSource {
         ),
       ),
     );
-    const inBatch = (read: readonly ColumnsFound[]): ReadRows => ({
+    return andThen(allOf(found), (read) => ({
       batch: plannedBatch(plan, read, range?.count ?? rows),
       release: () => lease.release(),
-    });
-    const ready = found.filter((each): each is ColumnsFound => !(each instanceof Promise));
-    if (ready.length === found.length) return inBatch(ready);
-    return Promise.all(found.map(async (each) => each)).then(inBatch);
+    }));
   }
 }

@@ -5,8 +5,9 @@ import { sortByWords } from './radix-order.ts';
 import { listed } from './rows.ts';
 import type { Place, Scanner } from './scan.ts';
 import { bytesOf, type Snapshot } from '../../format/snapshot.ts';
+import { itemAt } from '../../base/items.ts';
 
-/** Where the batches of a scan lie, so that rows can be fetched by their position in the table. */
+/** Places of the batches of a scan, for fetching rows by position. */
 export class Places {
   readonly #places: Place[] = [];
 
@@ -28,14 +29,11 @@ export class Places {
   }
 
   at(index: number): Place {
-    return this.#places[index]!;
+    return itemAt(this.#places, index);
   }
 }
 
-/**
- * Rows by their positions in the table, in the order asked for. Each batch that
- * holds one of them is read once.
- */
+/** Fetches rows by position, in the given order. Each batch is read once. */
 export async function gather(
   scanner: Scanner,
   places: Places,
@@ -54,7 +52,7 @@ export async function gather(
   return take(concat(parts), inverse(order));
 }
 
-/** The order in which positions ascend. */
+/** The order that sorts positions. */
 function ascending(positions: Float64Array): Uint32Array {
   const order = Uint32Array.from(positions, (_, at) => at);
   const low = Uint32Array.from(positions);
@@ -63,7 +61,7 @@ function ascending(positions: Float64Array): Uint32Array {
   return order;
 }
 
-/** The first of the sorted positions that lies behind the place. */
+/** The end of the sorted positions within a place. */
 function endOf(place: Place, positions: Float64Array, order: Uint32Array, start: number): number {
   const behind = place.offset + place.rows;
   let end = start;
@@ -71,7 +69,7 @@ function endOf(place: Place, positions: Float64Array, order: Uint32Array, start:
   return end;
 }
 
-/** Where each row stands among the sorted ones. */
+/** The inverse of an order. */
 function inverse(order: Uint32Array): Uint32Array {
   const ranks = new Uint32Array(order.length);
   order.forEach((at, rank) => {
@@ -80,13 +78,13 @@ function inverse(order: Uint32Array): Uint32Array {
   return ranks;
 }
 
-/** Rows are fetched in portions of about this size. */
+/** Approximate size of a portion of fetched rows. */
 export const PORTION_BYTES = 16 * 2 ** 20;
 
-/** The most rows that are fetched at once, unless told otherwise. */
+/** Default limit of rows that are fetched at once. */
 const PORTION_ROWS = 2 ** 16;
 
-/** How many rows of a table to fetch at once, by how large its rows are. */
+/** Number of rows to fetch at once, by their size. */
 export function rowsAtOnce(snapshot: Snapshot, most = PORTION_ROWS): number {
   const bytes = snapshot.fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
   const rows = snapshot.fragments.reduce((sum, fragment) => sum + fragment.rows, 0);

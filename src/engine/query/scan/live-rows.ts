@@ -1,7 +1,7 @@
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
 import { placeIn } from '../../index/keys/row-set.ts';
 
-/** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
+/** Live physical rows of a batch; null if none is deleted. */
 export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
   let next = placeIn(deleted, start);
   const gone = placeIn(deleted, start + rows) - next;
@@ -15,14 +15,14 @@ export function liveRows(deleted: Uint32Array, start: number, rows: number): Uin
   return live;
 }
 
-/** From the first to the last of some rows of a batch, deleted ones between them included. */
+/** Physical range of some rows, including deleted rows between them. */
 export function physicalRange(rows: RowRange, live: Uint32Array | null): RowRange {
   if (live === null || rows.count === 0) return rows;
   const start = live[rows.start]!;
   return { start, count: live[rows.start + rows.count - 1]! + 1 - start };
 }
 
-/** Where some rows that are there stand among those that were read from a physical row on. */
+/** Positions of live rows among rows that were read from a physical row on. */
 export function rowsWithin(
   live: Uint32Array,
   { start, count }: RowRange,
@@ -31,7 +31,7 @@ export function rowsWithin(
   return live.subarray(start, start + count).map((row) => row - first);
 }
 
-/** The ids of rows of a batch, which are stored or follow each other. */
+/** Row ids of a batch: stored or consecutive. */
 export function idsOfBatch(
   first: bigint,
   stored: BigUint64Array | null,
@@ -45,15 +45,14 @@ export function idsOfBatch(
   return { kind: 'list', ids };
 }
 
-/** The row ids of a batch: they follow the first, or each stands for itself. */
+/** Row ids of a batch: consecutive, or a list. */
 export type RowIds =
   | { readonly kind: 'range'; readonly first: bigint }
   | { readonly kind: 'list'; readonly ids: BigUint64Array };
 
 /**
- * A first number and some rows counted from it. Two words each (little-endian,
- * as all of Arrow here): a bigint for each row is ten times slower.
- * @param rowAt The row that stands at a place of the result.
+ * Consecutive ids from a first one, as two little-endian words each: bigints are ten times slower.
+ * @param rowAt The row at a position of the result.
  */
 export function countedFrom(
   first: bigint,

@@ -1,14 +1,14 @@
-/** How many batches of a file are read beyond the one that is waited for: enough to keep a second processor busy. */
+/** Number of batches read ahead: enough to keep a second processor busy. */
 export const AHEAD = 2;
 
-/** The same items, each asked for while the one before is being worked on. One item more is held in memory. */
+/** Requests each item while the previous one is processed. Holds one more item in memory. */
 export async function* readAhead<Item>(items: AsyncGenerator<Item>): AsyncGenerator<Item> {
   try {
     for (let next = items.next(); ;) {
       const { value, done } = await next;
       if (done === true) return;
       next = items.next();
-      // A fault is told when its item is due.
+      // An error is thrown when its item is due.
       next.catch(() => undefined);
       yield value;
     }
@@ -17,7 +17,7 @@ export async function* readAhead<Item>(items: AsyncGenerator<Item>): AsyncGenera
   }
 }
 
-/** The steps of a plan that are measured, in the order of their work. */
+/** Measured steps of a plan, in order. */
 export type StepName =
   | 'index'
   | 'scan'
@@ -29,19 +29,19 @@ export type StepName =
   | 'window'
   | 'project';
 
-/** What went through a step. */
-export interface Passed {
+/** Volume of a step. */
+interface Passed {
   readonly rowsIn?: number;
   readonly rowsOut?: number;
   readonly batches?: number;
   readonly bytes?: number;
 }
 
-/** Is told what the steps of a plan do while it runs. */
+/** Measures the steps of a running plan. */
 export interface Meters {
-  /** Does some work, which counts as a step's time. */
+  /** Runs a function and adds its time to a step. */
   timed<Result>(step: StepName, work: () => Result): Result;
-  /** Waits for something, which counts as a step's time. */
+  /** Awaits a promise and adds the time to a step. */
   awaited<Result>(step: StepName, result: Promise<Result>): Promise<Result>;
   passed(step: StepName, passed: Passed): void;
 }
@@ -53,14 +53,14 @@ export const noMeters: Meters = {
   passed: () => undefined,
 };
 
-/** What a step did. */
+/** Totals of a step. */
 export interface StepCounts extends Required<Passed> {
   readonly millis: number;
 }
 
 const nothing: StepCounts = { rowsIn: 0, rowsOut: 0, batches: 0, bytes: 0, millis: 0 };
 
-/** Adds up what each step does. Time that several pieces of a step's work take at once counts for each. */
+/** Sums up the work of each step. Concurrent parts of a step each count with their time. */
 export class CountingMeters implements Meters {
   readonly #counts = new Map<StepName, StepCounts>();
 
@@ -86,7 +86,7 @@ export class CountingMeters implements Meters {
     this.#add(step, passed);
   }
 
-  /** What a step did so far. */
+  /** Totals of a step so far. */
   of(step: StepName): StepCounts {
     return this.#counts.get(step) ?? nothing;
   }

@@ -8,12 +8,12 @@ import { DISTANCE, QUERY_INDEX, ROW_ID, SCORE } from '../../request/computed-col
 import type { Statement } from '../../base/statement.ts';
 import { bindFormula, valuesOf, type Formula } from '../../request/formula.ts';
 
-/** One column of an answer: one that the rows have, or the value of a formula. */
+/** A column of an answer: stored, or computed by a formula. */
 export type Projection =
   | { readonly kind: 'path'; readonly field: Field; readonly path: ColumnPath }
   | { readonly kind: 'formula'; readonly field: Field; readonly formula: Formula };
 
-/** What is answered beside the columns that were selected. */
+/** Columns in addition to the selected ones. */
 export interface Extras {
   readonly distance: boolean;
   readonly score: boolean;
@@ -22,10 +22,11 @@ export interface Extras {
 }
 
 /**
- * The columns of an answer: those selected, or all of the table; `query_index`
- * before them, `_distance` or `_score` and then `_rowid` after them.
- * @param fields The columns that a selection may use.
- * @throws CatalogError TableColumnNotFound; InvalidInput for a bad expression and for two columns of one name.
+ * Plans the columns of an answer: the selected ones or all; `query_index` first, `_distance` or
+ * `_score` and then `_rowid` last.
+ * @param fields Columns that a selection may use.
+ * @throws CatalogError TableColumnNotFound; InvalidInput for a bad expression and for two columns
+ * of one name.
  */
 export function planProjections(
   selections: readonly Selection[] | null,
@@ -43,14 +44,14 @@ export function planProjections(
   return checkNames(withExtras(chosen, wanted));
 }
 
-/** The names of the columns that the rows need. */
+/** Names of the columns that projections read. */
 export function columnsOf(projections: readonly Projection[]): readonly string[] {
   return projections.flatMap((projection) =>
     projection.kind === 'path' ? [projection.path.column] : projection.formula.columns,
   );
 }
 
-/** The schema of an answer. The table's metadata stays with it. */
+/** Schema of an answer, with the table's metadata. */
 export function projectedSchema(projections: readonly Projection[], table: Schema): Schema {
   return new Schema(
     projections.map(({ field }) => field),
@@ -58,7 +59,7 @@ export function projectedSchema(projections: readonly Projection[], table: Schem
   );
 }
 
-/** The answer's columns of some rows. */
+/** Computes the answer's columns of some rows. */
 export function project(
   projections: readonly Projection[],
   schema: Schema,
@@ -71,7 +72,7 @@ export function project(
 function projected(projection: Projection, batch: RecordBatch): Data {
   if (projection.kind === 'formula') {
     const data = concatData(valuesOf(projection.formula, batch).data);
-    // Given back by whoever asked for the rows, once they are sent.
+    // Released by the caller after the rows are sent.
     projection.formula.statement.budget.charge(data.byteLength);
     return data;
   }
@@ -116,7 +117,7 @@ function checkNotHidden(wanted: readonly Field[], fields: readonly Field[]): voi
   );
 }
 
-/** A column that was selected keeps its place, save `_rowid`, which is always the last. */
+/** A selected column keeps its position, except `_rowid`, which is always last. */
 function withExtras(
   chosen: readonly Projection[],
   wanted: readonly Field[],

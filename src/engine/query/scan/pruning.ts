@@ -1,20 +1,23 @@
 import { may, possibleStates, type RangeOf } from '../../../sql/possible.ts';
 import { statisticsOf, type FileZone } from '../../format/file-statistics.ts';
 import type { FragmentLookup } from '../../index/keys/lookup.ts';
-import { lookupOf, searchOf, type Search } from '../../index/vectors/predicate-search.ts';
+import { lookupOf, searchOf, type IndexSearch } from '../../index/vectors/predicate-search.ts';
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import type { Formula } from '../../request/formula.ts';
 import { FragmentRanges } from '../../index/keys/fragment-ranges.ts';
 import type { ScanFile } from './scan.ts';
-
-/** What is known of a test for some rows: passed by none, passed by all, or to be asked of each. */
-export type Verdict = 'none' | 'all' | 'each';
+import { pairs } from '../../base/items.ts';
 
 /**
- * The files, and of large ones the batches, that hold rows of which a predicate
- * may be true, by what is known of their columns' values. A file is in several
- * pieces where a part of it is left out. Rows that evaluation would fail on are
- * never left out: what a predicate answers does not depend on how rows lie in files.
+ * Result of a test for some rows from statistics: no row passes, all pass, or each must be
+ * evaluated.
+ */
+type Verdict = 'none' | 'all' | 'each';
+
+/**
+ * Files, and batches of large ones, that may hold rows for which a predicate is true, from
+ * statistics. A file is split where a part is left out. Rows on which evaluation would fail are
+ * never left out, so answers do not depend on the distribution of rows over files.
  */
 export function prunedFiles(
   snapshot: Snapshot,
@@ -29,8 +32,8 @@ export function prunedFiles(
   return search === undefined ? left : withLookups(left, search);
 }
 
-/** Files with how indices find the rows that may pass; the pieces of one fragment share it. */
-export function withLookups(files: readonly ScanFile[], search: Search): readonly ScanFile[] {
+/** Adds index lookups to files; pieces of one fragment share a lookup. */
+export function withLookups(files: readonly ScanFile[], search: IndexSearch): readonly ScanFile[] {
   const lookups = new Map<Fragment, FragmentLookup | undefined>();
   return files.map((file) => {
     const { fragment, certain } = file;
@@ -41,7 +44,7 @@ export function withLookups(files: readonly ScanFile[], search: Search): readonl
   });
 }
 
-/** The files, and of large ones the batches, with rows that may pass a test of the ranges of some columns. */
+/** Files, and batches of large ones, whose ranges of some columns pass a test. */
 export function filesWhere(
   snapshot: Snapshot,
   files: readonly ScanFile[],
@@ -72,45 +75,45 @@ function pieces(
   verdicts: readonly Verdict[],
 ): readonly ScanFile[] {
   if (verdicts.every((verdict) => verdict === 'each')) return [file];
-  const found: ScanFile[] = [];
-  for (let at = 0; at < zones.length;) {
-    const verdict = verdicts[at]!;
-    const first = zones[at]!.firstBatch;
-    let [count, rows] = [0, 0];
-    for (; verdicts[at] === verdict; at++) {
-      count += zones[at]!.batches;
-      rows += zones[at]!.rows;
-    }
-    const certain = verdict === 'all';
-    if (verdict !== 'none') found.push({ ...file, batches: { first, count }, rows, certain });
+  const runs: { verdict: Verdict; first: number; count: number; rows: number }[] = [];
+  for (const [{ firstBatch, batches, rows }, verdict] of pairs(zones, verdicts)) {
+    const last = runs.at(-1);
+    if (last?.verdict === verdict) {
+      last.count += batches;
+      last.rows += rows;
+    } else runs.push({ verdict, first: firstBatch, count: batches, rows });
   }
-  return found;
+  return runs
+    .filter(({ verdict }) => verdict !== 'none')
+    .map(({ verdict, first, count, rows }) => {
+      return { ...file, batches: { first, count }, rows, certain: verdict === 'all' };
+    });
 }
 
-/** How many rows a scan of a file gives; null when only reading tells which of them are deleted. */
+/** Number of rows of a file's scan; null if deleted rows must be read first. */
 export function rowsOfFile({ fragment, batches, rows }: ScanFile): number | null {
   if (batches === undefined) return fragment.rows;
   return fragment.deletions === null ? (rows ?? null) : null;
 }
 
-/** How much of a table a scan reads. */
+/** Extent of a scan. */
 interface ScanExtent {
   readonly files: Share;
-  /** Null when it is not known how many batches the files have. */
+  /** Null if the number of batches is unknown. */
   readonly batches: Share | null;
-  /** At most so many rows. */
+  /** Upper bound of rows. */
   readonly rows: number;
-  /** Rows that are known to pass the filter. */
+  /** Number of rows known to pass the filter. */
   readonly certain: number;
 }
 
-/** Some of all. */
+/** A part of a total. */
 export interface Share {
   readonly read: number;
   readonly all: number;
 }
 
-/** How much of a table a scan of some files reads. */
+/** Extent of a scan of some files. */
 export function scanExtent(snapshot: Snapshot, files: readonly ScanFile[]): ScanExtent {
   const { fragments } = snapshot;
   const read = new Set(files.map(({ fragment }) => fragment)).size;

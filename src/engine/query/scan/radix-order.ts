@@ -1,6 +1,6 @@
 import { countOf, rowAt, type Rows } from './rows.ts';
 
-/** Some rows of a batch, and how many rows were kept before them. */
+/** Rows of a batch, and the number of rows kept before them. */
 interface Stretch {
   readonly start: number;
   /** Position in the table of the batch's first row. */
@@ -8,10 +8,7 @@ interface Stretch {
   readonly rows: Rows;
 }
 
-/**
- * Where the rows that a scan kept lie in their table, by how many were kept
- * before them. Rows that follow each other take no memory.
- */
+/** Positions of kept rows by their number. Consecutive rows take no memory. */
 export class KeptPositions {
   readonly #stretches: Stretch[] = [];
   #count = 0;
@@ -25,7 +22,7 @@ export class KeptPositions {
     this.#count += countOf(rows);
   }
 
-  /** The positions of rows that are known by their numbers among those kept. */
+  /** Positions of rows by their numbers among the kept ones. */
   of(kept: Uint32Array): Float64Array {
     if (this.#isAll) return Float64Array.from(kept);
     const positions = new Float64Array(kept.length);
@@ -50,14 +47,13 @@ export class KeptPositions {
   }
 }
 
-/** Sorting by digits of so many bits pays once there are so many rows; fewer rows have smaller digits. */
+/** Digits of this width are used from this number of rows on; fewer rows have smaller digits. */
 const WIDE = { rows: 2 ** 14, bits: 16 };
 const NARROW_BITS = 8;
 
 /**
- * Sorts rows by two words of each, the high one first; rows with equal words
- * keep their order. Takes the time of a few passes, whatever the words are.
- * @param high Words by row, or null where all are the same; `low` likewise.
+ * Stable radix sort by two words, the high one first. Takes a few passes whatever the words are.
+ * @param high Words by row; null if all are the same; `low` likewise.
  */
 export function sortByWords(rows: Uint32Array, high: Uint32Array | null, low: Uint32Array): void {
   const bits = rows.length < WIDE.rows ? NARROW_BITS : WIDE.bits;
@@ -72,7 +68,7 @@ export function sortByWords(rows: Uint32Array, high: Uint32Array | null, low: Ui
   if (from !== rows) rows.set(from);
 }
 
-/** Sorts by one digit; does nothing, and says so, when all rows have the same. */
+/** Sorts by one digit. Returns false and does nothing if all rows have the same digit. */
 function pass(
   from: Uint32Array,
   to: Uint32Array,

@@ -20,55 +20,58 @@ import type { VectorSource } from '../../index/vectors/code-store.ts';
 import { NO_COLUMNS, ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
 import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
 
-/** A data file to scan, or some of its batches, and how many rows of the table lie before the file. */
+/** A data file to scan, or some of its batches, and the number of rows of the table before it. */
 export interface ScanFile {
   readonly fragment: Fragment;
   readonly offset: number;
   /** Absent for all batches. */
   readonly batches?: BatchRange | undefined;
-  /** How many rows those batches have, deleted ones included. */
+  /** Number of rows of the batches, including deleted ones. */
   readonly rows?: number | undefined;
-  /** Whether it is known without reading that each of the rows passes the filter. */
+  /** Whether all rows are known to pass the filter. */
   readonly certain?: boolean | undefined;
-  /** Rows of the file that a vector index has chosen, all of which pass the filter: no others are read. */
+  /** Rows chosen by a vector index, all of which pass the filter: only these are read. */
   readonly chosen?: Uint32Array | undefined;
-  /** How an index finds the rows that may pass the filter; absent where none covers the file. */
+  /** Index lookup of the filter; absent if no index covers the file. */
   readonly lookup?: FragmentLookup | undefined;
 }
 
-/** Where a batch lies in its table. */
+/** Place of a batch in its table. */
 export interface Place {
   readonly fragment: Fragment;
   /** Position of the batch in its file. */
   readonly index: number;
   readonly rowIds: RowIds;
-  /** How many rows of the table lie before its first. */
+  /** Number of rows of the table before its first. */
   readonly offset: number;
   readonly rows: number;
   /** Position in the data file of the batch's first physical row. */
   readonly start: number;
-  /** The physical rows of the batch that are not deleted, ascending; null for all. */
+  /** Live physical rows of the batch, ascending; null for all. */
   readonly live: Uint32Array | null;
   /**
-   * Where an index has chosen the rows: how many rows of the batch, deleted ones left
-   * out, lie before each. They are numbered among themselves, and `live` has these alone.
+   * For rows chosen by an index: the number of live rows of the batch before each. The rows are
+   * numbered among themselves, and `live` holds only these.
    */
   readonly ranks?: Uint32Array | undefined;
-  /** The rows with what was read of them, where they are few. */
+  /** The rows with their columns, if they are few. */
   readonly kept?: RecordBatch | undefined;
 }
 
-/** A batch with the columns that were asked for, and its place. */
+/** A batch with the requested columns, and its place. */
 export interface PlacedBatch {
   readonly place: Place;
   readonly batch: RecordBatch;
-  /** Whether each of the rows passes the filter of the scan. */
+  /** Whether all rows pass the filter of the scan. */
   readonly certain?: boolean | undefined;
-  /** Gives the memory of the batch back: to be called once nothing looks at it, or never. */
+  /**
+   * Returns the memory of the batch. Call it when nothing uses the batch any more; the call is
+   * optional.
+   */
   readonly release?: (() => void) | undefined;
 }
 
-/** Of batches of which an index has chosen so few rows, what was read is kept. */
+/** Columns that were read are kept for at most this number of chosen rows. */
 const KEPT_ROWS = 64;
 
 /** Reads the batches of a table at one version. */
@@ -82,15 +85,15 @@ export class Scanner {
     this.#snapshot = snapshot;
   }
 
-  /** Reads the codes of vector indices; undefined where that is not done. */
+  /** Access to vector indices; undefined if unavailable. */
   get vectors(): VectorSource | undefined {
     return this.#source.vectors;
   }
 
   /**
-   * The batches of some files in order, with the columns of the need; so many are read ahead.
-   * Of files of which an index tells, only the rows that it finds.
-   * @param needIfCertain What is read where each row is known to pass the filter.
+   * Scans files in order with the columns of the need. `ahead` batches are read in advance. Files
+   * with a lookup yield only the rows that it finds.
+   * @param needIfCertain Columns to read if all rows are known to pass the filter.
    */
   async *scan(
     files: readonly ScanFile[],
@@ -117,7 +120,7 @@ export class Scanner {
     }
   }
 
-  /** The rows of a file that an index finds; null where none does. */
+  /** Rows of a file that an index finds; null without an index. */
   async candidates({ fragment, lookup, batches, chosen }: ScanFile): Promise<Candidates | null> {
     const { indices, vectors } = this.#source;
     if (chosen !== undefined && vectors !== undefined) {
@@ -143,7 +146,10 @@ export class Scanner {
     return workAhead(batches, ahead, (batch) => this.chosenBatch(file, batch, need, exact));
   }
 
-  /** The rows of a batch that an index has found. @param certain Whether each passes the filter of the scan. */
+  /**
+   * Rows of a batch that an index found.
+   * @param certain Whether each passes the filter of the scan.
+   */
   async chosenBatch(
     { fragment, offset }: ScanFile,
     { index, start, rows, before, ranks }: CandidateBatch,
@@ -167,7 +173,9 @@ export class Scanner {
     return { place: known, batch: withPlaced(batch, known, need.placed, all), certain };
   }
 
-  /** Where rows of a file lie that were found by other means; they are numbered among themselves. */
+  /**
+   * Places of rows of a file that were found by other means; they are numbered among themselves.
+   */
   async *chosen(file: ScanFile, candidates: Candidates): AsyncGenerator<Place> {
     for await (const { place } of this.#chosen(file, candidates, NO_COLUMNS, 0)) yield place;
   }
@@ -178,7 +186,7 @@ export class Scanner {
     return indices.rows(this.#snapshot, place.fragment, place, stored, rows);
   }
 
-  /** Some rows of a batch that was passed before, with the columns of the need. */
+  /** Reads rows of an earlier batch with the columns of the need. */
   async read(place: Place, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
     if (place.ranks !== undefined) {
       const kept = keptOf(place, need);
@@ -195,8 +203,8 @@ export class Scanner {
   }
 
   /**
-   * Some rows of a batch that has some columns already, with those of the need
-   * beside them. The rows of a list are copied: the batch is not used any more.
+   * Adds the columns of the need to rows of a batch. Rows of a list are copied, and the batch is no
+   * longer used.
    */
   async complete(found: PlacedBatch, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
     const picked = pick(found.batch, rows);
@@ -205,7 +213,7 @@ export class Scanner {
     return beside(picked, await this.read(found.place, need, rows));
   }
 
-  /** A batch that has some columns already, with those of the need beside them. */
+  /** Adds the columns of the need to a batch. */
   async widen(found: PlacedBatch, need: ColumnNeed): Promise<PlacedBatch> {
     const { place, certain } = found;
     if (need.stored.length === 0 && need.placed.length === 0) return found;
@@ -231,13 +239,13 @@ export class Scanner {
   }
 }
 
-/** What is known of a few rows without reading them again; undefined when it is not all. */
+/** Columns of a few rows that were kept; undefined if some are missing. */
 function keptOf({ kept }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
   const has = (name: string) => kept?.schema.fields.some((field) => field.name === name) === true;
   return kept !== undefined && stored.every(has) ? project(kept, stored) : undefined;
 }
 
-/** The range of rows that is worth being read alone. */
+/** The range of rows if it is worth reading alone. */
 function fewOf(rows: Rows, place: Place): RowRange | undefined {
   const range = rangeOf(rows);
   return 2 * range.count < place.rows ? range : undefined;

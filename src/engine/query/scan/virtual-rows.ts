@@ -1,3 +1,4 @@
+import { MemoryStorage } from '../../../storage/memory-storage.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../../protocol/virtual-table.ts';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
 import { slice } from '../../../arrow/select.ts';
@@ -5,15 +6,18 @@ import type { BatchRange, BatchSource, FragmentBatch } from './fragment-reader.t
 import type { DataFile, Fragment, Snapshot } from '../../format/snapshot.ts';
 import { StatisticsBytes } from '../../format/statistics-bytes.ts';
 
-/** A virtual table has one version, whatever its rows. */
+/** A virtual table has no files. */
+const noFiles = new MemoryStorage();
+
+/** The only version of a virtual table. */
 export const ONLY_VERSION = 1n;
 
-/** Bytes of a row, about: what queries cost is estimated from them. */
+/** Approximate bytes of a row, to estimate the cost of queries. */
 const ROW_BYTES = 512;
 
 type Openable = Pick<VirtualPart, 'open'>;
 
-/** The rows of a virtual table at one moment, in the shape of any other table, so that queries run on them as they are. */
+/** A snapshot of a virtual table's rows as a source for queries. */
 export class VirtualRows implements BatchSource {
   readonly snapshot: Snapshot;
   readonly #parts: ReadonlyMap<Fragment, Openable>;
@@ -24,7 +28,7 @@ export class VirtualRows implements BatchSource {
     this.#parts = parts;
   }
 
-  /** The rows of this moment. */
+  /** Takes a snapshot of the current rows. */
   static async of(table: VirtualTable): Promise<VirtualRows> {
     const { schema } = table;
     const fieldIds = schema.fields.map((_, at) => at);
@@ -36,7 +40,8 @@ export class VirtualRows implements BatchSource {
     }
     const snapshot: Snapshot = {
       tableId: table.path.join('/'),
-      folder: '',
+      storage: noFiles,
+      folder: '/',
       version: ONLY_VERSION,
       timestampMillis: Date.now(),
       schema,
@@ -110,7 +115,8 @@ export class VirtualRows implements BatchSource {
   }
 
   #opened(fragment: Fragment): Promise<OpenPart> {
-    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)!.open();
+    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)?.open();
+    if (known === undefined) throw new Error('the fragment is not one of this table');
     this.#open.set(fragment, known);
     return known;
   }
@@ -133,7 +139,7 @@ function fragmentOf(table: VirtualTable, part: VirtualPart, at: number, before: 
   };
 }
 
-/** What is known of a part, as of any data file. How many batches it has is not known before it is opened. */
+/** Facts of a part as of a data file. The number of batches is unknown before it is opened. */
 function statisticsOf({ schema }: VirtualTable, { rows, bounds }: VirtualPart): Uint8Array {
   const bytes = new StatisticsBytes();
   bytes.putCount(1);

@@ -1,4 +1,4 @@
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
 import { indexFileOf } from '../../index/keys/index-upkeep.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
@@ -10,29 +10,29 @@ import { defaultTextOptions } from '../../tokens/text-options.ts';
 import type { SearchedText } from '../../index/text/text-plan.ts';
 import { Tokenizer } from '../../tokens/tokenizer.ts';
 
-/** Where the texts of a table lie. */
+/** The searched texts of a table. */
 export interface TextPlace {
   readonly source: BatchSource;
   readonly snapshot: Snapshot;
-  /** Whether fragments that no index covers are left out. */
+  /** Whether fragments without an index are left out. */
   readonly fastSearch: boolean;
-  /** Lets others have their turn, now and then. */
+  /** Yields to other requests now and then. */
   readonly turn: () => Promise<void>;
-  /** Is told of memory before it is taken, in bytes; nothing is counted without. */
+  /** Called before memory is allocated, in bytes; absent if nothing is counted. */
   readonly charge?: (bytes: number) => void;
 }
 
-/** What is known of the searched words in the fragments of a table. */
+/** Statistics of the searched words in all fragments. */
 export interface WordsFound {
-  /** How many texts the column has in all fragments. */
+  /** Number of texts of the column in all fragments. */
   readonly texts: number;
-  /** How many tokens a text has on average. */
+  /** Average number of tokens of a text. */
   readonly averageLength: number;
-  /** The tokens that each misspelt word stands for. */
+  /** Expansions of each fuzzy word. */
   readonly expansions: ReadonlyMap<FuzzyWord, readonly string[]>;
-  /** How many rows have a token in all fragments. */
+  /** Number of rows with a token in all fragments. */
   rowsWith(token: string): number;
-  /** What is known of a fragment; undefined where its texts are not searched. */
+  /** The words in a fragment; undefined if it is not searched. */
   in(fragment: Fragment): FragmentWords | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface FragmentWords {
   readonly postings: ReadonlyMap<string, Postings>;
 }
 
-/** Finds the words of some queries in one column: what they have to say of it is summed over all fragments. */
+/** Finds the words of some queries in one column, with statistics over all fragments. */
 export async function findWords(
   place: TextPlace,
   text: SearchedText,
@@ -100,7 +100,7 @@ async function openAll(
   return opened;
 }
 
-/** A file that is damaged answers nothing: the rows themselves do. */
+/** A damaged file is ignored and the rows are read. */
 async function openIndexed(
   { source, snapshot }: TextPlace,
   file: FragmentIndex,
@@ -150,7 +150,7 @@ function scanOf({ column, index }: SearchedText, queries: readonly SearchWords[]
   };
 }
 
-/** The tokens that are near misspelt words: of those of a query the first in order, as many as it asks for. */
+/** Expands fuzzy words: for each query the first tokens in order, up to its limit. */
 async function expandAll(
   opened: Opened,
   queries: readonly SearchWords[],
@@ -160,7 +160,7 @@ async function expandAll(
   for (const { leaf, fuzzy } of queries) {
     let left = leaf.kind === 'match' ? leaf.maxExpansions : 0;
     for (const word of fuzzy) {
-      // Nothing of what it finds would be looked for.
+      // Its expansions would exceed the limit.
       const near = left === 0 ? [] : await tokensNear(opened, word, turn);
       const kept = [...near].sort().slice(0, left);
       expansions.set(word, kept);

@@ -1,28 +1,33 @@
 import { END, type Cursor } from './cursor.ts';
+import { itemAt } from '../../base/items.ts';
 
-/** What all of some cursors find, with the sum of their scores. */
+/** Rows of all cursors, scored with the sum. */
 export class AllCursor implements Cursor {
   row: number;
   readonly bound: number;
   readonly count: number;
   readonly #parts: readonly Cursor[];
+  readonly #first: Cursor;
+  readonly #others: readonly Cursor[];
 
   /** @param parts At least one. */
   constructor(parts: readonly Cursor[]) {
-    // The one that finds the least leads.
+    // The cursor that finds the fewest rows leads.
     this.#parts = parts.toSorted((one, other) => one.count - other.count);
+    this.#first = itemAt(this.#parts, 0);
+    this.#others = this.#parts.slice(1);
     this.bound = parts.reduce((sum, part) => sum + part.bound, 0);
-    this.count = this.#parts[0]!.count;
-    this.row = this.#agreed(this.#parts[0]!.row);
+    this.count = this.#first.count;
+    this.row = this.#agreed(this.#first.row);
   }
 
   next(): number {
-    return (this.row = this.#agreed(this.#parts[0]!.next()));
+    return (this.row = this.#agreed(this.#first.next()));
   }
 
   seek(row: number): number {
     if (this.row >= row) return this.row;
-    return (this.row = this.#agreed(this.#parts[0]!.seek(row)));
+    return (this.row = this.#agreed(this.#first.seek(row)));
   }
 
   score(): number {
@@ -33,23 +38,28 @@ export class AllCursor implements Cursor {
     // All parts are needed for each row.
   }
 
-  /** The first row from one of the first part on that all parts have. */
+  /** The first row, at or after a row of the first part, that all parts have. */
   #agreed(from: number): number {
     let row = from;
-    for (let at = 1; at < this.#parts.length && row !== END;) {
-      const other = this.#parts[at]!.seek(row);
-      if (other === row) {
-        at++;
-        continue;
-      }
-      row = this.#parts[0]!.seek(other);
-      at = 1;
+    while (row !== END) {
+      const other = this.#rowOfOthers(row);
+      if (other === row) return row;
+      row = this.#first.seek(other);
+    }
+    return row;
+  }
+
+  /** The row itself if the other parts have it, else the row of the first part that does not. */
+  #rowOfOthers(row: number): number {
+    for (const part of this.#others) {
+      const other = part.seek(row);
+      if (other !== row) return other;
     }
     return row;
   }
 }
 
-/** What any of some cursors finds, with the best of their scores. */
+/** Rows of any cursor, scored with the best. */
 export class BestCursor implements Cursor {
   row: number;
   readonly bound: number;
@@ -91,7 +101,7 @@ export class BestCursor implements Cursor {
   }
 }
 
-/** Those rows of a cursor that pass a test, which may look at where other cursors stand. */
+/** Rows of a cursor that pass a test, which may depend on other cursors' positions. */
 export class FilteredCursor implements Cursor {
   row: number;
   readonly bound: number;
@@ -131,7 +141,10 @@ export class FilteredCursor implements Cursor {
   }
 }
 
-/** The rows of a cursor, with so many times the score that another gives those that it finds too. */
+/**
+ * Rows of a cursor. Scores change by a factor times the score of another cursor where it finds the
+ * row too.
+ */
 export class AdjustedCursor implements Cursor {
   readonly bound: number;
   readonly count: number;
@@ -166,6 +179,6 @@ export class AdjustedCursor implements Cursor {
   }
 
   demand(): void {
-    // A row that scores little with one may score enough with both.
+    // A low score of one part may be made up for by the other.
   }
 }

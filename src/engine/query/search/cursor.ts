@@ -1,25 +1,25 @@
-/** Behind the last row. */
+/** Position after the last row. */
 export const END = 0xffffffff;
 
-/** Goes through the rows of a fragment that a query finds, in their order. */
+/** Iterates over the rows of a fragment that a query finds. */
 export interface Cursor {
-  /** Where it stands; `END` behind the last row. */
+  /** The current row; `END` after the last. */
   readonly row: number;
-  /** No row has a higher score. */
+  /** Upper bound of scores. */
   readonly bound: number;
-  /** It finds no more rows than so many. */
+  /** Upper bound of the number of rows. */
   readonly count: number;
-  /** Goes to the next row and answers it. */
+  /** Advances to the next row and returns it. */
   next(): number;
-  /** Goes to the first row that is not before another; stays where it is if that is behind it. */
+  /** Advances to the first row at or after another. Stays if it is already there. */
   seek(row: number): number;
-  /** The score of the row where it stands. */
+  /** The score of the current row. */
   score(): number;
-  /** From now on rows that score no higher may be left out, or be given a lower score. */
+  /** Allows to skip rows, or to lower their scores, that do not score higher. */
   demand(score: number): void;
 }
 
-/** Finds nothing. */
+/** A cursor without rows. */
 export const nothing: Cursor = {
   row: END,
   bound: 0,

@@ -8,17 +8,18 @@ import type { PartHeader } from '../../index/text/part-header.ts';
 import type { Postings } from '../../index/text/postings.ts';
 import type { TokenVisitor } from '../../index/text/text-reader.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
+import { childData } from '../../../arrow/data.ts';
 
-/** What is known of the texts of one column in one fragment. */
+/** The indexed texts of one column of a fragment. */
 export interface FragmentTexts {
   readonly header: PartHeader;
-  /** The rows that have a token; undefined for none. */
+  /** Postings of a token; undefined for none. */
   postings(token: string): Promise<Postings | undefined>;
-  /** Visits the tokens from one on. */
+  /** Visits the tokens from a given one on. */
   visitTokens(from: string, visitor: TokenVisitor): Promise<void>;
 }
 
-/** What an index knows of a fragment. @throws DamagedText */
+/** Opens the text index of a fragment. @throws DamagedText */
 export async function indexedTexts(
   source: TextSource,
   snapshot: Snapshot,
@@ -31,18 +32,17 @@ export async function indexedTexts(
   };
 }
 
-/** What texts of a fragment are looked at for. */
+/** Parameters for scanning the texts of a fragment. */
 export interface TextScan {
   readonly column: string;
   readonly tokenizer: Tokenizer;
   readonly withPositions: boolean;
-  /** Which tokens are looked for. */
+  /** Selects tokens. */
   readonly test: TokenTest;
 }
 
 /**
- * The same of a fragment that no index covers: its texts are read and cut into tokens.
- * Deleted rows count as they do in an index.
+ * Tokenises the texts of a fragment without an index. Deleted rows count as they do in an index.
  */
 export async function scannedTexts(
   source: BatchSource,
@@ -54,7 +54,7 @@ export async function scannedTexts(
   const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
   const pace = new Pace();
   for await (const { batch, release } of source.batches(snapshot, whole, [column])) {
-    const texts = textsOf(batch.data.children[0]!);
+    const texts = textsOf(childData(batch.data));
     for (let row = 0; row < batch.numRows; row++) {
       table.add(texts(row));
       if (row % 16 === 0) await pace.turn();

@@ -13,14 +13,15 @@ import type {
   TextQuery,
 } from '../../request/text-query.ts';
 import type { Numbers } from '../../index/text/postings.ts';
+import { onlyItem } from '../../base/items.ts';
 
-/** What is known of the words of a query in all fragments. */
+/** Statistics of the words of a query in all fragments. */
 export interface QueryWords {
   readonly words: SearchWords;
   readonly found: WordsFound;
 }
 
-/** What finds the rows of a fragment for a query. */
+/** A cursor over a fragment's rows for a query. */
 export function queryCursor(
   query: TextQuery,
   fragment: Fragment,
@@ -47,7 +48,7 @@ function booleanCursor(query: BooleanQuery, cursor: (part: TextQuery) => Cursor)
   return new FilteredCursor(whole, (row) => not.every((each) => each.seek(row) !== row));
 }
 
-/** A word that no text has is not found in any: a query for all words finds nothing then. */
+/** A query for all words finds nothing if one of them is in no text. */
 function matchCursor(query: MatchQuery, { words, found }: QueryWords, fragment: Fragment): Cursor {
   const here = found.in(fragment);
   if (here === undefined) return nothing;
@@ -90,40 +91,46 @@ function termCursor(
   return new TermCursor(list, lengths, { factor, averageLength: found.averageLength });
 }
 
-/** Parts that find nothing are left out. */
+/** Parts without rows are dropped. */
 function anyOf(parts: readonly Cursor[], join: (parts: readonly Cursor[]) => Cursor): Cursor {
   const some = parts.filter((part) => part !== nothing);
   if (some.length === 0) return nothing;
-  return some.length === 1 ? some[0]! : join(some);
+  return onlyItem(some) ?? join(some);
 }
 
 function allOf(parts: readonly Cursor[]): Cursor {
   if (parts.length === 0 || parts.includes(nothing)) return nothing;
-  return parts.length === 1 ? parts[0]! : new AllCursor(parts);
+  return onlyItem(parts) ?? new AllCursor(parts);
 }
 
-/** A word of a phrase, and where in the phrase it stands. */
+const NO_PLACES = new Uint8Array(0);
+
+/** A word of a phrase and its position. */
 interface PhraseWord {
   readonly cursor: TermCursor;
   readonly position: number;
 }
 
 /**
- * Tells whether the words stand in the row, where all their cursors are, one after the
- * other: as far apart as in the phrase, and between two of them at most so many words more.
+ * Tests whether the words form the phrase in the current row of all cursors, with at most `slop`
+ * other words between two of them.
  */
 function phraseTest(words: readonly PhraseWord[], slop: number): () => boolean {
   return () => {
-    let reached = words[0]!.cursor.places();
-    for (let at = 1; at < words.length && reached.length > 0; at++) {
-      const gap = words[at]!.position - words[at - 1]!.position;
-      reached = reachable(reached, words[at]!.cursor.places(), gap, gap + slop);
+    let before: PhraseWord | undefined;
+    let reached: Numbers = NO_PLACES;
+    for (const word of words) {
+      const places = word.cursor.places();
+      const gap = word.position - (before?.position ?? 0);
+      reached = before === undefined ? places : reachable(reached, places, gap, gap + slop);
+      if (reached.length === 0) return false;
+      before = word;
     }
-    return reached.length > 0;
+    return before !== undefined;
   };
 }
 
-/** The places that lie behind one of those before, no nearer and no further than so. */
+/** Positions that follow one of the previous positions within a distance range. */
 function reachable(before: Numbers, places: Numbers, least: number, most: number): Uint32Array {
   const found = new Uint32Array(places.length);
   let count = 0;

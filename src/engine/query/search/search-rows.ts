@@ -2,7 +2,12 @@ import type { RecordBatch } from 'apache-arrow';
 import type { NearestSink } from '../../../arrow/distance/nearer.ts';
 import { DISTANCE, needOf, type ColumnNeed } from '../../request/computed-columns.ts';
 import { columnAt } from '../../request/column-path.ts';
-import { rowsBehind, withSearchColumns, fetchInOrder, type Search } from '../rows/found-rows.ts';
+import {
+  rowsBehind,
+  withSearchColumns,
+  fetchInOrder,
+  type RunningSearch,
+} from '../rows/found-rows.ts';
 import { gather, Places, rowsAtOnce } from '../scan/gather.ts';
 import type { Meters } from '../scan/meters.ts';
 import { NearestRows, type FoundRows } from '../../index/vectors/nearest-rows.ts';
@@ -14,10 +19,11 @@ import { countOf, pick, WindowCutter } from '../scan/rows.ts';
 import type { Scanner } from '../scan/scan.ts';
 import { offerNear } from '../../request/search-metric.ts';
 import { readingOrder, selectedRows } from '../rows/selected-rows.ts';
+import { itemAt } from '../../base/items.ts';
 
 /**
- * The rows of a search: for each query vector in turn, the nearest first. Distances are those of
- * the vectors themselves, and so is the order; an index may only say which rows to look at.
+ * Rows of a vector search: for each query vector in turn, nearest first. Distances and order are
+ * exact; an index only chooses candidates.
  */
 export async function* searchRows(
   plan: QueryPlan,
@@ -37,17 +43,17 @@ export async function* searchRows(
 }
 
 interface Collected {
-  readonly search: Search;
+  readonly search: RunningSearch;
   readonly kept: readonly NearestRows[];
 }
 
-/** By an index first. When what it found is not enough, every vector is compared. */
+/** Uses an index first. If it does not find enough rows, all vectors are compared. */
 async function nearestOf(
-  { plan, scanner, meters }: Pick<Search, 'plan' | 'scanner' | 'meters'>,
+  { plan, scanner, meters }: Pick<RunningSearch, 'plan' | 'scanner' | 'meters'>,
   nearest: NearestPlan,
 ): Promise<Collected> {
   const { postfilter } = nearest;
-  const begin = (): Search => ({
+  const begin = (): RunningSearch => ({
     plan,
     postfilter,
     column: DISTANCE,
@@ -70,8 +76,11 @@ async function nearestOf(
   return { search, kept: await collect(search, nearest) };
 }
 
-/** One pass over the vectors, for all query vectors at once. */
-async function collect(search: Search, nearest: NearestPlan): Promise<readonly NearestRows[]> {
+/** Compares all vectors with all query vectors in one pass. */
+async function collect(
+  search: RunningSearch,
+  nearest: NearestPlan,
+): Promise<readonly NearestRows[]> {
   const { plan, scanner, places, meters } = search;
   const charge = (bytes: number) => plan.statement.budget.charge(bytes);
   const kept = nearest.vectors.map(
@@ -92,7 +101,7 @@ async function collect(search: Search, nearest: NearestPlan): Promise<readonly N
     meters.passed('search', { rowsIn: countOf(rows), batches: 1 });
     for (const [index, vector] of nearest.vectors.entries()) {
       meters.timed('search', () => {
-        const sink = sinkOf(kept[index]!, place.offset);
+        const sink = sinkOf(itemAt(kept, index), place.offset);
         offerNear(nearest.metric, vector, column, list, sink);
       });
       await pace.turn();
@@ -102,7 +111,7 @@ async function collect(search: Search, nearest: NearestPlan): Promise<readonly N
   return kept;
 }
 
-/** Of rows that an index has chosen everything is read at once, where most of them are answered. */
+/** Rows chosen by an index are read with all columns at once, since most of them are answered. */
 function searchNeed({ snapshot, files, need }: QueryPlan, nearest: NearestPlan): ColumnNeed {
   const rows = files.reduce((sum, { chosen }) => sum + (chosen?.length ?? Infinity), 0);
   const most = 2 * (nearest.keep ?? 0) * nearest.vectors.length;
@@ -110,7 +119,7 @@ function searchNeed({ snapshot, files, need }: QueryPlan, nearest: NearestPlan):
   return needOf(snapshot.schema, [nearest.column.column, ...(whole ? need.stored : [])]);
 }
 
-/** Takes the rows of a batch, given where it lies in the table. */
+/** Collects rows of a batch at an offset in the table. */
 function sinkOf(rows: NearestRows, offset: number): NearestSink {
   return {
     get limit() {
@@ -120,9 +129,9 @@ function sinkOf(rows: NearestRows, offset: number): NearestSink {
   };
 }
 
-/** Without a filter behind the search, rows that the window skips are not even read. */
+/** Fetches found rows. Without a postfilter, rows before the window are not read. */
 export async function* fetchRows(
-  search: Search,
+  search: RunningSearch,
   found: FoundRows,
   queryIndex: number | null,
 ): AsyncGenerator<RecordBatch> {

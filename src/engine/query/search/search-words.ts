@@ -5,37 +5,37 @@ import type { SearchedText } from '../../index/text/text-plan.ts';
 import { NearWords } from '../../tokens/edit-distance.ts';
 import { fuzzyTokenizer, Tokenizer } from '../../tokens/tokenizer.ts';
 
-/** A word of a query, and where in it that stands. */
-export interface SearchWord {
+/** A word of a query and its position. */
+interface SearchWord {
   readonly token: string;
   readonly position: number;
 }
 
-/** A word that may be misspelt. */
+/** A word that is matched with edits. */
 export interface FuzzyWord extends SearchWord {
-  /** What tokens that are near it begin with. */
+  /** Required prefix of its expansions. */
   readonly prefix: string;
-  /** How many edits it may be away. */
+  /** Greatest number of edits. */
   readonly edits: number;
   readonly near: NearWords;
 }
 
-/** The words that a query looks for in its column. */
+/** The words that a query searches for in its column. */
 export interface SearchWords {
   readonly leaf: LeafQuery;
-  /** Those that are looked for as they are. */
+  /** Exact words. */
   readonly exact: readonly SearchWord[];
-  /** Those that are looked for with edits; a query has words of one of both kinds. */
+  /** Fuzzy words; a query has words of one kind. */
   readonly fuzzy: readonly FuzzyWord[];
 }
 
-/** A query with more words than this would be a document. */
+/** Limit of words of a query. */
 const MOST_WORDS = 1024;
-/** So many words are looked at for different ones. */
+/** Limit of words that are examined for duplicates. */
 const MOST_PIECES = 2 ** 14;
-/** So many words all queries of a search may have together. */
+/** Limit of words of all queries of a search. */
 const MOST_TOGETHER = 2 ** 14;
-/** For each edit of each misspelt word many words of the column are compared with it. */
+/** Limit of edits of all fuzzy words: each is compared with many words of the column. */
 const MOST_EDITS_TOGETHER = 512;
 
 /** @throws CatalogError InvalidInput for too many words. */
@@ -49,9 +49,10 @@ export function searchWords(leaf: LeafQuery, { index }: SearchedText): SearchWor
 }
 
 /**
- * What a search costs is bounded by what it asks for, not by what it finds on its way: its answer
- * must not depend on how rows lie in files.
- * @throws CatalogError InvalidInput for too many words, or edits of them, in all queries of a search.
+ * Bounds the cost of a search by its request, not by what it meets, since its answer must not
+ * depend on the distribution of rows over files.
+ * @throws CatalogError InvalidInput for too many words, or edits of them, in all queries of a
+ * search.
  */
 export function checkTogether(queries: readonly SearchWords[]): void {
   const words = queries.reduce((sum, { exact, fuzzy }) => sum + exact.length + fuzzy.length, 0);
@@ -73,7 +74,7 @@ function allWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly SearchWo
   return words;
 }
 
-/** A word that comes again is looked for once. */
+/** Distinct words of a query. */
 function distinctWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly SearchWord[] {
   const words = new Map<string, SearchWord>();
   let pieces = 0;
@@ -85,7 +86,7 @@ function distinctWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly Sea
   return [...words.values()];
 }
 
-/** The text is given up as soon as it has too many: it may have any number. */
+/** The text is abandoned at the limit: it may have any number of words. */
 function tooMany(most: number, words: string): CatalogError {
   return new CatalogError(
     'InvalidInput',
@@ -100,7 +101,7 @@ function fuzzyWord(word: SearchWord, { fuzziness, prefixLength }: MatchQuery): F
   return { ...word, prefix, edits, near: new NearWords(token, edits) };
 }
 
-/** How far a word may be away when nothing is said: no edit for one of two bytes, one up to five, then two. */
+/** Default number of edits: none up to two bytes, one up to five, then two. */
 function editsFor(token: string): number {
   const length = Buffer.byteLength(token);
   if (length <= 2) return 0;

@@ -1,19 +1,18 @@
 import { END, type Cursor } from './cursor.ts';
 
 /**
- * What any of some cursors finds, with the sum of their scores. Once scores are demanded
- * that some of the cursors cannot reach together, these are only asked about rows that the
- * others find (the algorithm known as MaxScore).
+ * Rows of any cursor, scored with the sum. Cursors that together cannot reach the demanded score
+ * are only consulted for rows that the others find (MaxScore).
  */
 export class SumCursor implements Cursor {
   row: number;
   readonly bound: number;
   readonly count: number;
-  /** Those with the lowest bounds first. */
+  /** Ascending by bound. */
   readonly #parts: readonly Cursor[];
-  /** The highest score of each part and all before it together. */
+  /** Sum of the bounds of each part and all earlier ones. */
   readonly #bounds: Float64Array;
-  /** The first part that leads to rows; those before it only add to their scores. */
+  /** First part that produces rows; earlier parts only add to scores. */
   #first = 0;
   #demanded = -Infinity;
 

@@ -1,24 +1,24 @@
 import { END, type Cursor } from './cursor.ts';
 import type { Numbers, Postings } from '../../index/text/postings.ts';
 
-/** How much more a word counts that comes again, and how much less in a long text (BM25's k1 and b). */
+/** Parameters k1 and b of BM25: saturation of occurrences, and normalisation by length. */
 const K1 = 1.2;
 const B = 0.75;
 
-/** How rare a word is. @param rows How many of the texts have it. */
+/** Inverse document frequency of a word. @param rows Number of texts with the word. */
 export function rarityOf(rows: number, texts: number): number {
   return Math.log1p((texts - rows + 0.5) / (rows + 0.5));
 }
 
-/** A word as it counts in all texts that are searched. */
-export interface Weight {
-  /** Its rarity, times what its query is boosted by. */
+/** Weight of a word over all searched texts. */
+interface Weight {
+  /** Its inverse document frequency times the boost of its query. */
   readonly factor: number;
-  /** How many tokens a text has on average. */
+  /** Average number of tokens of a text. */
   readonly averageLength: number;
 }
 
-/** The rows that have one word, scored by BM25. */
+/** Rows with one word, scored by BM25. */
 export class TermCursor implements Cursor {
   row: number;
   readonly bound: number;
@@ -32,7 +32,10 @@ export class TermCursor implements Cursor {
   #at = 0;
   #starts: Uint32Array | undefined;
 
-  /** @param lengths How many tokens each row of the fragment has. */
+  /**
+   * @param lengths Number of tokens of each row of the fragment.
+   * @param lengths How many tokens each row of the fragment has.
+   */
   constructor(postings: Postings, lengths: Numbers, { factor, averageLength }: Weight) {
     this.#rows = postings.rows;
     this.#counts = postings.counts;
@@ -42,12 +45,12 @@ export class TermCursor implements Cursor {
     this.#flat = K1 * (1 - B);
     this.#slope = (K1 * B) / averageLength;
     this.row = this.#rows[0] ?? END;
-    // A row that has it as often as any, in the shortest of the texts.
+    // A row with the most occurrences in the shortest text bounds the score.
     const best = this.#scoreOf(postings.mostCount, postings.leastLength);
     this.bound = Math.max(0, best * (1 + Number.EPSILON * 8));
   }
 
-  /** How many rows have it. */
+  /** Number of rows with the word. */
   get count(): number {
     return this.#rows.length;
   }
@@ -85,10 +88,10 @@ export class TermCursor implements Cursor {
   }
 
   demand(): void {
-    // Where one word is looked for, all rows that have it are looked at.
+    // With a single word all of its rows are examined.
   }
 
-  /** Where the word stands in the text. */
+  /** Positions of the word in the current row. */
   places(): Numbers {
     this.#starts ??= startsOf(this.#counts);
     return this.#positions!.subarray(this.#starts[this.#at], this.#starts[this.#at + 1]);

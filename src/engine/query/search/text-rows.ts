@@ -12,8 +12,9 @@ import type { BatchSource } from '../scan/fragment-reader.ts';
 import { allowedRows, findTexts, rowPlaces, type ScoredRows } from './text-search.ts';
 import type { TextPlan } from '../../index/text/text-plan.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
+import { itemAt } from '../../base/items.ts';
 
-/** The rows of a full-text search, the one with the highest score first. */
+/** Rows of a full-text search, highest score first. */
 export async function* textRows(
   plan: QueryPlan,
   text: TextPlan,
@@ -54,7 +55,7 @@ async function search(
   return meters.awaited('search', work);
 }
 
-/** Rows with the places where they are read, fragment by fragment; their order stays as it was. */
+/** Resolves the places of rows fragment by fragment; their order stays. */
 async function placed(
   { snapshot }: QueryPlan,
   { positions, scores }: ScoredRows,
@@ -65,14 +66,14 @@ async function placed(
   const placeOf = rowPlaces(snapshot);
   const files = allFiles(snapshot);
   const moved = new Float64Array(positions.length);
-  // Where the rows stand among those found, in the order in which they lie in the table.
+  // Order of the found rows in the table.
   const order = Uint32Array.from(positions, (_, at) => at);
   order.sort((one, other) => positions[one]! - positions[other]!);
   for (let start = 0, end = start; start < order.length; start = end) {
     const least = positions[order[start]!]!;
     const { fragment, row } = placeOf(least);
     const first = least - row;
-    const file = files[fragment]!;
+    const file = itemAt(files, fragment);
     const behind = first + file.fragment.physicalRows;
     while (end < order.length && positions[order[end]!]! < behind) end++;
     const found = order.subarray(start, end);

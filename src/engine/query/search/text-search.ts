@@ -13,22 +13,23 @@ import type { QueryPlan } from '../plan/plan.ts';
 import { countOf, rowAt } from '../scan/rows.ts';
 import type { Scanner } from '../scan/scan.ts';
 import { selectedRows } from '../rows/selected-rows.ts';
+import { setBit, getBit } from '../../../arrow/bitmap.ts';
 
-/** Rows that a search found, the one with the highest score first. */
+/** Found rows, highest score first. */
 export interface ScoredRows {
-  /** Positions among the rows of all fragments' files, deleted ones included. */
+  /** Positions among the rows of all fragments, including deleted ones. */
   readonly positions: Float64Array;
   readonly scores: Float32Array;
 }
 
-/** Rows that are not searched, though they are there. */
-export interface ExcludedRows {
+/** Rows that are excluded from a search. */
+interface ExcludedRows {
   readonly allowed: AllowedRows | null;
   /** The deleted rows of a fragment, ascending. */
   deletions(fragment: Fragment): Promise<Uint32Array>;
 }
 
-/** The rows that a query finds, as many as the plan keeps; of equals those that lie first in the table. */
+/** Rows that a query finds, up to the plan's limit; equal scores in table order. */
 export async function findTexts(
   plan: TextPlan,
   place: TextPlace,
@@ -55,19 +56,19 @@ export async function findTexts(
   return { positions, scores: distances.map((distance) => -distance) };
 }
 
-/** The words of all queries, found column by column. */
+/** Finds the words of all queries column by column. */
 async function wordsOfAll(
   { query, texts }: TextPlan,
   place: TextPlace,
 ): Promise<ReadonlyMap<LeafQuery, QueryWords>> {
   const words = new Map<LeafQuery, QueryWords>();
   const all = leavesOf(query);
-  const asked = texts.map((text) => {
+  const searches = texts.map((text) => {
     const leaves = all.filter(({ column }) => column === text.column);
     return { text, searched: leaves.map((leaf) => searchWords(leaf, text)) };
   });
-  checkTogether(asked.flatMap(({ searched }) => searched));
-  for (const { text, searched } of asked) {
+  checkTogether(searches.flatMap(({ searched }) => searched));
+  for (const { text, searched } of searches) {
     const found: WordsFound = await findWords(place, text, searched);
     for (const each of searched) words.set(each.leaf, { words: each, found });
   }
@@ -79,10 +80,10 @@ function isThere(row: number, gone: Uint32Array): boolean {
 }
 
 function isAllowed(row: number, bits: Uint8Array | null): boolean {
-  return bits === null || ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+  return bits === null || getBit(bits, row);
 }
 
-/** Others may have their turn after so many rows. */
+/** Number of rows between checks whether to yield. */
 const ROWS_AT_ONCE = 4096;
 
 async function collect(
@@ -105,10 +106,10 @@ async function collect(
   rows.flush();
 }
 
-/** So many rows are offered at once. */
+/** Rows per offered portion. */
 const AT_ONCE = 64;
 
-/** Hands rows of a fragment over in portions. */
+/** Offers rows of a fragment in portions. */
 class OfferedRows {
   readonly #kept: NearestRows;
   readonly #first: number;
@@ -122,12 +123,12 @@ class OfferedRows {
     this.#first = first;
   }
 
-  /** Rows that score no higher are not kept. */
+  /** Rows must score higher than this to be kept. */
   get least(): number {
     return -this.#kept.limit;
   }
 
-  /** Adds a row. Answers whether `least` may be another now. */
+  /** Adds a row. Returns whether `least` may have changed. */
   add(row: number, score: number): boolean {
     this.#rows[this.#count] = row;
     this.#distances[this.#count++] = -score;
@@ -147,13 +148,13 @@ class OfferedRows {
   }
 }
 
-/** A row by the fragment that has it, and its position in the fragment's files. */
-export interface RowPlace {
+/** A row as its fragment and position in the fragment's files. */
+interface RowPlace {
   readonly fragment: number;
   readonly row: number;
 }
 
-/** Finds out where rows lie, given their positions among the rows of all fragments' files. */
+/** Maps positions among the rows of all fragments to fragments and rows. */
 export function rowPlaces({ fragments }: Snapshot): (position: number) => RowPlace {
   const starts: number[] = [];
   let sum = 0;
@@ -167,7 +168,7 @@ export function rowPlaces({ fragments }: Snapshot): (position: number) => RowPla
   };
 }
 
-/** Which rows of fragments a search may find: a bit for each. */
+/** A bit per row of a fragment that a search may find. */
 type AllowedRows = ReadonlyMap<string, Uint8Array>;
 
 /** The rows that pass the filter before a search; null when there is none. */
@@ -176,7 +177,7 @@ export async function allowedRows(
   scanner: Scanner,
   meters: Meters,
 ): Promise<AllowedRows | null> {
-  if (plan.asked === null) return null;
+  if (plan.requestedFilter === null) return null;
   const allowed = new Map<string, Uint8Array>();
   const need = plan.filter === null ? NO_COLUMNS : plan.filterNeed;
   for await (const { found, rows } of selectedRows(plan, scanner, need, meters)) {
@@ -185,7 +186,7 @@ export async function allowedRows(
     const row = rowAt(rows);
     for (let at = 0; at < countOf(rows); at++) {
       const place = start + (live === null ? row(at) : live[row(at)]!);
-      bits[place >> 3]! |= 1 << (place & 7);
+      setBit(bits, place);
     }
     found.release?.();
   }

@@ -99,7 +99,7 @@ export function backfill(parts: BackfillParts): JobWork {
     const { path, table } = await current();
     const chain = await chainOf(tables, table.content, job.record.job);
     const line = { table, chain };
-    const writer = new ColumnWriter(reader, tables.folder(table.content));
+    const writer = new ColumnWriter(tables.storage, reader, tables.folder(table.content));
     const filling = new Filling(writer, job, parts);
     try {
       for (let tries = 1; ; tries++) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CatalogError, errorRow } from '../../../protocol/errors.ts';
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import {
   claim,
   JobLost,

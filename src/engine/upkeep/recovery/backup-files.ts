@@ -1,20 +1,18 @@
-import { access } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import type { StoreEntry } from '../../../store/store.ts';
 import { decodeBranch } from '../../catalog/records/records-codec.ts';
 import type { JournalState } from '../../catalog/journal/journal-state.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { makeFolder, syncFolder } from '../../../storage/folder.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import { isMissing } from '../../../storage/storage-error.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
 import { LANCE_VERSIONS } from '../../format/lance/versions.ts';
 import { versionsFolder } from '../../versions/managed/place.ts';
 import { severalAtOnce } from '../retention/entries.ts';
-import { treeOf } from '../../../storage/tree.ts';
 import { readNamed } from '../../catalog/records/version-walk.ts';
 import { branchFolder, DATA, DELETIONS, VERSIONS } from '../../format/layout.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 import type { BackupTable } from './backup-tables.ts';
-import { linkOrCopy } from '../../../storage/copied-file.ts';
 import { headsOf } from './journaled-heads.ts';
 
 type Tables = ReadonlyMap<string, BackupTable>;
@@ -28,6 +26,7 @@ const AT_ONCE = 16;
 
 /** The files of a backup. */
 export class BackupFiles {
+  readonly #storage: Storage;
   readonly #progress: (doing: string) => void;
   readonly #folders = new Set<string>();
   readonly #copied = new Set<string>();
@@ -36,7 +35,8 @@ export class BackupFiles {
   #linked = 0;
   #copiedBytes = 0;
 
-  constructor(progress: (doing: string) => void) {
+  constructor(storage: Storage, progress: (doing: string) => void) {
+    this.#storage = storage;
     this.#progress = progress;
   }
 
@@ -64,7 +64,7 @@ export class BackupFiles {
       }
     }
     await severalAtOnce(state.entries(), AT_ONCE, (entry) => this.#entry(entry, tables));
-    for (const folder of this.#folders) await syncFolder(folder);
+    for (const folder of this.#folders) await this.#storage.flush(folder);
   }
 
   async #engineFolders(to: string): Promise<void> {
@@ -84,7 +84,7 @@ export class BackupFiles {
   async #version({ from, to }: Moving, record: VersionRecord): Promise<void> {
     this.#versions += 1;
     this.#progress(`version ${record.version} of ${from}`);
-    const named = await readNamed(from, record);
+    const named = await readNamed(this.#storage, from, record);
     await this.#manifest(
       join(from, record.staging),
       join(from, record.manifest),
@@ -95,10 +95,7 @@ export class BackupFiles {
 
   /** A manifest under its final name, which it may be about to get. */
   async #manifest(staging: string, final: string, to: string): Promise<void> {
-    const isFinal = await access(final).then(
-      () => true,
-      () => false,
-    );
+    const isFinal = (await this.#storage.stat(final)) !== undefined;
     try {
       await this.#file(isFinal ? final : staging, to);
     } catch (error) {
@@ -119,7 +116,7 @@ export class BackupFiles {
     this.#progress(`the files of ${from}`);
     await this.#folder(to);
     const paths: string[] = [];
-    for await (const entry of treeOf(from)) {
+    for await (const entry of this.#storage.tree(from)) {
       if (entry.isLink) this.#links.push(entry.path);
       else if (!entry.isFolder) paths.push(entry.path);
     }
@@ -130,7 +127,7 @@ export class BackupFiles {
     };
     const manifests = paths.filter((path) => isManifest(path) && !isLater(path));
     for (const path of manifests) await this.#lanceFile(path, from, to);
-    for await (const { path, isFolder, isLink } of treeOf(from)) {
+    for await (const { path, isFolder, isLink } of this.#storage.tree(from)) {
       if (!isFolder && !isLink && !isManifest(path)) await this.#lanceFile(path, from, to);
     }
   }
@@ -148,14 +145,14 @@ export class BackupFiles {
     if (this.#copied.has(to)) return;
     this.#copied.add(to);
     await this.#folder(dirname(to));
-    const { linked, bytes } = await linkOrCopy(from, to);
+    const { linked, bytes } = await this.#storage.copy(from, to, true);
     if (linked) this.#linked += 1;
     this.#copiedBytes += bytes;
   }
 
   async #folder(path: string): Promise<void> {
     if (this.#folders.has(path)) return;
-    await makeFolder(path);
+    await this.#storage.folders?.make(path);
     this.#folders.add(path);
   }
 }
@@ -166,8 +163,4 @@ function isMoving(table: BackupTable | undefined): table is Moving {
 
 function isManifest(path: string): boolean {
   return dirname(path).endsWith(LANCE_VERSIONS);
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

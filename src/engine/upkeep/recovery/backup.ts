@@ -1,12 +1,10 @@
-import { readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { idPaths, readId } from '../../catalog/records/catalog-id.ts';
 import { openFormat } from '../../catalog/journal/identity.ts';
 import { journaledMoment } from '../../catalog/journal/journal-moment.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
 import { writeSnapshot } from '../../catalog/journal/snapshot-file.ts';
-import { createDurable, writeDurable } from '../../../storage/durable-file.ts';
-import { makeFolder } from '../../../storage/folder.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import type { RetentionParts } from '../retention/parts.ts';
 import { BackupFiles } from './backup-files.ts';
 import { backupTables, movedEntries } from './backup-tables.ts';
@@ -54,32 +52,31 @@ const NOT_WHOLE = Buffer.from('this backup is not whole\n');
 export async function backUp(parts: RetentionParts, options: BackupOptions): Promise<BackedUp> {
   const target = resolve(options.target);
   await requireFree(parts, target);
-  await makeFolder(target);
+  await parts.storage.folders?.make(target);
   // Nobody opens a folder whose format cannot be read.
-  await writeDurable(join(target, 'FORMAT'), NOT_WHOLE);
+  await parts.storage.write(join(target, 'FORMAT'), NOT_WHOLE, 'all');
   // Nothing is removed meanwhile that is needed now.
   return parts.horizon.running.during(() => copy(parts, { ...options, target }));
 }
 
-async function requireFree({ journal }: RetentionParts, target: string): Promise<void> {
-  const entries = await readdir(target).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  });
+async function requireFree({ storage, journal }: RetentionParts, target: string): Promise<void> {
+  const entries = (await storage.names(target)) ?? [];
   if (entries.length > 0) throw new BackupRefusal(`${target} is not empty: nothing was written`);
-  const data = await realpath(dirname(journal));
-  const place = await withoutLinks(target);
+  const data = await storage.resolve(dirname(journal));
+  const place = await withoutLinks(storage, target);
   if (isIn(place, data) || isIn(data, place)) {
     throw new BackupRefusal(`${target} and the data folder ${data} overlap: nothing was written`);
   }
 }
 
-async function withoutLinks(path: string): Promise<string> {
+async function withoutLinks(storage: Storage, path: string): Promise<string> {
   try {
-    return await realpath(path);
+    return await storage.resolve(path);
   } catch {
     const parent = dirname(path);
-    return parent === path ? path : join(await withoutLinks(parent), relative(parent, path));
+    return parent === path
+      ? path
+      : join(await withoutLinks(storage, parent), relative(parent, path));
   }
 }
 
@@ -90,22 +87,26 @@ function isIn(path: string, folder: string): boolean {
 
 async function copy(parts: RetentionParts, options: BackupOptions): Promise<BackedUp> {
   const { target, progress } = options;
-  const { managed } = parts;
+  const { storage, managed } = parts;
   progress('reading the journal');
-  const state = await readState(parts.journal, await journaledMoment(parts.store, parts.committer));
+  const state = await readState(
+    storage,
+    parts.journal,
+    await journaledMoment(parts.store, parts.committer),
+  );
   const [lost] = lostLines(state);
   if (lost !== undefined) throw new BackupRefusal(`${lost}: catalog verify says more`);
-  const places = { folder: parts.folder, managed: await withoutLinks(managed), target };
+  const places = { folder: parts.folder, managed: await withoutLinks(storage, managed), target };
   const tables = await backupTables(state, places);
-  const files = new BackupFiles(progress);
+  const files = new BackupFiles(storage, progress);
   await files.copy(tables, state);
   const folder = join(target, 'catalog');
-  await makeFolder(folder);
-  await writeSnapshot(folder, state.sequence, movedEntries(state, tables));
-  const id = await readId(idPaths(parts.journal).final);
+  await storage.folders?.make(folder);
+  await writeSnapshot(storage, folder, state.sequence, movedEntries(state, tables));
+  const id = await readId(storage, idPaths(parts.journal).final);
   if (id === undefined) throw new BackupRefusal('the catalog has no id: nothing to back up');
-  await createDurable(idPaths(folder).final, Buffer.from(id));
-  await makeWhole(target);
+  await storage.putIfAbsent(idPaths(folder).final, Buffer.from(id));
+  await makeWhole(storage, target);
   const all = [...tables.values()];
   return {
     sequence: state.sequence,
@@ -116,7 +117,7 @@ async function copy(parts: RetentionParts, options: BackupOptions): Promise<Back
 }
 
 /** From here on it is a data folder. */
-async function makeWhole(target: string): Promise<void> {
-  await rm(join(target, 'FORMAT'));
-  await openFormat(target);
+async function makeWhole(storage: Storage, target: string): Promise<void> {
+  await storage.discard(join(target, 'FORMAT'));
+  await openFormat(storage, target);
 }

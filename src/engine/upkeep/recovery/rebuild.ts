@@ -1,15 +1,14 @@
-import { rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { randomUUID, randomBytes } from 'node:crypto';
-import type { Store, StoreEntry, Write, Change } from '../../../store/store.ts';
+import type { Store, StoreEntry, Write, StoreChange } from '../../../store/store.ts';
 import { idPaths, readId, storedId } from '../../catalog/records/catalog-id.ts';
 import { openFormat, requireFormat } from '../../catalog/journal/identity.ts';
 import { openJournal } from '../../catalog/journal/journal.ts';
 import { lastInJournal } from '../../catalog/journal/journal-end.ts';
 import { readState, type JournalState } from '../../catalog/journal/journal-state.ts';
 import { writeSnapshot } from '../../catalog/journal/snapshot-file.ts';
-import { createDurable } from '../../../storage/durable-file.ts';
-import { syncFolder } from '../../../storage/folder.ts';
+import { requireFiles } from '../../../storage/open-object.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { lostLines } from '../../catalog/journal/lost-lines.ts';
 import { versionsAhead, type Ahead } from './versions-ahead.ts';
 import { CATALOG_KEY } from '../../catalog/records/keys.ts';
@@ -56,10 +55,14 @@ async function survey(state: JournalState): Promise<Survey> {
 }
 
 /** Writes a change that no store has yet at the end of a journal, durably. */
-async function appendToJournal(folder: string, change: Change): Promise<void> {
+async function appendToJournal(
+  storage: Storage,
+  folder: string,
+  change: StoreChange,
+): Promise<void> {
   const instance = randomBytes(4).toString('hex');
   const log = new LineLog({
-    folder,
+    folder: requireFiles(storage).pathOf(folder),
     name: (number, first) => journalFileName(first ?? 0n, instance, number),
     mode: 0o666,
     rotateBytes: Number.MAX_SAFE_INTEGER,
@@ -69,6 +72,7 @@ async function appendToJournal(folder: string, change: Change): Promise<void> {
 }
 
 export interface RebuildOptions {
+  readonly storage: Storage;
   /** The data folder. */
   readonly data: string;
   /** A store that nobody guards. */
@@ -112,7 +116,8 @@ const ATTEMPTS = 5;
  * @throws RebuildRefusal
  */
 export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
-  await (options.dryRun ? requireFormat(options.data) : openFormat(options.data));
+  const { storage, data, dryRun } = options;
+  await (dryRun ? requireFormat(storage, data) : openFormat(storage, data));
   for (let attempt = 1; ; attempt++) {
     const done = await attemptRebuild(options);
     if (done !== undefined) return done;
@@ -124,23 +129,23 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
 
 /** Undefined when the journal went on meanwhile: then it is read again. */
 async function attemptRebuild(options: RebuildOptions): Promise<Rebuilt | undefined> {
-  const { data, store, dryRun, progress } = options;
+  const { storage, data, store, dryRun, progress } = options;
   const folder = join(data, 'catalog');
   const stored = await storedId(store);
   progress('reading the journal');
-  let state = await readState(folder);
+  let state = await readState(storage, folder);
   const found = await survey(state);
-  await requireOwn(folder, found, stored);
+  await requireOwn(storage, folder, found, stored);
   if (stored === undefined) await requireEmpty(store);
   const lost = requireWhole(state, options.force);
-  if (!dryRun) await createDurable(idPaths(folder).final, Buffer.from(found.catalog ?? ''));
+  if (!dryRun) await storage.putIfAbsent(idPaths(folder).final, Buffer.from(found.catalog ?? ''));
   const from = await store.sequence();
   const needed = stored === undefined ? 'all' : from < state.sequence ? 'lost' : 'nothing';
   const done = { ...found, from, lost, restored: needed } as const;
   if (needed === 'nothing') return { ...done, sequence: from, versionsAhead: 0 };
   if (needed === 'lost' && !dryRun) state = await withPending(options, folder);
   progress('looking for versions that the journal does not know');
-  const ahead = await versionsAhead(state, join(data, 'tables'));
+  const ahead = await versionsAhead(storage, state, join(data, 'tables'));
   if (!dryRun && !(await restore(options, state, ahead))) return undefined;
   const sequence = state.sequence + (ahead.versions.length > 0 ? 1n : 0n);
   return { ...done, sequence, versionsAhead: ahead.versions.length };
@@ -148,23 +153,24 @@ async function attemptRebuild(options: RebuildOptions): Promise<Rebuilt | undefi
 
 /** The journal with what the store still holds for it: that belongs to what is restored. */
 async function withPending(
-  { store, force }: RebuildOptions,
+  { storage, store, force }: RebuildOptions,
   folder: string,
 ): Promise<JournalState> {
-  const journal = await openJournal(folder, store);
+  const journal = await openJournal(storage, folder, store);
   await journal.close();
-  const state = await readState(folder);
+  const state = await readState(storage, folder);
   requireWhole(state, force);
   return state;
 }
 
 /** @throws RebuildRefusal when folder, journal and store are not of one catalog. */
 async function requireOwn(
+  storage: Storage,
   folder: string,
   { catalog, keys }: Survey,
   stored: string | undefined,
 ): Promise<void> {
-  const known = await readId(idPaths(folder).final);
+  const known = await readId(storage, idPaths(folder).final);
   if (catalog === undefined) {
     const which = known === undefined ? '' : `, which is ${known}`;
     const holds = keys === 0 ? 'holds no change' : 'does not say which catalog it is of';
@@ -209,36 +215,37 @@ async function restore(
   read: JournalState,
   ahead: Ahead,
 ): Promise<boolean> {
-  const { data, store, progress } = options;
+  const { storage, data, store, progress } = options;
   const folder = join(data, 'catalog');
-  for (const path of ahead.unsound) await putAside(path);
-  const state = await withVersions(folder, read, ahead);
+  for (const path of ahead.unsound) await putAside(storage, path);
+  const state = await withVersions(storage, folder, read, ahead);
   progress(`restoring all changes up to ${state.sequence}`);
-  if ((await lastInJournal(folder)) !== state.sequence) return false;
+  if ((await lastInJournal(storage, folder)) !== state.sequence) return false;
   if ((await storedId(store)) === undefined) await store.restore(state.entries(), state.sequence);
   else await bringForward(store, state);
   if (state.snapshot?.sequence === state.sequence) return true;
   progress('writing a snapshot of the journal');
-  await writeSnapshot(folder, state.sequence, state.entries());
+  await writeSnapshot(storage, folder, state.sequence, state.entries());
   return true;
 }
 
 /** A manifest that is no version gets a name that no version has. */
-async function putAside(path: string): Promise<void> {
-  await rename(path, `${path}-${randomUUID()}`);
-  await syncFolder(dirname(path));
+async function putAside(storage: Storage, path: string): Promise<void> {
+  await storage.renameIfAbsent(path, `${path}-${randomUUID()}`);
+  await storage.flush(dirname(path));
 }
 
 /** The state with the versions that were found; the journal has them first. */
 async function withVersions(
+  storage: Storage,
   folder: string,
   state: JournalState,
   { versions }: Ahead,
 ): Promise<JournalState> {
   if (versions.length === 0) return state;
   const writes = versions.flatMap((version) => version.writes);
-  await appendToJournal(folder, { sequence: state.sequence + 1n, writes });
-  return readState(folder);
+  await appendToJournal(storage, folder, { sequence: state.sequence + 1n, writes });
+  return readState(storage, folder);
 }
 
 /** Gives a store that went back what it lacks, as one change with the number of the last. */

@@ -1,4 +1,5 @@
-import type { Change, Store } from '../../../store/store.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import type { StoreChange, Store } from '../../../store/store.ts';
 import { idPaths, readId, storedId, StrangeStore } from '../../catalog/records/catalog-id.ts';
 import { lastInJournal } from '../../catalog/journal/journal-end.ts';
 import { encodeChange } from '../../catalog/journal/journal-line.ts';
@@ -15,18 +16,18 @@ const PENDING = 10_000;
  * failed over or lost what it had not flushed, gets the lost changes again from
  * their lines. Until then nothing is read from it, and nothing is built on it.
  */
-export function guardStore(store: Store, folder: string): void {
-  store.guard((view) => look(view, folder));
+export function guardStore(storage: Storage, store: Store, folder: string): void {
+  store.guard((view) => look(storage, view, folder));
 }
 
-async function look(view: Store, folder: string): Promise<void> {
-  const known = await readId(idPaths(folder).final);
+async function look(storage: Storage, view: Store, folder: string): Promise<void> {
+  const known = await readId(storage, idPaths(folder).final);
   // Whoever reads a store that is not this catalog's is told so; there is nothing to bring back.
   if (known === undefined || (await storedId(view)) !== known) return;
   // In this order: others continue, and each change is in the store before it is in the journal.
-  const last = await lastInJournal(folder);
+  const last = await lastInJournal(storage, folder);
   const sequence = await view.sequence();
-  if (sequence < last) await rollForward(view, folder, { sequence, last });
+  if (sequence < last) await rollForward(storage, view, folder, { sequence, last });
 }
 
 interface Gap {
@@ -41,10 +42,15 @@ interface Gap {
  * store is what it was after the last of them: changes are plain values, and they
  * were judged when they were made. @throws StrangeStore when that is not so.
  */
-async function rollForward(view: Store, folder: string, { sequence, last }: Gap): Promise<void> {
+async function rollForward(
+  storage: Storage,
+  view: Store,
+  folder: string,
+  { sequence, last }: Gap,
+): Promise<void> {
   const held = await heldBy(view);
-  const changes: Change[] = [];
-  for await (const change of readJournal(folder, () => undefined)) {
+  const changes: StoreChange[] = [];
+  for await (const change of readJournal(storage, folder, () => undefined)) {
     if (contradicts(held, change)) throw behind({ sequence, last });
     if (change.sequence > sequence) changes.push(change);
   }
@@ -59,7 +65,7 @@ async function heldBy(view: Store): Promise<ReadonlyMap<bigint, Buffer>> {
   return new Map(changes.map((change) => [change.sequence, encodeChange(change)]));
 }
 
-function contradicts(held: ReadonlyMap<bigint, Buffer>, change: Change): boolean {
+function contradicts(held: ReadonlyMap<bigint, Buffer>, change: StoreChange): boolean {
   const line = held.get(change.sequence);
   return line !== undefined && !line.equals(encodeChange(change));
 }

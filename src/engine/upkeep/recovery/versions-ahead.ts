@@ -1,9 +1,9 @@
-import { stat } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
 import type { Write } from '../../../store/store.ts';
 import type { JournalState } from '../../catalog/journal/journal-state.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { readIfPresent } from '../../../storage/durable-file.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import { manifestName, stagingName } from '../../format/layout.ts';
 import { decodeManifest, type Manifest } from '../../format/manifest.ts';
 import { versionWrites } from '../../versions/lines/version-store.ts';
@@ -40,31 +40,35 @@ export interface Ahead {
  * without it would meet its name again with other contents.
  * @param root The folder that holds a folder for each table.
  */
-export async function versionsAhead(state: JournalState, root: string): Promise<Ahead> {
+export async function versionsAhead(
+  storage: Storage,
+  state: JournalState,
+  root: string,
+): Promise<Ahead> {
   const versions: VersionAhead[] = [];
   const unsound: string[] = [];
   for (const head of await headsOf(state, root)) {
     const { tableId, chain, kind, folder, branch } = head;
     const found =
       kind === 'engine'
-        ? await ownVersions(head, unsound)
-        : await versionsAfter(folder, branch, head.version);
+        ? await ownVersions(storage, head, unsound)
+        : await versionsAfter(storage, folder, branch, head.version);
     for (const record of found) {
       const { version } = record;
       versions.push({ tableId, chain, version, writes: versionWrites(tableId, record, chain) });
     }
   }
-  for (const table of await declaredTables(state)) versions.push(...(await firstVersions(table)));
+  for (const table of await declaredTables(state))
+    versions.push(...(await firstVersions(storage, table)));
   return { versions, unsound };
 }
 
 /** The versions of a declared table: the first one makes it a table that Lance clients write. */
-async function firstVersions({
-  key,
-  record,
-  folder,
-}: DeclaredTable): Promise<readonly VersionAhead[]> {
-  const found = await versionsAfter(folder, MAIN, 0n);
+async function firstVersions(
+  storage: Storage,
+  { key, record, folder }: DeclaredTable,
+): Promise<readonly VersionAhead[]> {
+  const found = await versionsAfter(storage, folder, MAIN, 0n);
   return found.map((one, index) => {
     const claim = { key, value: encodeTable({ ...record, kind: 'lance' }) };
     const writes = [...(index === 0 ? [claim] : []), ...versionWrites(record.id, one, MAIN)];
@@ -73,10 +77,14 @@ async function firstVersions({
 }
 
 /** The versions that follow a head of a table that this engine writes. */
-async function ownVersions(head: PlacedHead, unsound: string[]): Promise<readonly VersionRecord[]> {
+async function ownVersions(
+  storage: Storage,
+  head: PlacedHead,
+  unsound: string[],
+): Promise<readonly VersionRecord[]> {
   const found: VersionRecord[] = [];
   for (let version = head.version + 1n; ; version++) {
-    const next = await finalVersion(head, version);
+    const next = await finalVersion(storage, head, version);
     if (typeof next === 'string') unsound.push(next);
     if (next === undefined || typeof next === 'string') return found;
     found.push(next);
@@ -85,15 +93,16 @@ async function ownVersions(head: PlacedHead, unsound: string[]): Promise<readonl
 
 /** The record of a version whose manifest has its final name; the manifest's path when it is not sound, undefined when there is none. */
 async function finalVersion(
+  storage: Storage,
   { folder, chain }: PlacedHead,
   version: bigint,
 ): Promise<VersionRecord | string | undefined> {
   const manifest = manifestName(version, chain);
   const path = join(folder, manifest);
-  const bytes = await readIfPresent(path);
+  const bytes = await unlessMissing(storage.read(path, 'all'));
   if (bytes === undefined) return undefined;
   const read = await decodeManifest(bytes).catch(() => undefined);
-  if (read?.version !== version || !(await isWhole(folder, read))) return path;
+  if (read?.version !== version || !(await isWhole(storage, folder, read))) return path;
   const { timestampMillis } = read;
   const staging = stagingName(version, chain);
   const manifestBytes = bytes.byteLength;
@@ -101,21 +110,22 @@ async function finalVersion(
 }
 
 /** Whether every file is there that a manifest names. */
-async function isWhole(folder: string, { fragments }: Manifest): Promise<boolean> {
+async function isWhole(
+  storage: Storage,
+  folder: string,
+  { fragments }: Manifest,
+): Promise<boolean> {
   const files = fragments.flatMap(({ files: data, indices = [] }) => [...data, ...indices]);
   const lists = fragments.flatMap(({ deletions }) => deletions ?? []);
   const found = await Promise.all([
-    ...files.map(async ({ path, bytes }) => (await sizeOf(join(folder, path))) === bytes),
-    ...lists.map(async (path) => (await sizeOf(join(folder, path))) !== undefined),
+    ...files.map(async ({ path, bytes }) => (await sizeOf(storage, join(folder, path))) === bytes),
+    ...lists.map(async (path) => (await sizeOf(storage, join(folder, path))) !== undefined),
   ]);
   return !found.includes(false);
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
-  return stat(path).then(
-    ({ size }) => size,
-    () => undefined,
-  );
+async function sizeOf(storage: Storage, path: string): Promise<number | undefined> {
+  return (await storage.stat(path))?.bytes;
 }
 
 /**
@@ -124,24 +134,28 @@ async function sizeOf(path: string): Promise<number | undefined> {
  * @param head The version that they follow.
  */
 async function versionsAfter(
+  storage: Storage,
   location: string,
   branch: string,
   head: bigint,
 ): Promise<readonly VersionRecord[]> {
   const found: VersionRecord[] = [];
   const folder = join(location, dirname(versionsFolder(branch)));
-  for (const one of await lanceVersions(folder)) {
+  for (const one of await lanceVersions(storage, folder)) {
     if (one.version <= head + BigInt(found.length)) continue;
     const isNext = one.version === head + BigInt(found.length) + 1n;
-    if (!isNext || !(await isSound(one))) break;
-    found.push(await recordOfFile(location, one));
+    if (!isNext || !(await isSound(storage, one))) break;
+    found.push(await recordOfFile(storage, location, one));
   }
   return found;
 }
 
-async function isSound({ version, manifest: path }: LanceVersion): Promise<boolean> {
+async function isSound(
+  storage: Storage,
+  { version, manifest: path }: LanceVersion,
+): Promise<boolean> {
   try {
-    return (await readManifestFile(path)).manifest.version === version;
+    return (await readManifestFile(storage, path)).manifest.version === version;
   } catch (error) {
     if (error instanceof LanceManifestError) return false;
     throw error;

@@ -16,8 +16,7 @@ import {
 import type { RetentionParts } from './parts.ts';
 import { removeStagedOrphans, stagedOrphansOf } from './staged-orphans.ts';
 import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
-import { NOTHING, plus } from '../../../storage/tree.ts';
-import type { Freed } from '../../../storage/storage.ts';
+import { NOTHING, plus, type Freed } from '../../../storage/storage.ts';
 
 export interface CollectOptions {
   /** How long a dropped table can be brought back, in milliseconds. */
@@ -87,8 +86,8 @@ class Collection {
   }
 
   async run(): Promise<Collected> {
-    const { store, horizon, journal } = this.#parts;
-    if (await isBehind(journal, store)) {
+    const { storage, store, horizon, journal } = this.#parts;
+    if (await isBehind(storage, journal, store)) {
       throw new CatalogError(
         'ServiceUnavailable',
         'the store lacks changes that the catalog journal holds: nothing is removed by what it says',
@@ -190,7 +189,8 @@ class Collection {
           : await removeOrphans(this.#parts, table, orphans);
       this.#freed = plus(this.#freed, freed);
       if (this.#options.dryRun !== true) {
-        await removeEmptyIndices(this.#parts.folder(table), isOld);
+        const { storage, folder } = this.#parts;
+        await removeEmptyIndices(storage, folder(table), isOld);
       }
     });
   }
@@ -202,7 +202,9 @@ class Collection {
       this.#tell(`looking at the table ${table.id}`);
       const orphans = await stagedOrphansOf(this.#parts, table, isOld, outlook);
       const freed =
-        this.#options.dryRun === true ? sizeOf(orphans) : await removeStagedOrphans(table, orphans);
+        this.#options.dryRun === true
+          ? sizeOf(orphans)
+          : await removeStagedOrphans(this.#parts.storage, table, orphans);
       this.#freed = plus(this.#freed, freed);
     });
   }

@@ -1,6 +1,8 @@
-import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Change, Store } from '../../../store/store.ts';
+import type { Storage } from '../../../storage/storage.ts';
+import { readUpTo } from '../../../storage/open-object.ts';
+import type { StoreChange, Store } from '../../../store/store.ts';
+import { folderNames } from '../../catalog/journal/journal-reader.ts';
 import { decodeChange } from '../../catalog/journal/journal-line.ts';
 
 /** How much of the end of each file is looked at, in bytes, and of how many files. */
@@ -16,15 +18,15 @@ const PENDING = 10_000;
  * to an earlier state, or that lost what it had acknowledged. By such a store
  * nothing can be told to be needless. The newest changes are compared.
  */
-export async function isBehind(folder: string, store: Store): Promise<boolean> {
-  const newest = newestValues((await tailOf(folder)).slice(-CHANGES));
+export async function isBehind(storage: Storage, folder: string, store: Store): Promise<boolean> {
+  const newest = newestValues((await tailOf(storage, folder)).slice(-CHANGES));
   const keys = [...newest.keys()];
   const values = await store.getMany(keys);
   const odd = keys.filter((key, at) => !same(values[at], newest.get(key)?.value));
   if (odd.length === 0) return false;
   // Others may have gone on in between: then the value is that of a later change.
   const pending = await store.changes(PENDING);
-  const later = [...pending, ...(await tailOf(folder))];
+  const later = [...pending, ...(await tailOf(storage, folder))];
   return odd.some((key) => {
     const value = values[keys.indexOf(key)];
     const since = newest.get(key)?.sequence ?? 0n;
@@ -40,7 +42,7 @@ interface Newest {
   readonly value: Uint8Array | null;
 }
 
-function newestValues(changes: readonly Change[]): ReadonlyMap<string, Newest> {
+function newestValues(changes: readonly StoreChange[]): ReadonlyMap<string, Newest> {
   const values = new Map<string, Newest>();
   for (const { sequence, writes } of changes) {
     for (const { key, value } of writes) values.set(key, { sequence, value });
@@ -56,18 +58,19 @@ function same(held: Uint8Array | undefined, told: Uint8Array | null | undefined)
 }
 
 /** The changes at the ends of the files that were written last, in their order. */
-async function tailOf(folder: string): Promise<readonly Change[]> {
-  const changes: Change[] = [];
-  for (const path of await lastFiles(folder)) changes.push(...(await endOf(path)));
+async function tailOf(storage: Storage, folder: string): Promise<readonly StoreChange[]> {
+  const changes: StoreChange[] = [];
+  for (const path of await lastFiles(storage, folder))
+    changes.push(...(await endOf(storage, path)));
   return changes.toSorted((left, right) => (left.sequence < right.sequence ? -1 : 1));
 }
 
-async function lastFiles(folder: string): Promise<readonly string[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'));
+async function lastFiles(storage: Storage, folder: string): Promise<readonly string[]> {
+  const names = (await folderNames(storage, folder)).filter((name) => name.endsWith('.jsonl'));
   const files = await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
-      return { path, writtenMillis: (await stat(path)).mtimeMs };
+      return { path, writtenMillis: (await storage.stat(path))?.writtenMillis ?? 0 };
     }),
   );
   const newestFirst = files.toSorted((left, right) => right.writtenMillis - left.writtenMillis);
@@ -75,21 +78,17 @@ async function lastFiles(folder: string): Promise<readonly string[]> {
 }
 
 /** The whole lines at the end of a file. */
-async function endOf(path: string): Promise<readonly Change[]> {
-  const file = await open(path, 'r');
+async function endOf(storage: Storage, path: string): Promise<readonly StoreChange[]> {
+  const file = await storage.open(path, 'all');
   try {
-    const { size } = await file.stat();
+    const size = file.size();
     const start = Math.max(0, size - TAIL_BYTES);
-    const { buffer, bytesRead } = await file.read(
-      Buffer.alloc(size - start),
-      0,
-      size - start,
-      start,
-    );
+    const buffer = Buffer.alloc(size - start);
+    const bytesRead = await readUpTo(file, buffer, start);
     const lines = linesOf(buffer.subarray(0, bytesRead));
     return lines.slice(start === 0 ? 0 : 1).flatMap((line) => decodeChange(line) ?? []);
   } finally {
-    await file.close();
+    file.close();
   }
 }
 

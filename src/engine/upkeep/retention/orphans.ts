@@ -8,20 +8,16 @@ import {
   purgedKey,
 } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../../storage/folder.ts';
 import { INDICES } from '../../format/layout.ts';
 import type { RetentionParts } from './parts.ts';
+
 import {
-  entriesOf,
   NOTHING,
   plus,
-  removeFile,
-  removeIfEmpty,
-  removeTree,
-  treeOf,
-} from '../../../storage/tree.ts';
-
-import type { Freed, StorageEntry } from '../../../storage/storage.ts';
+  type Freed,
+  type Storage,
+  type StorageEntry,
+} from '../../../storage/storage.ts';
 import { spareNamed, type Candidates } from '../../catalog/records/version-walk.ts';
 import { spareWaste } from '../../versions/leases/waste.ts';
 
@@ -50,13 +46,13 @@ export async function orphansOf(
   const bytes = new Map<string, number>();
   const candidates: Candidates = { manifests: new Set(), files: new Set() };
   // What is there is looked for before what is needed: a file that is named later was not there yet.
-  for await (const found of ownFiles(folder)) {
+  for await (const found of ownFiles(parts.storage, folder)) {
     if (!isOld(found.entry.writtenMillis)) continue;
     bytes.set(found.file, found.entry.bytes);
     candidates[found.kind].add(found.file);
   }
   if (bytes.size === 0) return [];
-  await spareWaste(folder, await parts.waste.of(table.id), candidates);
+  await spareWaste(parts.storage, folder, await parts.waste.of(table.id), candidates);
   await spareNamed(parts, table.id, folder, candidates);
   return [...candidates.files, ...candidates.manifests].map((file) => ({
     file,
@@ -70,12 +66,14 @@ export async function removeOrphans(
   table: TableRecord,
   orphans: readonly Orphan[],
 ): Promise<Freed> {
+  const { storage } = parts;
   const folder = parts.folder(table);
   let freed = NOTHING;
   for (const { file, bytes } of orphans) {
-    await removeFile(join(folder, file));
+    await storage.remove(join(folder, file));
     // The folder of an index goes with its last file.
-    if (file.startsWith(`${INDICES}/`)) await removeIfEmpty(join(folder, dirname(file)));
+    if (file.startsWith(`${INDICES}/`))
+      await storage.folders?.removeIfEmpty(join(folder, dirname(file)));
     freed = plus(freed, { files: 1, bytes });
   }
   if (freed.files > 0) await parts.removed();
@@ -83,10 +81,14 @@ export async function removeOrphans(
 }
 
 /** Removes the folders of indices that have no file, and had none for long enough. */
-export async function removeEmptyIndices(folder: string, isOld: IsOld): Promise<void> {
-  for await (const { path, isFolder, writtenMillis } of entriesOf(join(folder, INDICES))) {
+export async function removeEmptyIndices(
+  storage: Storage,
+  folder: string,
+  isOld: IsOld,
+): Promise<void> {
+  for await (const { path, isFolder, writtenMillis } of storage.entries(join(folder, INDICES))) {
     // Those that are not empty stay.
-    if (isFolder && isOld(writtenMillis)) await removeIfEmpty(path);
+    if (isFolder && isOld(writtenMillis)) await storage.folders?.removeIfEmpty(path);
   }
 }
 
@@ -98,30 +100,31 @@ interface OwnFile {
 }
 
 /** The files of a table whose names this engine gives: what else lies there is none of its business. */
-async function* ownFiles(folder: string): AsyncGenerator<OwnFile> {
+async function* ownFiles(storage: Storage, folder: string): AsyncGenerator<OwnFile> {
   const places: readonly (readonly [string, keyof Candidates, RegExp])[] = [
     ['data', 'files', DATA_FILE],
     ['deletions', 'files', DATA_FILE],
     ['versions', 'manifests', MANIFEST_FILE],
   ];
-  for (const [inner, kind, name] of places) yield* filesIn(folder, inner, kind, name);
-  for await (const index of entriesOf(join(folder, INDICES))) {
+  for (const [inner, kind, name] of places) yield* filesIn(storage, folder, inner, kind, name);
+  for await (const index of storage.entries(join(folder, INDICES))) {
     const inner = join(INDICES, nameOf(index));
-    if (index.isFolder) yield* filesIn(folder, inner, 'files', DATA_FILE);
+    if (index.isFolder) yield* filesIn(storage, folder, inner, 'files', DATA_FILE);
   }
-  for await (const branch of entriesOf(join(folder, 'tree'))) {
+  for await (const branch of storage.entries(join(folder, 'tree'))) {
     const inner = join('tree', nameOf(branch), 'versions');
-    if (branch.isFolder) yield* filesIn(folder, inner, 'manifests', MANIFEST_FILE);
+    if (branch.isFolder) yield* filesIn(storage, folder, inner, 'manifests', MANIFEST_FILE);
   }
 }
 
 async function* filesIn(
+  storage: Storage,
   folder: string,
   inner: string,
   kind: keyof Candidates,
   name: RegExp,
 ): AsyncGenerator<OwnFile> {
-  for await (const entry of entriesOf(join(folder, inner))) {
+  for await (const entry of storage.entries(join(folder, inner))) {
     if (entry.isFolder || !name.test(nameOf(entry))) continue;
     yield { kind, file: join(inner, nameOf(entry)), entry };
   }
@@ -139,13 +142,13 @@ export interface LostFolder {
 
 /** The folders of tables that no record names and in which everything is old enough. */
 export async function* lostFolders(
-  { store, root }: Pick<RetentionParts, 'store' | 'root'>,
+  { storage, store, root }: Pick<RetentionParts, 'storage' | 'store' | 'root'>,
   isOld: IsOld,
 ): AsyncGenerator<LostFolder> {
-  for await (const entry of entriesOf(root)) {
+  for await (const entry of storage.entries(root)) {
     const id = nameOf(entry);
     if (!entry.isFolder || !TABLE_FOLDER.test(id) || !isOld(entry.writtenMillis)) continue;
-    if ((await isKnown(store, id)) || !(await isAllOld(entry.path, isOld))) continue;
+    if ((await isKnown(store, id)) || !(await isAllOld(storage, entry.path, isOld))) continue;
     // A table that came to be since had its folder before, and was at work on it.
     if (!(await isKnown(store, id))) yield { path: entry.path, id };
   }
@@ -153,12 +156,12 @@ export async function* lostFolders(
 
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
-  { root, kept }: Pick<RetentionParts, 'root' | 'kept'>,
+  { storage, root, kept }: Pick<RetentionParts, 'storage' | 'root' | 'kept'>,
   { path }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {
-  const freed = await removeTree(path, { dryRun, kept });
-  if (!dryRun) await syncFolder(root);
+  const freed = await storage.removeTree(path, { dryRun, kept });
+  if (!dryRun) await storage.flush(root);
   return freed;
 }
 
@@ -169,8 +172,8 @@ async function isKnown(store: Store, id: string): Promise<boolean> {
   return (await store.range({ ...prefixRange(allVersionsOf(id)), limit: 1 })).length > 0;
 }
 
-async function isAllOld(folder: string, isOld: IsOld): Promise<boolean> {
-  for await (const { writtenMillis } of treeOf(folder)) {
+async function isAllOld(storage: Storage, folder: string, isOld: IsOld): Promise<boolean> {
+  for await (const { writtenMillis } of storage.tree(folder)) {
     if (!isOld(writtenMillis)) return false;
   }
   return true;

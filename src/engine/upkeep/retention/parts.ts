@@ -1,4 +1,5 @@
 import type { Store } from '../../../store/store.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import type { CatalogParts } from '../../catalog/records/reader.ts';
 import type { TableRecord } from '../../format/records.ts';
 import type { Horizon } from '../../versions/leases/horizon.ts';
@@ -7,6 +8,7 @@ import type { Waste } from '../../versions/leases/waste.ts';
 
 /** What the upkeep of files works with. */
 export interface RetentionParts extends CatalogParts, WalkParts {
+  readonly storage: Storage;
   readonly store: Store;
   /** The folder that holds the folders of tables. */
   readonly root: string;

@@ -1,16 +1,13 @@
-import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Check, Write } from '../../../store/store.ts';
 import { prefixesOf, prefixRange, purgedKey } from '../../catalog/records/keys.ts';
 import { unchanged } from '../../catalog/records/reader.ts';
 import type { DroppedRecord, Stored, TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../../storage/folder.ts';
 import { isInside, locationKey } from '../../versions/lines/locations.ts';
 import type { RetentionParts } from './parts.ts';
 import { encodePurge, type PurgeRecord } from './entries.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
-import { NOTHING, plus, removeIfEmpty, removeTree } from '../../../storage/tree.ts';
-import type { Freed } from '../../../storage/storage.ts';
+import { NOTHING, plus, type Freed } from '../../../storage/storage.ts';
 
 /** How many keys go in one commit. */
 const AT_ONCE = 500;
@@ -70,6 +67,7 @@ export async function removeTableFiles(
   table: TableRecord,
   dryRun: boolean,
 ): Promise<Freed> {
+  const { storage } = parts;
   const folder = parts.folder(table);
   if (table.location === null) return removeWhole(parts, folder, dryRun);
   if (table.kind !== 'engine') {
@@ -78,26 +76,29 @@ export async function removeTableFiles(
   }
   let freed = NOTHING;
   for (const inner of OWN_FOLDERS) {
-    freed = plus(freed, await removeTree(join(folder, inner), { dryRun, kept: parts.kept }));
+    freed = plus(
+      freed,
+      await storage.removeTree(join(folder, inner), { dryRun, kept: parts.kept }),
+    );
   }
   // A folder that others have put something into stays.
-  if (!dryRun) await removeIfEmpty(folder);
-  if (!dryRun) await unlessMissing(syncFolder(dirname(folder)));
+  if (!dryRun) await storage.folders?.removeIfEmpty(folder);
+  if (!dryRun) await unlessMissing(storage.flush(dirname(folder)));
   return freed;
 }
 
 async function removeWhole(
-  { kept }: RetentionParts,
+  { storage, kept }: RetentionParts,
   folder: string,
   dryRun: boolean,
 ): Promise<Freed> {
-  const freed = await removeTree(folder, { dryRun, kept });
-  if (!dryRun) await unlessMissing(syncFolder(dirname(folder)));
+  const freed = await storage.removeTree(folder, { dryRun, kept });
+  if (!dryRun) await unlessMissing(storage.flush(dirname(folder)));
   return freed;
 }
 
-async function isManaged({ managed }: RetentionParts, folder: string): Promise<boolean> {
-  const root = await unlessMissing(realpath(managed));
+async function isManaged({ storage, managed }: RetentionParts, folder: string): Promise<boolean> {
+  const root = await unlessMissing(storage.resolve(managed));
   return root !== undefined && isInside(folder, root);
 }
 

@@ -3,8 +3,7 @@ import type { TableRecord } from '../../format/records.ts';
 import type { Outlook } from '../../versions/leases/horizon.ts';
 import type { IsOld, Orphan } from './orphans.ts';
 import type { RetentionParts } from './parts.ts';
-import { NOTHING, plus } from '../../../storage/tree.ts';
-import type { Freed } from '../../../storage/storage.ts';
+import { NOTHING, plus, type Freed, type Storage } from '../../../storage/storage.ts';
 import { spareNamed, type Candidates } from '../../catalog/records/version-walk.ts';
 
 /**
@@ -22,7 +21,7 @@ export async function stagedOrphansOf(
 ): Promise<readonly Orphan[]> {
   if (location === null) return [];
   const bytes = new Map<string, number>();
-  for await (const staged of stagedFiles(location)) {
+  for await (const staged of stagedFiles(parts.storage, location)) {
     if (!isOld(staged.writtenMillis) || !outlook.isLeft(staged.changedMillis)) continue;
     bytes.set(staged.file, staged.bytes);
   }
@@ -33,13 +32,14 @@ export async function stagedOrphansOf(
 
 /** Removes such manifests. */
 export async function removeStagedOrphans(
+  storage: Storage,
   { location }: TableRecord,
   orphans: readonly Orphan[],
 ): Promise<Freed> {
   let freed = NOTHING;
   if (location === null) return freed;
   for (const { file, bytes } of orphans) {
-    if (await removeStaged(location, file)) freed = plus(freed, { files: 1, bytes });
+    if (await removeStaged(storage, location, file)) freed = plus(freed, { files: 1, bytes });
   }
   return freed;
 }

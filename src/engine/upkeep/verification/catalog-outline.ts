@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import { parseCanonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import type { StoreEntry } from '../../../store/store.ts';
@@ -26,10 +26,13 @@ export interface CatalogOutline {
  * Reads from the journal of a data folder what is in its catalog. Nothing is written and no store
  * is opened, so it may be done beside a running gateway. Undefined where there is no journal.
  */
-export async function readOutline(data: string): Promise<CatalogOutline | undefined> {
+export async function readOutline(
+  storage: Storage,
+  data: string,
+): Promise<CatalogOutline | undefined> {
   const folder = join(data, 'catalog');
-  if (!(await exists(folder))) return undefined;
-  const state = await readState(folder);
+  if (!((await storage.stat(folder)) !== undefined)) return undefined;
+  const state = await readState(storage, folder);
   const namespaces: ObjectPath[] = [];
   const entries: StoreEntry[] = [];
   const heads = new Map<string, Uint8Array>();
@@ -40,11 +43,12 @@ export async function readOutline(data: string): Promise<CatalogOutline | undefi
   }
   return {
     namespaces,
-    tables: entries.map((entry) => tableOf(entry, heads, join(data, 'tables'))),
+    tables: entries.map((entry) => tableOf(storage, entry, heads, join(data, 'tables'))),
   };
 }
 
 function tableOf(
+  storage: Storage,
   { key, value }: StoreEntry,
   heads: ReadonlyMap<string, Uint8Array>,
   root: string,
@@ -53,7 +57,9 @@ function tableOf(
   const head = heads.get(headKey(id, MAIN));
   const columns = async () => {
     if (kind !== 'engine' || head === undefined) return undefined;
-    const manifest = await readVersion(join(root, id), decodeVersion(head)).catch(() => undefined);
+    const manifest = await readVersion(storage, join(root, id), decodeVersion(head)).catch(
+      () => undefined,
+    );
     return manifest?.schema.fields.map(({ name }) => name);
   };
   return { path: pathIn(key), columns };
@@ -63,11 +69,4 @@ function tableOf(
 function pathIn(key: string): ObjectPath {
   const end = key.lastIndexOf('\u0000');
   return [...parseCanonicalPath(key.slice(1, end)), key.slice(end + 1)];
-}
-
-async function exists(folder: string): Promise<boolean> {
-  return stat(folder).then(
-    () => true,
-    () => false,
-  );
 }

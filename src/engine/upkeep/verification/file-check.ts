@@ -1,4 +1,4 @@
-import { lstat } from 'node:fs/promises';
+import type { TableFolder } from '../../format/snapshot.ts';
 import { join } from 'node:path';
 import { readDeletions } from '../../format/deletion-file.ts';
 import { OpenFiles } from '../../format/memory/open-files.ts';
@@ -34,14 +34,15 @@ export interface FileFault {
 
 /** Compares the files of one table's folder with what manifests say of them. Each is read once. */
 export class FileCheck {
-  readonly #folder: string;
-  readonly #open = new OpenFiles();
+  readonly #table: TableFolder;
+  readonly #open: OpenFiles;
   readonly #data = new Map<string, Promise<Facts<DataFacts>>>();
   readonly #deletions = new Map<string, Promise<Facts<DeletionFacts>>>();
   #bytes = 0;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(table: TableFolder) {
+    this.#table = table;
+    this.#open = new OpenFiles(table.storage);
   }
 
   /** How many files were looked at. */
@@ -89,13 +90,13 @@ export class FileCheck {
   }
 
   #dataFacts(path: string, isText = false): Promise<Facts<DataFacts>> {
-    const known = this.#data.get(path) ?? this.#readData(join(this.#folder, path), isText);
+    const known = this.#data.get(path) ?? this.#readData(join(this.#table.folder, path), isText);
     this.#data.set(path, known);
     return known;
   }
 
   async #readData(path: string, isText: boolean): Promise<Facts<DataFacts>> {
-    const stats = await unlessMissing(lstat(path));
+    const stats = await this.#table.storage.stat(path);
     if (stats === undefined) return 'is missing';
     try {
       const facts = await this.#open.use(path, ({ file, size }) =>
@@ -113,7 +114,7 @@ export class FileCheck {
   /** Files of codes have checksums, which nobody looks at but who reads them. */
   async #codeDamage(path: string): Promise<string | undefined> {
     try {
-      await this.#open.use(join(this.#folder, path), async (opened) =>
+      await this.#open.use(join(this.#table.folder, path), async (opened) =>
         holdsCodes(opened) ? checkCodes(opened) : undefined,
       );
       return undefined;
@@ -130,7 +131,7 @@ export class FileCheck {
 
   async #readDeletions(path: string): Promise<Facts<DeletionFacts>> {
     try {
-      const rows = await unlessMissing(readDeletions(this.#folder, path));
+      const rows = await unlessMissing(readDeletions(this.#table, path));
       if (rows === undefined) return 'is missing';
       const ascending = rows.every((row, at) => at === 0 || row > rows[at - 1]!);
       return { rows: rows.length, last: rows.at(-1) ?? -1, ascending };

@@ -1,5 +1,6 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { crc32 } from 'node:zlib';
-import type { Change, Store } from '../../../store/store.ts';
+import type { StoreChange, Store } from '../../../store/store.ts';
 import { readJournal, type JournalDamage } from '../../catalog/journal/journal-reader.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
 import type { Finding } from './finding.ts';
@@ -41,8 +42,12 @@ const END = '\u{10ffff}';
  * Compares the journal with the store: no number is left out, no line is
  * damaged, and what all changes come to is what the store holds.
  */
-export async function checkJournal(folder: string, store: Store): Promise<JournalReport> {
-  let replay = await replayed(folder);
+export async function checkJournal(
+  storage: Storage,
+  folder: string,
+  store: Store,
+): Promise<JournalReport> {
+  let replay = await replayed(storage, folder);
   let pending = await pendingIn(store);
   let suspects = await differences(store, replay.values);
   for (let reading = 1; reading < READINGS; reading++) {
@@ -51,8 +56,8 @@ export async function checkJournal(folder: string, store: Store): Promise<Journa
     pending = new Map([...pending, ...(await pendingIn(store))]);
     const before = replay;
     const held = await heldValues(store, suspects);
-    replay = await replayed(folder);
-    const newer = await newerValues(folder, before.sequence, held);
+    replay = await replayed(storage, folder);
+    const newer = await newerValues(storage, folder, before.sequence, held);
     const agrees = (key: string) =>
       [
         before.values.get(key),
@@ -73,8 +78,8 @@ export async function checkJournal(folder: string, store: Store): Promise<Journa
   };
 }
 
-async function replayed(folder: string): Promise<Replay> {
-  const state = await readState(folder);
+async function replayed(storage: Storage, folder: string): Promise<Replay> {
+  const state = await readState(storage, folder);
   const values = new Map<string, Fingerprint>();
   for await (const { key, value } of state.entries()) values.set(key, fingerprint(value));
   const { sequence, changes, holes, forks, damages } = state;
@@ -82,7 +87,7 @@ async function replayed(folder: string): Promise<Replay> {
 }
 
 /** Changes that the store holds and whose lines are still to come, by their numbers. */
-type Pending = ReadonlyMap<bigint, Change>;
+type Pending = ReadonlyMap<bigint, StoreChange>;
 
 /** After a kill nobody may have written them down yet: a look at the journal does not. */
 async function pendingIn(store: Store): Promise<Pending> {
@@ -143,13 +148,14 @@ async function heldValues(
  * one of its newer values, since an older one would be of a store that went back.
  */
 async function newerValues(
+  storage: Storage,
   folder: string,
   since: bigint,
   keys: ReadonlyMap<string, unknown>,
 ): Promise<ReadonlyMap<string, readonly (Fingerprint | undefined)[]>> {
   const newer = new Map<string, (Fingerprint | undefined)[]>();
   if (keys.size === 0) return newer;
-  for await (const { sequence, writes } of readJournal(folder, () => undefined)) {
+  for await (const { sequence, writes } of readJournal(storage, folder, () => undefined)) {
     if (sequence <= since) continue;
     for (const { key, value } of writes) {
       if (!keys.has(key)) continue;

@@ -1,4 +1,4 @@
-import { lstat } from 'node:fs/promises';
+import type { Storage } from '../../../storage/storage.ts';
 import { dirname, join } from 'node:path';
 import type { VersionRecord } from '../../format/records.ts';
 import type { LanceFragment, LanceManifest } from '../../format/lance/lance-manifest.ts';
@@ -6,8 +6,6 @@ import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { sameBytes } from '../../versions/managed/managed-manifests.ts';
 import { manifestDigest } from '../../versions/managed/manifest-identity.ts';
-import { ownership } from '../../versions/managed/place.ts';
-import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { FileFault } from './file-check.ts';
 import { findingOf } from './finding.ts';
 
@@ -26,13 +24,15 @@ const NOTHING: LanceFaults = { manifest: [], files: [] };
  * of a record: clients go by the size, and a copy of the folder has other ones.
  */
 export class LanceCheck {
+  readonly #storage: Storage;
   readonly #folder: string;
   /** The size of each file; null for one that is missing. */
   readonly #sizes = new Map<string, Promise<bigint | null>>();
   #files = 0;
   #bytes = 0n;
 
-  constructor(folder: string) {
+  constructor(storage: Storage, folder: string) {
+    this.#storage = storage;
     this.#folder = folder;
   }
 
@@ -60,7 +60,10 @@ export class LanceCheck {
     }
     if (found === 'linked') return faulty(name, 'leads through a link');
     try {
-      const { manifest, bytes } = await readManifestFile(join(this.#folder, found.name));
+      const { manifest, bytes } = await readManifestFile(
+        this.#storage,
+        join(this.#folder, found.name),
+      );
       const wrong = [
         ...manifestFaults(record, manifest, bytes),
         ...(await this.#identityFaults(record, found.name)),
@@ -80,13 +83,16 @@ export class LanceCheck {
   /** Whether what lies under a manifest's name is what was committed, as far as that is known. */
   async #identityFaults(record: VersionRecord, name: string): Promise<readonly string[]> {
     const { digest, staging, manifest } = record;
-    if (digest !== undefined && (await manifestDigest(join(this.#folder, name))) !== digest) {
+    if (
+      digest !== undefined &&
+      (await manifestDigest(this.#storage, join(this.#folder, name))) !== digest
+    ) {
       return ['is not the manifest that was recorded'];
     }
     if (name !== manifest || staging === manifest) return [];
-    if ((await ownership(this.#folder, staging)) !== 'own') return [];
-    const isOther = !(await sameBytes(this.#folder, manifest, staging));
-    return isOther && (await ownership(this.#folder, staging)) === 'own'
+    if ((await this.#storage.ownership(this.#folder, staging)) !== 'own') return [];
+    const isOther = !(await sameBytes(this.#storage, this.#folder, manifest, staging));
+    return isOther && (await this.#storage.ownership(this.#folder, staging)) === 'own'
       ? [`is not the manifest that was committed, which is ${staging}`]
       : [];
   }
@@ -94,7 +100,7 @@ export class LanceCheck {
   /** Where the manifest is: a crash, or a commit in progress, may keep it from its final name. */
   async #placeOf({ manifest, staging }: VersionRecord) {
     for (const name of [manifest, staging, manifest]) {
-      const whose = await ownership(this.#folder, name);
+      const whose = await this.#storage.ownership(this.#folder, name);
       if (whose === 'own') return { name };
       if (whose === 'linked') return whose;
     }
@@ -123,11 +129,11 @@ export class LanceCheck {
   }
 
   async #readSize(file: string): Promise<bigint | null> {
-    const stats = await unlessMissing(lstat(join(this.#folder, file), { bigint: true }));
+    const stats = await this.#storage.stat(join(this.#folder, file));
     if (stats === undefined) return null;
     this.#files += 1;
-    this.#bytes += stats.size;
-    return stats.size;
+    this.#bytes += BigInt(stats.bytes);
+    return BigInt(stats.bytes);
   }
 }
 

@@ -1,10 +1,9 @@
 import { dirname, join, relative } from 'node:path';
-import { readIfPresent } from '../../../storage/durable-file.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import { children } from '../../catalog/records/children.ts';
 import { allVersionsOf, headKey, tagsOf, versionKey } from '../../catalog/records/keys.ts';
 import type { TableRecord, VersionRecord } from '../../format/records.ts';
 import { decodeTag } from '../../catalog/records/records-codec.ts';
-import { ownership } from '../../versions/managed/place.ts';
 import type { Outlook } from '../../versions/leases/horizon.ts';
 import { orphansOf, type Orphan } from '../retention/orphans.ts';
 import type { RetentionParts } from '../retention/parts.ts';
@@ -79,8 +78,8 @@ class TableCheck {
     this.#parts = parts;
     this.#subject = subject;
     this.#folder = parts.folder(subject.record);
-    this.#files = new FileCheck(this.#folder);
-    this.#lance = new LanceCheck(this.#folder);
+    this.#files = new FileCheck({ storage: parts.storage, folder: this.#folder });
+    this.#lance = new LanceCheck(parts.storage, this.#folder);
   }
 
   /** The hold on the table's folder. */
@@ -149,7 +148,10 @@ class TableCheck {
     if (head === undefined) return false;
     const { version, manifest } = decodeVersion(head);
     if (versionKey(id, chain, version) !== key) return false;
-    return chain === MAIN || (await ownership(this.#folder, dirname(manifest))) !== 'absent';
+    return (
+      chain === MAIN ||
+      (await this.#parts.storage.ownership(this.#folder, dirname(manifest))) !== 'absent'
+    );
   }
 
   async #ownFaults({ record }: KnownVersion): Promise<readonly Fault[]> {
@@ -165,15 +167,19 @@ class TableCheck {
     return faults;
   }
 
+  #bytes(name: string): Promise<Buffer | undefined> {
+    return unlessMissing(this.#parts.storage.read(join(this.#folder, name), 'all'));
+  }
+
   /** The manifest of a version; one that a crash kept from its final name has the one before. */
   async #manifest(
     record: VersionRecord,
     wrong: (fault: string) => void,
   ): Promise<Manifest | undefined> {
     const bytes =
-      (await readIfPresent(join(this.#folder, record.manifest))) ??
-      (await readIfPresent(join(this.#folder, record.staging))) ??
-      (await readIfPresent(join(this.#folder, record.manifest)));
+      (await this.#bytes(record.manifest)) ??
+      (await this.#bytes(record.staging)) ??
+      (await this.#bytes(record.manifest));
     if (bytes === undefined) {
       wrong(`is missing, but version ${record.version} needs it`);
       return undefined;
@@ -259,7 +265,7 @@ class TableCheck {
  * alone commits.
  */
 async function externalFaults(
-  { store, committer }: Pick<RetentionParts, 'store' | 'committer'>,
+  { storage, store, committer }: Pick<RetentionParts, 'storage' | 'store' | 'committer'>,
   table: TableRecord,
 ): Promise<readonly FileFault[]> {
   const { location } = table;
@@ -269,7 +275,7 @@ async function externalFaults(
   const headOf = async (chain: Chain) =>
     (await versions.head(table.id, chain))?.content.version ?? 0n;
   for (const chain of [MAIN_CHAIN, ...(await new Branches(store, committer).chains(table.id))]) {
-    const found = await externalVersions(location, chain.branch, await headOf(chain));
+    const found = await externalVersions(storage, location, chain.branch, await headOf(chain));
     if (found.length === 0) continue;
     const refused = await refusedVersion(store, table.id, chain.key);
     if (refused === undefined && isAdopted(table)) continue;

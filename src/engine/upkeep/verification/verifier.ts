@@ -68,7 +68,11 @@ export class Verifier {
     if (table !== undefined) return sum.verified(null);
     await this.#lost(sum, outlook);
     progress?.('looking at the journal');
-    const { changes, findings } = await checkJournal(this.#parts.journal, this.#parts.store);
+    const { changes, findings } = await checkJournal(
+      this.#parts.storage,
+      this.#parts.journal,
+      this.#parts.store,
+    );
     sum.found(findings);
     return sum.verified(changes);
   }

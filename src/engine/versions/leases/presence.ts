@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeFolder } from '../../../storage/folder.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { isAlive, ownMark, type ProcessMark } from '../../../store/process-mark.ts';
 import type { Running } from './running.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
@@ -51,6 +50,7 @@ const SKEW_MILLIS = 10_000;
  * sees that the process is gone.
  */
 export class Presence implements Processes {
+  readonly #storage: Storage;
   readonly #folder: string;
   /** The name of this process among those of the data folder. */
   readonly name = `${randomUUID()}.json`;
@@ -61,16 +61,17 @@ export class Presence implements Processes {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(folder: string, running: Running, mark: ProcessMark) {
+  private constructor(storage: Storage, folder: string, running: Running, mark: ProcessMark) {
+    this.#storage = storage;
     this.#folder = folder;
     this.#running = running;
     this.#mark = mark;
   }
 
   /** @param folder Where the processes of a data folder write. */
-  static async open(folder: string, running: Running): Promise<Presence> {
-    await makeFolder(folder);
-    const presence = new Presence(folder, running, await ownMark());
+  static async open(storage: Storage, folder: string, running: Running): Promise<Presence> {
+    await storage.folders?.make(folder);
+    const presence = new Presence(storage, folder, running, await ownMark());
     await presence.#write();
     presence.#timer = setInterval(() => presence.#sign(), SIGN_MILLIS).unref();
     return presence;
@@ -104,7 +105,7 @@ export class Presence implements Processes {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing;
-    await rm(join(this.#folder, this.name), { force: true });
+    await this.#storage.discard(join(this.#folder, this.name));
   }
 
   /** What cannot be written is written the next time; until then others see an old sign, which keeps files longer. */
@@ -116,30 +117,30 @@ export class Presence implements Processes {
     const atMillis = Date.now();
     const sign: Sign = { ...this.#mark, atMillis, oldestMillis: this.#running.oldest() ?? null };
     const path = join(this.#folder, this.name);
-    await writeFile(`${path}.new`, JSON.stringify(sign));
-    await rename(`${path}.new`, path);
+    await this.#storage.note(path, Buffer.from(JSON.stringify(sign)));
   }
 
   /** The other processes that may be alive. */
   async #others(): Promise<readonly Other[]> {
     const found: Other[] = [];
-    for (const other of await signsIn(this.#folder, this.#mark, this.name)) {
+    for (const other of await signsIn(this.#storage, this.#folder, this.#mark, this.name)) {
       if (other.mayLive) {
         found.push(other);
         continue;
       }
       this.#dead.add(other.name);
       const { path } = other;
-      await Promise.all([path, `${path}.new`].map((left) => rm(left, { force: true })));
+      for (const left of [path, `${path}.new`]) await this.#storage.discard(left);
     }
     return found;
   }
 }
 
 /** The processes of a data folder as one that is none of them sees them: no file is written or removed. */
-export async function readProcesses(folder: string): Promise<Processes> {
+export async function readProcesses(storage: Storage, folder: string): Promise<Processes> {
   const mark = await ownMark();
-  const living = async () => (await signsIn(folder, mark)).filter(({ mayLive }) => mayLive);
+  const living = async () =>
+    (await signsIn(storage, folder, mark)).filter(({ mayLive }) => mayLive);
   return {
     others: async () => (await living()).map(({ sign }) => viewOf(sign, mark)),
     refreshed: () => refreshed(living),
@@ -156,16 +157,17 @@ async function refreshed(others: () => Promise<readonly Other[]>): Promise<void>
 
 /** The signs in a folder, but for that of a name. */
 async function signsIn(
+  storage: Storage,
   folder: string,
   own: ProcessMark,
   except?: string,
 ): Promise<readonly Other[]> {
   const found: Other[] = [];
-  const names = (await unlessMissing(readdir(folder))) ?? [];
+  const names = (await storage.names(folder)) ?? [];
   for (const name of names) {
     if (!name.endsWith('.json') || name === except) continue;
     const path = join(folder, name);
-    const sign = await readSign(path);
+    const sign = await readSign(storage, path);
     if (sign === undefined) continue;
     found.push({ name, path, sign, mayLive: await mayLive(sign, own) });
   }
@@ -183,9 +185,9 @@ function viewOf({ atMillis, oldestMillis, host }: Sign, own: ProcessMark): View 
 }
 
 /** Undefined for a file that went away meanwhile. */
-async function readSign(path: string): Promise<Sign | undefined> {
-  const text = await unlessMissing(readFile(path, 'utf8'));
-  return text === undefined ? undefined : (signOf(text) ?? unreadable(path));
+async function readSign(storage: Storage, path: string): Promise<Sign | undefined> {
+  const text = (await unlessMissing(storage.read(path, 'all')))?.toString();
+  return text === undefined ? undefined : (signOf(text) ?? unreadable(storage, path));
 }
 
 function signOf(text: string): Sign | undefined {
@@ -202,7 +204,7 @@ function signOf(text: string): Sign | undefined {
  * stable storage. A process that lives writes its own again; until it has been silent for
  * long this one may be of another machine, and nothing is known of what is in progress there.
  */
-async function unreadable(path: string): Promise<Sign | undefined> {
-  const stats = await unlessMissing(stat(path));
-  return stats && { pid: 0, born: '', host: '', atMillis: stats.mtimeMs, oldestMillis: 0 };
+async function unreadable(storage: Storage, path: string): Promise<Sign | undefined> {
+  const stat = await storage.stat(path);
+  return stat && { pid: 0, born: '', host: '', atMillis: stat.writtenMillis, oldestMillis: 0 };
 }

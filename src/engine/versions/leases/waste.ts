@@ -4,12 +4,10 @@ import { children } from '../../catalog/records/children.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
 import { wastesOf } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../../storage/folder.ts';
 import { removeBranchFolder, TREE } from '../../format/layout.ts';
 import { KeyedMutex } from '../../format/memory/keyed-mutex.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
-import { NOTHING, plus, removeFile } from '../../../storage/tree.ts';
-import type { Freed } from '../../../storage/storage.ts';
+import { NOTHING, plus, type Freed, type Storage } from '../../../storage/storage.ts';
 import { Horizon } from './horizon.ts';
 import { Running } from './running.ts';
 import {
@@ -22,6 +20,7 @@ import {
 import { decodeWaste, type WasteRecord } from './waste-record.ts';
 
 export interface WasteParts extends WalkParts {
+  readonly storage: Storage;
   readonly store: Store;
   readonly committer: Committer;
   /** What is in progress; without it nothing is, and this process is alone. */
@@ -80,17 +79,17 @@ export class Waste {
   }
 
   async #remove(table: TableRecord, keys: readonly string[], dryRun: boolean): Promise<Freed> {
-    const { committer, removed } = this.#parts;
+    const { storage, committer, removed } = this.#parts;
     const folder = this.#parts.folder(table);
     const { manifests, files } = await this.#idle(table, folder, new Set(keys));
     let freed = NOTHING;
     // Manifests go last: whatever is cut off, they still say which files nobody needs.
     for (const path of inFolder(folder, [...files, ...manifests])) {
-      freed = plus(freed, await removeFile(path, dryRun));
+      freed = plus(freed, await storage.remove(path, dryRun));
     }
     if (dryRun) return freed;
     await removeEmpty(folder, manifests);
-    await syncAll(folder, [...files, ...manifests]);
+    await syncAll(storage, folder, [...files, ...manifests]);
     await committer.commit(
       [],
       keys.map((key) => ({ key, value: null })),
@@ -101,13 +100,15 @@ export class Waste {
 
   /** What the records' versions named and nothing else does: no version, and no record whose turn has not come. */
   async #idle({ id }: TableRecord, folder: string, keys: ReadonlySet<string>): Promise<Candidates> {
+    const { storage } = this.#parts;
     const idle: Candidates = { manifests: new Set(), files: new Set() };
     const all = await this.of(id);
     for (const { record } of all.filter(({ key }) => keys.has(key))) {
       for (const name of record.manifests.flat()) idle.manifests.add(name);
-      for (const path of await namedByWaste(folder, record)) idle.files.add(path);
+      for (const path of await namedByWaste(storage, folder, record)) idle.files.add(path);
     }
     await spareWaste(
+      storage,
       folder,
       all.filter(({ key }) => !keys.has(key)),
       idle,
@@ -119,24 +120,26 @@ export class Waste {
 
 /** Takes out of candidates what removed versions name whose files must stay for now. */
 export async function spareWaste(
+  storage: Storage,
   folder: string,
   waste: readonly FoundWaste[],
   { manifests, files }: Candidates,
 ): Promise<void> {
   for (const { record } of waste) {
     for (const name of record.manifests.flat()) manifests.delete(name);
-    for (const path of await namedByWaste(folder, record)) files.delete(path);
+    for (const path of await namedByWaste(storage, folder, record)) files.delete(path);
   }
 }
 
 /** The files that removed versions named, as far as their manifests are still there. */
 async function namedByWaste(
+  storage: Storage,
   folder: string,
   { manifests }: WasteRecord,
 ): Promise<readonly string[]> {
   const paths = new Set<string>();
   for (const [manifest, staging] of manifests) {
-    const named = await unlessMissing(readNamed(folder, { manifest, staging }));
+    const named = await unlessMissing(readNamed(storage, folder, { manifest, staging }));
     for (const path of named ?? []) paths.add(path);
   }
   return [...paths];
@@ -152,7 +155,7 @@ async function removeEmpty(folder: string, manifests: Iterable<string>): Promise
 }
 
 /** Brings the removal of files to stable storage. */
-async function syncAll(folder: string, paths: readonly string[]): Promise<void> {
+async function syncAll(storage: Storage, folder: string, paths: readonly string[]): Promise<void> {
   const folders = new Set(paths.map((path) => dirname(join(folder, path))));
-  for (const each of folders) await unlessMissing(syncFolder(each));
+  for (const each of folders) await unlessMissing(storage.flush(each));
 }

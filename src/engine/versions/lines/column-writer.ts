@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { Data, Field, RecordBatch, Vector } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
@@ -7,14 +8,13 @@ import { nullsOf } from '../../../arrow/nullability.ts';
 import { batchOf, take } from '../../../arrow/select.ts';
 import { takeData } from '../../../arrow/take.ts';
 import { Flushes } from '../../../storage/flushes.ts';
-import { syncFolder } from '../../../storage/folder.ts';
 import { Pace } from '../../base/pace.ts';
 import type { FragmentReader } from '../../query/scan/fragment-reader.ts';
 import { liveRows } from '../../query/scan/live-rows.ts';
 import { FragmentWriter, type WrittenFile } from '../../format/fragment-writer.ts';
 import { discard } from '../../format/ingest.ts';
 import { DATA } from '../../format/layout.ts';
-import type { Fragment, Snapshot } from '../../format/snapshot.ts';
+import type { Fragment, Snapshot, TableFolder } from '../../format/snapshot.ts';
 
 /** Columns to compute for the rows that a table has. */
 export interface ColumnWork {
@@ -34,15 +34,15 @@ export interface ColumnWork {
  */
 export class ColumnWriter {
   readonly #reader: FragmentReader;
-  readonly #folder: string;
+  readonly #table: TableFolder;
   readonly #written: WrittenFile[] = [];
   readonly #known = new Map<string, WrittenFile>();
   readonly #flushes = new Flushes();
   #basis = '';
 
-  constructor(reader: FragmentReader, folder: string) {
+  constructor(storage: Storage, reader: FragmentReader, folder: string) {
     this.#reader = reader;
-    this.#folder = folder;
+    this.#table = { storage, folder };
   }
 
   /**
@@ -57,7 +57,8 @@ export class ColumnWriter {
       const added = { path: file, bytes, fields: work.ids, statistics };
       extended.push({ ...fragment, files: [...fragment.files, added] });
     }
-    if (extended.length > 0) this.#flushes.add(syncFolder(join(this.#folder, DATA)));
+    const { storage, folder } = this.#table;
+    if (extended.length > 0) this.#flushes.add(storage.flush(join(folder, DATA)));
     await this.#flushes.settled();
     return extended;
   }
@@ -66,7 +67,7 @@ export class ColumnWriter {
   async keepOnly(fragments: readonly Fragment[]): Promise<void> {
     const named = new Set(fragments.flatMap(({ files }) => files.map(({ path }) => path)));
     const lost = this.#written.filter(({ file }) => !named.has(file));
-    await discard(this.#folder, lost);
+    await discard(this.#table, lost);
   }
 
   /** Files that were computed from other columns are of no use any more. */
@@ -91,7 +92,7 @@ export class ColumnWriter {
     const schema = schemaOf(work.fields.map((field) => field.clone({ nullable: true })));
     const deleted = await this.#reader.deletions(snapshot, fragment);
     const whole = { ...fragment, deletions: null };
-    const writer = await FragmentWriter.create(this.#folder, schema);
+    const writer = await FragmentWriter.create(this.#table, schema);
     const pace = new Pace();
     try {
       for await (const { batch, start } of this.#reader.batches(snapshot, whole, work.reads)) {

@@ -1,10 +1,10 @@
-import { readdir, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Check, Store, Write } from '../../../store/store.ts';
 import { prefixRange } from '../../catalog/records/keys.ts';
-import { makeFolder } from '../../../storage/folder.ts';
+import { errorCode, isMissing } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { LANCE_VERSIONS, lanceVersions } from '../../format/lance/versions.ts';
 import { VERSIONS } from '../../format/layout.ts';
 
@@ -19,6 +19,7 @@ export interface LocationRules {
 
 /** Where tables may lie, and where none ever may. Absolute paths. */
 export interface TableRoots extends LocationRules {
+  readonly storage: Storage;
   /** The folders that the service keeps to itself, whatever is allowed. */
   readonly own: readonly string[];
 }
@@ -34,7 +35,7 @@ const CONTROL = /\p{Cc}/u;
  */
 export async function resolveLocation(location: string, roots: TableRoots): Promise<string> {
   const folder = await resolveFolder(location, roots);
-  const entries = (await usable(location, entriesOf(folder))) ?? [];
+  const entries = (await usable(location, roots.storage.names(folder))) ?? [];
   if (entries.length > 0) throw refused(location, 'is not an empty folder');
   return folder;
 }
@@ -45,11 +46,11 @@ export async function resolveLocation(location: string, roots: TableRoots): Prom
  */
 export async function resolveDataset(location: string, roots: TableRoots): Promise<string> {
   const folder = await resolveFolder(location, roots);
-  const entries = await usable(location, entriesOf(folder));
+  const entries = await usable(location, roots.storage.names(folder));
   if (entries === undefined) {
     throw refused(location, 'does not exist: DeclareTable makes the place of a new table');
   }
-  if ((await usable(location, lanceVersions(folder))).length > 0) return folder;
+  if ((await usable(location, lanceVersions(roots.storage, folder))).length > 0) return folder;
   throw refused(
     location,
     entries.includes(VERSIONS)
@@ -59,23 +60,29 @@ export async function resolveDataset(location: string, roots: TableRoots): Promi
 }
 
 /** The folder that a table gets whose creator chose none: one of its own. */
-export async function managedFolder({ managed }: LocationRules, tableId: string): Promise<string> {
-  return join(await withoutLinks(managed), `${tableId}.lance`);
+export async function managedFolder(
+  { storage, managed }: Pick<TableRoots, 'storage' | 'managed'>,
+  tableId: string,
+): Promise<string> {
+  return join(await withoutLinks(storage, managed), `${tableId}.lance`);
 }
 
 /**
  * Makes the folder of a location durably, unless it is there.
  * @throws CatalogError InvalidInput when the operating system does not let it.
  */
-export async function makeLocation(folder: string, { mode }: LocationRules): Promise<void> {
-  await usable(folder, makeFolder(folder, mode));
+export async function makeLocation(
+  folder: string,
+  { storage, mode }: Pick<TableRoots, 'storage' | 'mode'>,
+): Promise<void> {
+  await usable(folder, storage.folders?.make(folder, mode) ?? Promise.resolve());
 }
 
 const OUTSIDE = 'lies outside the folders where tables may be';
 
 /** What keeps a path elsewhere on the disk from being resolved is nothing that a client is told. */
-async function unseen(location: string, path: string): Promise<string> {
-  return withoutLinks(path).catch(() => {
+async function unseen(storage: Storage, location: string, path: string): Promise<string> {
+  return withoutLinks(storage, path).catch(() => {
     throw refused(location, OUTSIDE);
   });
 }
@@ -83,13 +90,17 @@ async function unseen(location: string, path: string): Promise<string> {
 async function resolveFolder(location: string, roots: TableRoots): Promise<string> {
   const path = absolutePath(location);
   if (CONTROL.test(path)) throw refused(location, 'holds a control character');
+  const { storage } = roots;
+  const withoutLink = (root: string) => withoutLinks(storage, root);
   const asked = [roots.managed, ...roots.allowed];
-  const open = await Promise.all(asked.map(withoutLinks));
+  const open = await Promise.all(asked.map(withoutLink));
   const mayLook = [...asked, ...open].some((root) => isInside(path, root));
-  const folder = await (mayLook ? usable(location, withoutLinks(path)) : unseen(location, path));
+  const folder = await (mayLook
+    ? usable(location, withoutLink(path))
+    : unseen(storage, location, path));
   const bytes = Buffer.byteLength(folder);
   if (bytes > MAX_BYTES) throw refused(location, `has ${bytes} bytes, more than ${MAX_BYTES}`);
-  const own = await Promise.all(roots.own.map(withoutLinks));
+  const own = await Promise.all(roots.own.map(withoutLink));
   if (!open.some((root) => isInside(folder, root)) || own.some((root) => isIn(folder, root))) {
     throw refused(location, OUTSIDE);
   }
@@ -171,27 +182,18 @@ async function usable<Found>(location: string, looking: Promise<Found>): Promise
   try {
     return await looking;
   } catch (error) {
-    const why = unusable.get(codeOf(error) ?? '');
+    const why = unusable.get(errorCode(error) ?? '');
     throw why === undefined ? error : refused(location, why);
   }
 }
 
 /** Resolves links of the part of a path that exists; the rest cannot hold any. */
-async function withoutLinks(path: string): Promise<string> {
+async function withoutLinks(storage: Storage, path: string): Promise<string> {
   try {
-    return await realpath(path);
+    return await storage.resolve(path);
   } catch (error) {
     if (!isMissing(error) || dirname(path) === path) throw error;
-    return join(await withoutLinks(dirname(path)), relative(dirname(path), path));
-  }
-}
-
-async function entriesOf(folder: string): Promise<readonly string[] | undefined> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
+    return join(await withoutLinks(storage, dirname(path)), relative(dirname(path), path));
   }
 }
 
@@ -204,14 +206,6 @@ function isIn(path: string, folder: string): boolean {
 export function isInside(path: string, folder: string): boolean {
   const rest = relative(folder, path);
   return rest !== '' && rest.split(sep)[0] !== '..' && !isAbsolute(rest);
-}
-
-function isMissing(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT';
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
 
 function refused(location: string, why: string): CatalogError {

@@ -1,13 +1,9 @@
-import { statSync } from 'node:fs';
-import { access } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { join, sep } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import type { VersionRecord } from '../../format/records.ts';
-import { renameIfAbsent, writeDurable } from '../../../storage/durable-file.ts';
-import { requireOwnFolder } from '../../../storage/opened-folder.ts';
-import { readOwn } from '../../../storage/own-file.ts';
-import { removeFile } from '../../../storage/tree.ts';
+import { isMissing } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { filesOf, readVersion } from '../../catalog/records/version-walk.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { MAIN } from '../../format/chain.ts';
 import { manifestName, stagingName } from '../../format/layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from '../../format/manifest.ts';
@@ -32,8 +28,9 @@ interface Kept {
  * name. Whoever reads a record first finishes what a crash left undone.
  */
 export class ManifestStore {
-  readonly #cache: LruCache<Kept>;
-  readonly #final = new LruCache<true>(100_000);
+  readonly #storage: Storage;
+  readonly #cache: LRUCache<string, Kept>;
+  readonly #final = new LRUCache<string, true>({ max: 100_000 });
   readonly #budget: MemoryBudget;
   readonly #reading: boolean;
 
@@ -41,10 +38,14 @@ export class ManifestStore {
    * @param budget The memory that read manifests may take, of which others get what is left.
    * @param reading Whether what a crash left undone stays so: nothing is renamed or removed.
    */
-  constructor(budget: MemoryBudget, reading = false) {
+  constructor(storage: Storage, budget: MemoryBudget, reading = false) {
+    this.#storage = storage;
     this.#budget = budget;
     this.#reading = reading;
-    this.#cache = new LruCache(budget.bytes, ({ bytes }) => budget.refund(bytes));
+    this.#cache = new LRUCache({
+      maxSize: Math.max(1, budget.bytes),
+      dispose: ({ bytes }) => budget.refund(bytes),
+    });
   }
 
   /**
@@ -55,8 +56,7 @@ export class ManifestStore {
     const bytes = encodeManifest(manifest);
     const staging = stagingName(manifest.version, chain);
     const path = join(folder, staging);
-    requireOwnFolder(dirname(path));
-    await writeDurable(path, bytes);
+    await this.#storage.write(path, bytes);
     return {
       version: manifest.version,
       timestampMillis: manifest.timestampMillis,
@@ -69,7 +69,7 @@ export class ManifestStore {
 
   /** Removes a staged manifest whose commit was refused. */
   async unstage(folder: string, record: VersionRecord): Promise<void> {
-    await removeFile(join(folder, record.staging));
+    await this.#storage.remove(join(folder, record.staging));
   }
 
   /**
@@ -84,18 +84,18 @@ export class ManifestStore {
     const path = inside(folder, record.manifest);
     const staging = inside(folder, record.staging);
     if (this.#final.get(staging) !== undefined) return;
-    if (settle !== undefined && !isThere(path) && isThere(staging)) await settle();
+    if (settle !== undefined && !(await this.#has(path)) && (await this.#has(staging)))
+      await settle();
     try {
-      if (renameIfAbsent(staging, path) === 'exists') {
-        await checkSame(staging, path);
-        await removeFile(staging);
+      if ((await this.#storage.renameIfAbsent(staging, path)) === 'exists') {
+        await this.#checkSame(staging, path);
+        await this.#storage.remove(staging);
       }
     } catch (error) {
       // The staging name is gone when somebody has finished before: then the final one is there.
-      if (!isMissing(error)) throw error;
-      await access(path);
+      if (!isMissing(error) || !(await this.#has(path))) throw error;
     }
-    this.#final.set(staging, true, 1);
+    this.#final.set(staging, true);
   }
 
   /** The manifest of a committed version that has its final name, if it is remembered. */
@@ -112,8 +112,8 @@ export class ManifestStore {
     const cached = this.#cache.get(inside(folder, record.staging));
     if (cached !== undefined) return cached.manifest;
     const manifest = this.#reading
-      ? await readVersion(folder, record)
-      : await decodeManifest(await readOwn(join(folder, record.manifest)));
+      ? await readVersion(this.#storage, folder, record)
+      : await decodeManifest(await this.#storage.read(join(folder, record.manifest)));
     this.keep(folder, record, manifest);
     return manifest;
   }
@@ -122,16 +122,29 @@ export class ManifestStore {
   async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
     const cached = this.#cache.get(inside(folder, record.staging));
     if (cached !== undefined) return filesOf(cached.manifest);
-    const manifest = await readVersion(folder, record);
+    const manifest = await readVersion(this.#storage, folder, record);
     this.keep(folder, record, manifest);
     return filesOf(manifest);
   }
 
   /** Remembers a manifest that was just written. */
   keep(folder: string, record: VersionRecord, manifest: Manifest): void {
-    const bytes = record.manifestBytes * MEMORY_PER_BYTE;
+    const bytes = Math.max(1, record.manifestBytes * MEMORY_PER_BYTE);
+    // The cache would not take it, nor refund it.
+    if (bytes > this.#cache.maxSize) return;
     this.#budget.spend(bytes);
-    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, bytes);
+    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, { size: bytes });
+  }
+
+  async #has(path: string): Promise<boolean> {
+    return (await this.#storage.stat(path)) !== undefined;
+  }
+
+  /** A final name that is taken by other bytes is never overwritten. */
+  async #checkSame(staging: string, path: string): Promise<void> {
+    const [ours, theirs] = await Promise.all([staging, path].map((one) => this.#storage.read(one)));
+    if (ours?.equals(theirs ?? Buffer.alloc(0)) === true) return;
+    throw new Error(`${path} exists and is not the manifest that was committed`);
   }
 }
 
@@ -139,32 +152,16 @@ export class ManifestStore {
  * Whether a version of a table was once made, even if the store has lost it.
  * @param chain The line that it was made on: `main`, or a branch's id.
  */
-export async function wasMade(folder: string, version: bigint, chain: string): Promise<boolean> {
-  return access(join(folder, manifestName(version, chain))).then(
-    () => true,
-    (error: unknown) => {
-      if (isMissing(error)) return false;
-      throw error;
-    },
-  );
-}
-
-/** A final name that is taken by other bytes is never overwritten. */
-async function checkSame(staging: string, path: string): Promise<void> {
-  const [ours, theirs] = await Promise.all([readOwn(staging), readOwn(path)]);
-  if (!ours.equals(theirs))
-    throw new Error(`${path} exists and is not the manifest that was committed`);
+export async function wasMade(
+  storage: Storage,
+  folder: string,
+  version: bigint,
+  chain: string,
+): Promise<boolean> {
+  return (await storage.stat(join(folder, manifestName(version, chain)))) !== undefined;
 }
 
 /** The path of a file of a table. Its name was made here, with nothing in it to be resolved. */
 function inside(folder: string, name: string): string {
   return `${folder}${sep}${name}`;
-}
-
-function isThere(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -4,7 +4,7 @@ import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts
 import type { Seal } from '../../catalog/records/seal.ts';
 import type { JudgeVersion } from '../../format/version-codec.ts';
 import type { Chain } from '../../format/chain.ts';
-import type { Change, Contents } from '../../format/change.ts';
+import type { Contents, ContentsChange } from '../../format/change.ts';
 import type { Manifest } from '../../format/manifest.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -34,7 +34,7 @@ export interface VersionCommit {
   readonly table: Stored<TableRecord>;
   /** The line that gets the version; the main one unless it is given. */
   readonly chain?: Chain;
-  readonly change: Change;
+  readonly change: ContentsChange;
   /** What must be on stable storage before the version exists: the files that it names. */
   readonly flushes?: Flushes;
   /** Reads the table's record again. */

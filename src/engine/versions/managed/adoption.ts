@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Write } from '../../../store/store.ts';
@@ -30,6 +31,7 @@ export interface AdoptionCause {
 
 /** An external version that is judged, with the line that it would be the next of. */
 export interface ExternalStep {
+  readonly storage: Storage;
   readonly path: ObjectPath;
   readonly table: TableRecord;
   readonly cause: AdoptionCause;
@@ -163,7 +165,7 @@ export class Adoption {
   }
 
   async #commit(act: AdoptionAct): Promise<Judged> {
-    const { committer } = this.#parts;
+    const { storage, committer } = this.#parts;
     return commitLoop<Judged>(committer, async (): Promise<Plan<Judged>> => {
       const table = await this.#parts.catalog.requireTable(act.path);
       const { kind } = table.content;
@@ -175,11 +177,13 @@ export class Adoption {
         return { kind: 'done', result: { adopted: [], refused: line.refused } };
       }
       const { head } = line;
-      if (head !== undefined) await requireRecorded(locationOf(table.content), head.content);
+      if (head !== undefined)
+        await requireRecorded(storage, locationOf(table.content), head.content);
       const result = await this.#judged(act, table.content, line);
       // What was judged is what is recorded.
-      for (const one of result.adopted) await requireRecorded(locationOf(table.content), one);
-      await syncManifests(locationOf(table.content), result.adopted);
+      for (const one of result.adopted)
+        await requireRecorded(storage, locationOf(table.content), one);
+      await syncManifests(storage, locationOf(table.content), result.adopted);
       const writes = writesOf(table.content, line, result);
       return { kind: 'commit', checks: line.checks, writes, result };
     });
@@ -189,7 +193,7 @@ export class Adoption {
   async #judged(act: AdoptionAct, table: TableRecord, line: ExternalLine): Promise<Judged> {
     const adopted: VersionRecord[] = [];
     for (const one of line.external) {
-      const reason = await unsoundness(locationOf(table), one);
+      const reason = await unsoundness(this.#parts.storage, locationOf(table), one);
       if (reason !== undefined) return { adopted, refused: { version: one.version, reason } };
       const refused = await this.#refusal({ act, table, line, adopted }, one);
       if (typeof refused === 'string') {
@@ -207,7 +211,7 @@ export class Adoption {
   ): Promise<VersionRecord | string> {
     const { path, cause } = act;
     const { chain, head, origin } = line;
-    const version = await recordOfExternal(locationOf(table), one);
+    const version = await recordOfExternal(this.#parts.storage, locationOf(table), one);
     const own: FoundLine = {
       chain,
       head: head?.content,
@@ -216,7 +220,15 @@ export class Adoption {
     };
     try {
       const lines = origin === undefined ? [own] : [await this.#above(table, origin), own];
-      await this.#parts.judge({ path, table, cause, lines, line: own, version });
+      await this.#parts.judge({
+        storage: this.#parts.storage,
+        path,
+        table,
+        cause,
+        lines,
+        line: own,
+        version,
+      });
       return version;
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;

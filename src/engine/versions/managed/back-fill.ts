@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Check, Store, Write } from '../../../store/store.ts';
@@ -17,6 +18,7 @@ import { recordOfFile } from './managed-manifests.ts';
 
 /** What a table's folder holds and the store does not. */
 export interface BackFill {
+  readonly storage: Storage;
   readonly checks: readonly Check[];
   readonly writes: readonly Write[];
   /** Every line of versions that the folder has, main first. */
@@ -35,6 +37,7 @@ export interface FoundLine {
 }
 
 export interface BackFillParts {
+  readonly storage: Storage;
   readonly store: Pick<Store, 'getMany'>;
   readonly versions: VersionStore;
   readonly branches: Branches;
@@ -53,7 +56,7 @@ export async function backFill(
 ): Promise<BackFill> {
   const fill = new Fill(parts, tableId, location);
   await fill.add(MAIN_CHAIN, location);
-  const refs = await branchRefs(location);
+  const refs = await branchRefs(parts.storage, location);
   const ids = new Map([...refs.keys()].map((name) => [name, randomUUID()]));
   for (const ref of refs.values()) await fill.addBranch(ref, ids);
   return fill;
@@ -66,11 +69,13 @@ class Fill implements BackFill {
   readonly checks: Check[] = [];
   readonly writes: Write[] = [];
   readonly lines: FoundLine[] = [];
+  readonly storage: Storage;
   readonly #parts: BackFillParts;
   readonly #tableId: string;
   readonly #location: string;
 
   constructor(parts: BackFillParts, tableId: string, location: string) {
+    this.storage = parts.storage;
     this.#parts = parts;
     this.#tableId = tableId;
     this.#location = location;
@@ -84,14 +89,14 @@ class Fill implements BackFill {
   ): Promise<VersionRecord | undefined> {
     const head = await this.#parts.versions.head(this.#tableId, chain);
     this.checks.push(headCheck(this.#tableId, head, chain.key));
-    const found = await lanceManifests(folder);
+    const found = await lanceManifests(this.storage, folder);
     const unknown = await this.#unknown(chain, found);
     let newest = head?.content;
     const records: VersionRecord[] = [];
     for (let start = 0; start < unknown.length; start += AT_ONCE) {
       const some = unknown.slice(start, start + AT_ONCE);
       for (const record of await Promise.all(
-        some.map((one) => recordOfFile(this.#location, one)),
+        some.map((one) => recordOfFile(this.storage, this.#location, one)),
       )) {
         records.push(record);
         this.writes.push(this.#write(chain, record));

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, rename } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
@@ -7,7 +6,7 @@ import type { Write } from '../../../store/store.ts';
 import { commitLoop } from '../../catalog/records/commit-loop.ts';
 import { externalKey } from '../../catalog/records/keys.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../../storage/folder.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import type { LanceVersion } from '../../format/lance/versions.ts';
 import { MAIN } from '../../format/chain.ts';
 import { lineWrites, type AdoptionParts } from './adoption.ts';
@@ -15,7 +14,7 @@ import { externalLine, type ExternalLine } from './external-line.ts';
 import { encodeRefused, unsoundness } from './external-versions.ts';
 import { syncManifests, recordOfExternal } from './managed-manifests.ts';
 import { locationOf } from './managed-versions.ts';
-import { finalNames, isAbsent, ownership, SET_ASIDE, versionsFolder } from './place.ts';
+import { finalNames, SET_ASIDE, versionsFolder } from './place.ts';
 
 /** An operator's decision on external versions of a line. */
 export interface ExternalDecision {
@@ -44,12 +43,13 @@ export async function acceptExternal(
   decision: ExternalDecision,
 ): Promise<ExternalOutcome> {
   return commitLoop(parts.committer, async () => {
+    const { storage } = parts;
     const { table, line } = await decided(parts, decision);
     const location = locationOf(table.content);
     const taken = line.external.filter(({ version }) => version <= decision.version);
-    for (const one of taken) await requireSound(location, one);
-    const records = await Promise.all(taken.map((one) => recordOfExternal(location, one)));
-    await syncManifests(location, records);
+    for (const one of taken) await requireSound(storage, location, one);
+    const records = await Promise.all(taken.map((one) => recordOfExternal(storage, location, one)));
+    await syncManifests(storage, location, records);
     const next = line.external[taken.length]?.version ?? null;
     const result = { versions: taken.map(({ version }) => version), next };
     const writes = [
@@ -69,12 +69,17 @@ export async function setExternalAside(
   parts: DecisionParts,
   decision: ExternalDecision,
 ): Promise<ExternalOutcome> {
+  const { storage } = parts;
   const { table, line } = await decided(parts, decision);
   const location = locationOf(table.content);
   const gone = line.external.filter(({ version }) => version >= decision.version);
   // From the newest on: what a crash leaves is a line without its end.
   for (const { version } of gone.toReversed()) {
-    await moveAside(location, await manifestsOf(location, decision.branch, version));
+    await moveAside(
+      storage,
+      location,
+      await manifestsOf(storage, location, decision.branch, version),
+    );
   }
   const versions = gone.map(({ version }) => version);
   return commitLoop(parts.committer, async () => {
@@ -109,8 +114,8 @@ async function lineOf(parts: DecisionParts, { path, branch }: ExternalDecision) 
   return { table, line: isExternal ? await externalLine(parts, table, branch) : undefined };
 }
 
-async function requireSound(location: string, one: LanceVersion): Promise<void> {
-  const fault = await unsoundness(location, one);
+async function requireSound(storage: Storage, location: string, one: LanceVersion): Promise<void> {
+  const fault = await unsoundness(storage, location, one);
   if (fault === undefined) return;
   throw new CatalogError('InvalidInput', `version ${one.version} cannot be accepted: ${fault}`);
 }
@@ -124,39 +129,38 @@ function remaining({ id }: TableRecord, { chain }: ExternalLine, next: bigint | 
 
 /** The manifests of one version: it may have names of both schemes. */
 async function manifestsOf(
+  storage: Storage,
   location: string,
   branch: string,
   version: bigint,
 ): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of finalNames(versionsFolder(branch), version)) {
-    if ((await ownership(location, name)) !== 'absent') found.push(join(location, name));
+    if ((await storage.ownership(location, name)) !== 'absent') found.push(join(location, name));
   }
   return found;
 }
 
-async function moveAside(location: string, manifests: readonly string[]): Promise<void> {
+async function moveAside(
+  storage: Storage,
+  location: string,
+  manifests: readonly string[],
+): Promise<void> {
   for (const path of manifests) {
     const folder = join(dirname(dirname(path)), SET_ASIDE);
-    await mkdir(folder, { recursive: true });
+    storage.folders?.makeNow(folder);
     const name = relative(location, folder);
-    if ((await ownership(location, name)) !== 'own') {
+    if ((await storage.ownership(location, name)) !== 'own') {
       throw new CatalogError('InvalidInput', `${folder} leads through a link`);
     }
-    await rename(path, await freeName(folder, basename(path)));
-    await syncFolder(folder);
-    await syncFolder(dirname(path));
+    await storage.renameIfAbsent(path, await freeName(storage, folder, basename(path)));
+    await storage.flush(folder);
+    await storage.flush(dirname(path));
   }
 }
 
 /** A name that nothing has: the manifest's own, or one with a further part. */
-async function freeName(folder: string, name: string): Promise<string> {
+async function freeName(storage: Storage, folder: string, name: string): Promise<string> {
   const path = join(folder, name);
-  try {
-    await lstat(path);
-    return `${path}-${randomUUID()}`;
-  } catch (error) {
-    if (isAbsent(error)) return path;
-    throw error;
-  }
+  return (await storage.stat(path)) === undefined ? path : `${path}-${randomUUID()}`;
 }

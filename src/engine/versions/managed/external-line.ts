@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { randomUUID } from 'node:crypto';
 import type { Check, Store, Write } from '../../../store/store.ts';
 import { encodeBranch, encodeTable } from '../../catalog/records/records-codec.ts';
@@ -15,6 +16,7 @@ import { locationOf } from './managed-versions.ts';
 
 /** What external lines are found with. */
 export interface LineReads {
+  readonly storage: Storage;
   readonly store: Pick<Store, 'get'>;
   readonly versions: VersionStore;
   readonly branches: Branches;
@@ -51,7 +53,12 @@ export async function externalLine(
   if (found === undefined) return undefined;
   const { chain } = found;
   const head = await reads.versions.head(table.id, chain);
-  const external = await externalVersions(locationOf(table), branch, head?.content.version ?? 0n);
+  const external = await externalVersions(
+    reads.storage,
+    locationOf(table),
+    branch,
+    head?.content.version ?? 0n,
+  );
   const kept =
     external.length === 0 ? undefined : await refusedVersion(reads.store, table.id, chain.key);
   const isThere = external.some(({ version }) => version === kept?.version);
@@ -74,12 +81,12 @@ function mainLine({ key, content }: Stored<TableRecord>): Line {
 }
 
 async function branchLine(
-  { branches }: LineReads,
+  { storage, branches }: LineReads,
   table: TableRecord,
   name: string,
 ): Promise<Line | undefined> {
   const stored = await branches.find(table.id, name);
-  const ref = (await branchRefs(locationOf(table))).get(name);
+  const ref = (await branchRefs(storage, locationOf(table))).get(name);
   if (stored !== undefined) {
     const chain = { ...chainOf(name, stored), lineage: [] };
     return { chain, checks: chain.checks, claims: [], ...(ref && { origin: ref }) };

@@ -4,11 +4,13 @@ import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts'
 import type { Store } from '../../../store/store.ts';
 import { externalKey } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
+import { isAbsent } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { lanceVersions, type LanceVersion } from '../../format/lance/versions.ts';
 import { MAIN } from '../../format/chain.ts';
-import { isAbsent, ownership, versionsFolder } from './place.ts';
+import { versionsFolder } from './place.ts';
 
 /** The table property that lets Lance clients write versions without the catalog, and its value. */
 const PROPERTY = 'external_writes';
@@ -25,12 +27,13 @@ export function adoptsExternalWrites({ properties }: Pick<TableRecord, 'properti
  * @param after The newest version that the catalog knows of the line; 0 for none.
  */
 export async function externalVersions(
+  storage: Storage,
   location: string,
   branch: string,
   after: bigint,
 ): Promise<readonly LanceVersion[]> {
   const folder = join(location, dirname(versionsFolder(branch)));
-  const found = (await lanceVersions(folder)).filter(({ version }) => version > after);
+  const found = (await lanceVersions(storage, folder)).filter(({ version }) => version > after);
   return found.filter(({ version }, index) => version !== found[index - 1]?.version);
 }
 
@@ -39,13 +42,14 @@ export async function externalVersions(
  * for one that can.
  */
 export async function unsoundness(
+  storage: Storage,
   location: string,
   { version, manifest: path }: LanceVersion,
 ): Promise<string | undefined> {
   const name = relative(location, path);
-  if ((await ownership(location, name)) !== 'own') return `${name} leads through a link`;
+  if ((await storage.ownership(location, name)) !== 'own') return `${name} leads through a link`;
   try {
-    const { manifest } = await readManifestFile(path);
+    const { manifest } = await readManifestFile(storage, path);
     if (manifest.version === version) return undefined;
     return `${name} holds the manifest of version ${manifest.version}`;
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import type { TableRecord } from '../../format/records.ts';
 import type { Branches, NamedBranch } from '../lines/branches.ts';
 import { MAIN, type Chain } from '../../format/chain.ts';
@@ -17,6 +18,7 @@ interface Place {
  * as the catalog knows them and as Lance clients wrote them down themselves.
  */
 export async function keptManagedVersions(
+  storage: Storage,
   tags: Tags,
   branches: Branches,
   table: TableRecord,
@@ -25,11 +27,11 @@ export async function keptManagedVersions(
   const location = locationOf(table);
   const allTags = await tags.all(table.id);
   const allBranches = await branches.all(table.id);
-  const refs = await branchRefs(location);
+  const refs = await branchRefs(storage, location);
   const places: readonly Place[] = [
     ...allTags.tags.map(({ tag }) => ({ branch: tag.branch ?? MAIN, version: tag.version })),
     ...allBranches.branches.map(originOf),
-    ...(await tagRefs(location)),
+    ...(await tagRefs(storage, location)),
     ...[...refs.values()].map((ref) => ({ branch: ref.parentBranch, version: ref.parentVersion })),
   ];
   return {

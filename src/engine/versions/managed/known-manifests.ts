@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import type { VersionRecord } from '../../format/records.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 
 /** Manifests are kept whose files are so large together, in bytes. */
 const CAPACITY_BYTES = 4 * 2 ** 20;
@@ -13,10 +13,11 @@ const MOST_BYTES = 256 * 2 ** 10;
  */
 export class KnownManifests {
   /** By the second name of the staged manifest, which nothing else ever has. */
-  readonly #manifests = new LruCache<LanceManifest>(CAPACITY_BYTES);
+  readonly #manifests = new LRUCache<string, LanceManifest>({ maxSize: CAPACITY_BYTES });
 
   remember({ staging, manifestBytes }: VersionRecord, manifest: LanceManifest): void {
-    if (manifestBytes <= MOST_BYTES) this.#manifests.set(staging, manifest, manifestBytes);
+    if (manifestBytes > MOST_BYTES) return;
+    this.#manifests.set(staging, manifest, { size: Math.max(1, manifestBytes) });
   }
 
   /** The manifest of a version; undefined for one that must be read. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
 import type { BranchRecord } from '../../format/records.ts';
-import { removeFile } from '../../../storage/tree.ts';
+import { isAbsent } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { readPlain } from '../../format/lance/plain-file.ts';
 import { namesIn } from '../../format/lance/versions.ts';
 import { branchNameFault } from '../../format/branch-name.ts';
 import { MAIN } from '../../format/chain.ts';
-import { isAbsent, ownership } from './place.ts';
 
 /** What a Lance client writes down of a branch that it made. */
 export interface BranchRef {
@@ -27,8 +27,11 @@ const REFS = '_refs';
 const SUFFIX = '.json';
 
 /** The branches of a table as Lance clients wrote them down. What cannot be read, or no branch can be called, is passed over. */
-export async function branchRefs(location: string): Promise<ReadonlyMap<string, BranchRef>> {
-  const refs = await readRefs(location, 'branches', branchOf);
+export async function branchRefs(
+  storage: Storage,
+  location: string,
+): Promise<ReadonlyMap<string, BranchRef>> {
+  const refs = await readRefs(storage, location, 'branches', branchOf);
   const named = refs.filter(({ name }) => branchNameFault(name) === undefined);
   return new Map(named.map((ref) => [ref.name, ref]));
 }
@@ -43,33 +46,39 @@ export function branchRecord(id: string, ref: BranchRef, above: string): BranchR
 }
 
 /** The tags of a table as Lance clients wrote them down. What cannot be read is passed over. */
-export async function tagRefs(location: string): Promise<readonly TagRef[]> {
-  return readRefs(location, 'tags', (_, fields) => ({
+export async function tagRefs(storage: Storage, location: string): Promise<readonly TagRef[]> {
+  return readRefs(storage, location, 'tags', (_, fields) => ({
     branch: textOf(fields['branch']) ?? MAIN,
     version: integerOf(fields['version']) ?? 0n,
   }));
 }
 
 /** Removes what Lance clients wrote down of a branch. */
-export async function removeBranchRef(location: string, branch: string): Promise<void> {
+export async function removeBranchRef(
+  storage: Storage,
+  location: string,
+  branch: string,
+): Promise<void> {
   const folder = join(location, REFS, 'branches');
-  for (const file of await namesIn(folder)) {
-    if (nameOf(file) === branch) await removeFile(join(folder, file));
+  for (const file of await namesIn(storage, folder)) {
+    if (nameOf(file) === branch) await storage.remove(join(folder, file));
   }
 }
 
 type Fields = Readonly<Record<string, JsonValue | undefined>>;
 
 async function readRefs<Ref>(
+  storage: Storage,
   location: string,
   kind: 'branches' | 'tags',
   refOf: (name: string, fields: Fields) => Ref,
 ): Promise<readonly Ref[]> {
   const folder = join(REFS, kind);
   const refs: Ref[] = [];
-  for (const file of await namesIn(join(location, folder))) {
+  for (const file of await namesIn(storage, join(location, folder))) {
     const name = nameOf(file);
-    const fields = name === undefined ? undefined : await readFields(location, join(folder, file));
+    const fields =
+      name === undefined ? undefined : await readFields(storage, location, join(folder, file));
     if (name !== undefined && fields !== undefined) refs.push(refOf(name, fields));
   }
   return refs;
@@ -98,10 +107,14 @@ function nameOf(file: string): string | undefined {
 /** What clients write down of a branch or a tag has a few hundred bytes. */
 const MOST_BYTES = 2 ** 20;
 
-async function readFields(location: string, file: string): Promise<Fields | undefined> {
+async function readFields(
+  storage: Storage,
+  location: string,
+  file: string,
+): Promise<Fields | undefined> {
   try {
-    if ((await ownership(location, file)) !== 'own') return undefined;
-    const bytes = await readPlain(join(location, file), MOST_BYTES);
+    if ((await storage.ownership(location, file)) !== 'own') return undefined;
+    const bytes = await readPlain(storage, join(location, file), MOST_BYTES);
     const value = bytes === null ? null : parseJson(bytes.toString());
     return isJsonObject(value) ? value : undefined;
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import type { VersionRecord } from '../../format/records.ts';
@@ -10,7 +11,7 @@ import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { wasReplaced } from '../../once/commit-summary.ts';
 import { lanceTransaction, type LanceTransaction } from '../../format/lance/lance-transaction.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
-import { isAbsent } from './place.ts';
+import { isAbsent } from '../../../storage/storage-error.ts';
 
 const KIND = 'create_version';
 
@@ -36,17 +37,19 @@ export interface LanceNext {
  * and the one before say.
  */
 export async function lanceSummary(
+  storage: Storage,
   location: string,
   { record: base, known }: LanceBase,
   { table, manifest: next, file }: LanceNext,
 ): Promise<CommitSummary> {
-  const before = known ?? (base === undefined ? undefined : await readBase(location, base));
+  const before =
+    known ?? (base === undefined ? undefined : await readBase(storage, location, base));
   const fragments = before?.fragments ?? [];
   const came = rowsMissing(next.fragments, fragments);
   const went = rowsMissing(fragments, next.fragments);
   const replaced = rowsReplaced(fragments, next.fragments);
-  // Rows that only came need no more to be said of them.
-  const transaction = went + replaced > 0n ? await lanceTransaction(file, next) : null;
+  // Versions that only add rows need no transaction to describe them.
+  const transaction = went + replaced > 0n ? await lanceTransaction(storage, file, next) : null;
   const kept = movedRows(transaction, came, went);
   return {
     kind: KIND,
@@ -148,11 +151,12 @@ export function repeatedSummary(table: string, version: bigint): CommitSummary {
 
 /** The audit says what is known; a commit does not fail for what is not. */
 async function readBase(
+  storage: Storage,
   location: string,
   { manifest }: VersionRecord,
 ): Promise<LanceManifest | undefined> {
   try {
-    return (await readManifestFile(join(location, manifest))).manifest;
+    return (await readManifestFile(storage, join(location, manifest))).manifest;
   } catch (error) {
     if (isAbsent(error) || error instanceof LanceManifestError) return undefined;
     throw error;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { removeFile, removeTree } from '../../../storage/tree.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import type { TableRecord } from '../../format/records.ts';
 import {
   LANCE_DATA,
@@ -12,7 +12,7 @@ import { parseVersionFile } from '../../format/lance/version-file.ts';
 import type { NamedBranch } from '../lines/branches.ts';
 import { branchRefs, removeBranchRef, tagRefs } from './lance-refs.ts';
 import { locationOf } from './managed-versions.ts';
-import { LANCE_TREE, ownership, SET_ASIDE } from './place.ts';
+import { LANCE_TREE, SET_ASIDE } from './place.ts';
 
 /**
  * Branches with what their clients wrote down of them: what a branch came from is
@@ -20,12 +20,13 @@ import { LANCE_TREE, ownership, SET_ASIDE } from './place.ts';
  * @param isLeft Whether anything is left of a branch that nobody wrote down.
  */
 export async function withRefs(
+  storage: Storage,
   table: TableRecord,
   branches: readonly NamedBranch[],
   isLeft: (name: string) => Promise<boolean>,
 ): Promise<readonly NamedBranch[]> {
   if (table.kind === 'engine') return branches;
-  const refs = await branchRefs(locationOf(table));
+  const refs = await branchRefs(storage, locationOf(table));
   const found: NamedBranch[] = [];
   for (const one of branches) {
     if (refs.has(one.name) || (await isLeft(one.name))) found.push(one);
@@ -45,10 +46,16 @@ export async function withRefs(
  * that came from it, or a tag.
  * @throws CatalogError InvalidTableState.
  */
-export async function requireUnneeded(table: TableRecord, name: string): Promise<void> {
+export async function requireUnneeded(
+  storage: Storage,
+  table: TableRecord,
+  name: string,
+): Promise<void> {
   const location = locationOf(table);
-  const child = [...(await branchRefs(location)).values()].find((ref) => ref.parentBranch === name);
-  const tag = (await tagRefs(location)).find((ref) => ref.branch === name);
+  const child = [...(await branchRefs(storage, location)).values()].find(
+    (ref) => ref.parentBranch === name,
+  );
+  const tag = (await tagRefs(storage, location)).find((ref) => ref.branch === name);
   const why =
     child === undefined
       ? tag && `a tag of a Lance client names its version ${tag.version}`
@@ -74,19 +81,20 @@ const parts: ReadonlySet<string> = new Set([
  * @param kept Folders of the gateway itself, of which nothing is removed.
  */
 export async function removeManagedBranch(
+  storage: Storage,
   location: string,
   name: string,
   kept: readonly string[],
 ): Promise<void> {
-  await removeBranchRef(location, name);
+  await removeBranchRef(storage, location, name);
   const folder = join(LANCE_TREE, name);
-  if ((await ownership(location, folder)) !== 'own') return;
+  if ((await storage.ownership(location, folder)) !== 'own') return;
   const path = join(location, folder);
-  const holdsOthers = (await namesIn(path)).some((one) => !parts.has(one));
-  if (!holdsOthers) return void (await removeTree(path, { kept }));
+  const holdsOthers = (await namesIn(storage, path)).some((one) => !parts.has(one));
+  if (!holdsOthers) return void (await storage.removeTree(path, { kept }));
   const manifests = join(folder, LANCE_VERSIONS);
-  if ((await ownership(location, manifests)) !== 'own') return;
-  for (const file of await namesIn(join(location, manifests))) {
-    if (parseVersionFile(file) !== undefined) await removeFile(join(location, manifests, file));
+  if ((await storage.ownership(location, manifests)) !== 'own') return;
+  for (const file of await namesIn(storage, join(location, manifests))) {
+    if (parseVersionFile(file) !== undefined) await storage.remove(join(location, manifests, file));
   }
 }

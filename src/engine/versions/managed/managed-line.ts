@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -33,6 +34,7 @@ export interface ManagedLine {
 
 /** What lines are found with. */
 export interface LineParts {
+  readonly storage: Storage;
   readonly committer: Committer;
   readonly versions: VersionStore;
   readonly branches: Branches;
@@ -49,30 +51,30 @@ export async function managedLine(
   checkBranchName(branch);
   if (table.kind === 'declared') throw branchNotFound(branch);
   const stored = await parts.branches.find(table.id, branch);
-  const ref = (await branchRefs(locationOf(table))).get(branch);
+  const ref = (await branchRefs(parts.storage, locationOf(table))).get(branch);
   if (stored !== undefined) {
     const line = await knownLine(parts, table, { ...chainOf(branch, stored), lineage: [] });
     if (ref !== undefined) return line;
     // Its client has deleted the branch, if nothing of it is there any more.
-    if (await isThere(table, line.head)) throw zombie(branch);
+    if (await isThere(parts.storage, table, line.head)) throw zombie(branch);
     return newLine(parts, table, { branch, ref }, { stored, line });
   }
-  const left = await lanceVersions(join(locationOf(table), dirname(place.folder)));
+  const left = await lanceVersions(parts.storage, join(locationOf(table), dirname(place.folder)));
   if (left.length > 0) throw zombie(branch);
   return newLine(parts, table, { branch, ref });
 }
 
 async function knownLine(
-  { versions, committer }: LineParts,
+  { storage, versions, committer }: LineParts,
   table: TableRecord,
   chain: Chain,
 ): Promise<ManagedLine> {
   const head = await versions.head(table.id, chain);
   // Nothing is built on a version that could still be lost with the store.
-  if (head !== undefined && (await isUnfinished(table, head))) {
-    await finishVersion(committer, locationOf(table), head);
+  if (head !== undefined && (await isUnfinished(storage, table, head))) {
+    await finishVersion(storage, committer, locationOf(table), head);
   }
-  if (head !== undefined) await requireRecorded(locationOf(table), head.content);
+  if (head !== undefined) await requireRecorded(storage, locationOf(table), head.content);
   return {
     chain,
     head,
@@ -82,9 +84,13 @@ async function knownLine(
   };
 }
 
-async function isUnfinished(table: TableRecord, { content }: Stored<VersionRecord>) {
+async function isUnfinished(
+  storage: Storage,
+  table: TableRecord,
+  { content }: Stored<VersionRecord>,
+) {
   const { manifest, staging } = content;
-  return manifest !== staging && (await exists(within(locationOf(table), staging)));
+  return manifest !== staging && (await exists(storage, within(locationOf(table), staging)));
 }
 
 interface NewBranch {
@@ -155,13 +161,17 @@ function recordOf(
 }
 
 async function isThere(
+  storage: Storage,
   table: TableRecord,
   head: Stored<VersionRecord> | undefined,
 ): Promise<boolean> {
   if (head === undefined) return false;
   const { manifest, staging } = head.content;
   const location = locationOf(table);
-  return (await exists(join(location, manifest))) || (await exists(join(location, staging)));
+  return (
+    (await exists(storage, join(location, manifest))) ||
+    (await exists(storage, join(location, staging)))
+  );
 }
 
 function zombie(branch: string): CatalogError {

@@ -1,25 +1,15 @@
-import { statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { FileDescriptor } from '../../../storage/file-descriptor.ts';
 import { Flushes } from '../../../storage/flushes.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { createDurable, linkDurable, removeIfPresent } from '../../../storage/durable-file.ts';
-import { syncFolder } from '../../../storage/folder.ts';
-import { removeFile } from '../../../storage/tree.ts';
-import { haveSameBytes, readPlain } from '../../format/lance/plain-file.ts';
+import { isAbsent, StorageError } from '../../../storage/storage-error.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
+import { haveSameBytes } from '../../format/lance/plain-file.ts';
 import { manifestDigest } from './manifest-identity.ts';
-import { isAbsent, ownership, within } from './place.ts';
-import { stat } from 'node:fs/promises';
+import { within } from './place.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceVersion } from '../../format/lance/versions.ts';
-
-/** What a file system answers that makes no second names, or none of files that are someone else's. */
-const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EMLINK', 'ENOSYS']);
-
-/** Rights of a file's mode. */
-const MODE_BITS = 0o777;
 
 /** Another manifest has the final name of a version that is recorded. No refusal: the version stays recorded. */
 class ManifestTaken extends Error {
@@ -40,18 +30,20 @@ type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
  * @throws CatalogError Internal when other bytes have the name.
  */
 export async function finaliseManifest(
+  storage: Storage,
   location: string,
   names: Names,
   settle?: () => Promise<void>,
 ): Promise<boolean> {
   const { manifest, staging } = names;
   // The versions that a table was registered with never had another name.
-  if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
+  if (manifest === staging || !(await isOwn(storage, location, staging)))
+    return isOwn(storage, location, manifest);
   await settle?.();
-  const isThere = await nameManifest(location, names).catch((error: unknown) => {
+  const isThere = await nameManifest(storage, location, names).catch((error: unknown) => {
     throw error instanceof ManifestTaken ? taken(names) : error;
   });
-  if (isThere) removeOtherNames(location, names);
+  if (isThere) await removeOtherNames(storage, location, names);
   return isThere;
 }
 
@@ -63,53 +55,67 @@ function taken({ manifest }: Names): CatalogError {
 }
 
 /** Whether the manifest of a committed version is there, under its final name or the one before. */
-export async function hasManifest(location: string, names: Names): Promise<boolean> {
-  return (await isOwn(location, names.manifest)) || isOwn(location, names.staging);
+export async function hasManifest(
+  storage: Storage,
+  location: string,
+  names: Names,
+): Promise<boolean> {
+  return (
+    (await isOwn(storage, location, names.manifest)) || isOwn(storage, location, names.staging)
+  );
 }
 
 /** Gives the manifest of a version that the store has its final name beside the others, durably. The same answer and faults. */
 export async function nameManifest(
+  storage: Storage,
   location: string,
   { manifest, staging }: Names,
 ): Promise<boolean> {
-  if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
+  if (manifest === staging || !(await isOwn(storage, location, staging)))
+    return isOwn(storage, location, manifest);
   try {
-    await place(within(location, staging), within(location, manifest));
+    await place(storage, within(location, staging), within(location, manifest));
     return true;
   } catch (error) {
     // Somebody has finished it meanwhile: then the staging name is gone.
-    if (isAbsent(error)) return isOwn(location, manifest);
+    if (isAbsent(error)) return isOwn(storage, location, manifest);
     throw error;
   }
 }
 
 /** Removes the other names of a manifest: the journal has its version. */
-export function removeOtherNames(location: string, { manifest, staging, claimed }: Names): void {
+export async function removeOtherNames(
+  storage: Storage,
+  location: string,
+  { manifest, staging, claimed }: Names,
+): Promise<void> {
   if (manifest === staging) return;
-  for (const name of [staging, claimed ?? staging]) removeIfPresent(within(location, name));
+  for (const name of [staging, claimed ?? staging]) await storage.discard(within(location, name));
 }
 
 /** Removes the manifests of versions whose records are gone. */
 export async function removeManifests(
+  storage: Storage,
   location: string,
   records: readonly Pick<VersionRecord, 'manifest' | 'staging'>[],
 ): Promise<void> {
   const names = new Set(records.flatMap(({ manifest, staging }) => [manifest, staging]));
   for (const name of names) {
-    if ((await ownership(location, name)) === 'own') await removeFile(join(location, name));
+    if ((await storage.ownership(location, name)) === 'own')
+      await storage.remove(join(location, name));
   }
 }
 
 /** @throws CatalogError Internal for what a link has taken the place of. */
-async function isOwn(location: string, name: string): Promise<boolean> {
-  const whose = await ownership(location, name);
+async function isOwn(storage: Storage, location: string, name: string): Promise<boolean> {
+  const whose = await storage.ownership(location, name);
   if (whose !== 'linked') return whose === 'own';
   throw new CatalogError('Internal', `${name} of the table leads through a link`);
 }
 
 /** A staged manifest by its name, open, and the second name that it is to get. */
 export interface HeldFile {
-  readonly file: FileDescriptor;
+  readonly file: OpenObject;
   readonly staging: string;
   readonly held: string;
 }
@@ -120,6 +126,7 @@ export interface HeldFile {
  * may have taken effect; it does not know the second name.
  */
 export async function holdStaged(
+  storage: Storage,
   location: string,
   { file, staging, held }: HeldFile,
   isFirst: boolean,
@@ -127,27 +134,28 @@ export async function holdStaged(
   const path = within(location, staging);
   const flushes = new Flushes();
   flushes.add(file.sync());
-  flushes.add(place(path, within(location, held)));
+  flushes.add(place(storage, path, within(location, held)));
   // Nobody has made the names of these folders durable before the first version.
   if (isFirst)
-    for (const folder of foldersAbove(dirname(path), location)) flushes.add(syncFolder(folder));
+    for (const folder of foldersAbove(dirname(path), location)) flushes.add(storage.flush(folder));
   await flushes.settled();
 }
 
 /** Puts manifests that already have their final names on stable storage, with their names. */
 export async function syncManifests(
+  storage: Storage,
   location: string,
   records: readonly Pick<VersionRecord, 'manifest'>[],
 ): Promise<void> {
   const flushes = new Flushes();
   const folders = new Set(records.map(({ manifest }) => dirname(within(location, manifest))));
-  for (const { manifest } of records) flushes.add(syncFile(within(location, manifest)));
-  for (const folder of folders) flushes.add(syncFolder(folder));
+  for (const { manifest } of records) flushes.add(syncFile(storage, within(location, manifest)));
+  for (const folder of folders) flushes.add(storage.flush(folder));
   await flushes.settled();
 }
 
-async function syncFile(path: string): Promise<void> {
-  const file = FileDescriptor.open(path, 'r');
+async function syncFile(storage: Storage, path: string): Promise<void> {
+  const file = await storage.open(path, 'all');
   try {
     await file.sync();
   } finally {
@@ -163,43 +171,28 @@ function foldersAbove(folder: string, outermost: string): readonly string[] {
 }
 
 /** Whether two files of a table hold the same bytes; not when one is missing. */
-export async function sameBytes(location: string, one: string, other: string): Promise<boolean> {
+export async function sameBytes(
+  storage: Storage,
+  location: string,
+  one: string,
+  other: string,
+): Promise<boolean> {
   try {
-    return await haveSameBytes(join(location, one), join(location, other));
+    return await haveSameBytes(storage, join(location, one), join(location, other));
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;
   }
 }
 
-export async function exists(path: string): Promise<boolean> {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    if (isAbsent(error)) return false;
-    throw error;
-  }
+export async function exists(storage: Storage, path: string): Promise<boolean> {
+  return (await storage.stat(path)) !== undefined;
 }
 
-async function place(staged: string, path: string): Promise<void> {
-  const outcome = await linkDurable(staged, path).catch(async (error: unknown) => {
-    if (!NO_LINKS.has(codeOf(error))) throw error;
-    // Whoever could read what the client staged can read the copy.
-    return createDurable(path, await bytesOf(staged), statSync(staged).mode & MODE_BITS);
-  });
-  if (outcome === 'created') return;
-  if (await haveSameBytes(staged, path)) return;
+async function place(storage: Storage, staged: string, path: string): Promise<void> {
+  if ((await storage.linkIfAbsent(staged, path)) === 'created') return;
+  if (await haveSameBytes(storage, staged, path)) return;
   throw new ManifestTaken(path);
-}
-
-async function bytesOf(staged: string): Promise<Buffer> {
-  const bytes = await readPlain(staged, Number.MAX_SAFE_INTEGER);
-  if (bytes !== null) return bytes;
-  throw new Error(`${staged} is no file any more`);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 /**
@@ -208,34 +201,37 @@ function codeOf(error: unknown): string {
  * @param location The folder of its table.
  */
 export async function recordOfFile(
+  storage: Storage,
   location: string,
   { version, manifest: path }: LanceVersion,
 ): Promise<VersionRecord> {
   const name = relative(location, path);
-  const file = await stat(path);
+  const stat = await storage.stat(path);
+  if (stat === undefined) throw new StorageError('ENOENT', `there is no manifest ${path}`);
   return {
     version,
-    timestampMillis: (await timeOf(path)) ?? Math.floor(file.mtimeMs),
+    timestampMillis: (await timeOf(storage, path)) ?? Math.floor(stat.writtenMillis),
     manifest: name,
     staging: name,
-    manifestBytes: file.size,
+    manifestBytes: stat.bytes,
     metadata: {},
   };
 }
 
 /** The same of a version that was written without the catalog, and may be replaced so. */
 export async function recordOfExternal(
+  storage: Storage,
   location: string,
   version: LanceVersion,
 ): Promise<VersionRecord> {
-  const digest = await manifestDigest(version.manifest);
-  const record = await recordOfFile(location, version);
+  const digest = await manifestDigest(storage, version.manifest);
+  const record = await recordOfFile(storage, location, version);
   return digest === undefined ? record : { ...record, digest };
 }
 
-async function timeOf(path: string): Promise<number | null> {
+async function timeOf(storage: Storage, path: string): Promise<number | null> {
   try {
-    return (await readManifestFile(path)).manifest.timestampMillis;
+    return (await readManifestFile(storage, path)).manifest.timestampMillis;
   } catch (error) {
     if (error instanceof LanceManifestError) return null;
     throw error;

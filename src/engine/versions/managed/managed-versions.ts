@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
 import { versionKey } from '../../catalog/records/keys.ts';
@@ -10,6 +11,7 @@ import { finaliseManifest, hasManifest } from './managed-manifests.ts';
 import { requireRecorded } from './manifest-identity.ts';
 
 export interface ManagedVersionsParts {
+  readonly storage: Storage;
   readonly store: Store;
   readonly committer: Committer;
   readonly reading?: boolean;
@@ -24,12 +26,14 @@ const AT_ONCE = 16;
  * that a client has cleaned up goes.
  */
 export class ManagedVersions {
+  readonly #storage: Storage;
   readonly #committer: Committer;
   readonly #versions: VersionStore;
   readonly #reading: boolean;
 
   /** @param parts.reading Whether what a crash left undone, or a client cleaned up, stays so. */
-  constructor({ store, committer, reading = false }: ManagedVersionsParts) {
+  constructor({ storage, store, committer, reading = false }: ManagedVersionsParts) {
+    this.#storage = storage;
     this.#committer = committer;
     this.#versions = new VersionStore(store);
     this.#reading = reading;
@@ -99,9 +103,9 @@ export class ManagedVersions {
 
   async #isThere(location: string, found: FoundVersion): Promise<boolean> {
     const isThere = this.#reading
-      ? await hasManifest(location, found.content)
-      : await finishVersion(this.#committer, location, found);
-    if (isThere) await requireRecorded(location, found.content);
+      ? await hasManifest(this.#storage, location, found.content)
+      : await finishVersion(this.#storage, this.#committer, location, found);
+    if (isThere) await requireRecorded(this.#storage, location, found.content);
     return isThere;
   }
 
@@ -111,7 +115,7 @@ export class ManagedVersions {
     const head = await this.#versions.head(table.id, chain);
     const stored = await this.#versions.at(table.id, version, chain);
     if (stored === undefined || version === head?.content.version) return;
-    if (await finishVersion(this.#committer, locationOf(table), stored)) return;
+    if (await finishVersion(this.#storage, this.#committer, locationOf(table), stored)) return;
     await this.#committer.commit(
       [unchanged(stored), headCheck(table.id, head, chain.key)],
       [{ key: stored.key, value: null }],
@@ -132,11 +136,12 @@ type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'> & FoundValue;
  * @returns Whether the manifest is there.
  */
 export async function finishVersion(
+  storage: Storage,
   committer: Committer,
   location: string,
   { key, value, content }: FoundVersion,
 ): Promise<boolean> {
-  return finaliseManifest(location, content, async () => committer.settle?.(key, value));
+  return finaliseManifest(storage, location, content, async () => committer.settle?.(key, value));
 }
 
 /** The folder of a table that Lance clients write, or will. */

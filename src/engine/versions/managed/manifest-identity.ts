@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { lstatSync } from 'node:fs';
-import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import { LRUCache } from 'lru-cache';
+import { isAbsent } from '../../../storage/storage-error.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { isAbsent, within } from './place.ts';
+import { within } from './place.ts';
 
 /** So many bytes of a manifest are read at once. */
 const PIECE_BYTES = 2 ** 18;
@@ -19,10 +19,10 @@ interface KnownFile {
 }
 
 /** By path. A digest is of bytes: whichever engine computed it, it is the same. */
-const known = new LruCache<KnownFile>(KNOWN_FILES);
+const known = new LRUCache<string, KnownFile>({ max: KNOWN_FILES });
 
 /** The SHA-256 of an open manifest's bytes, in hexadecimal digits. */
-export async function openDigest(file: FileDescriptor): Promise<string> {
+export async function openDigest(file: OpenObject): Promise<string> {
   const hash = createHash('sha256');
   const piece = Buffer.alloc(Math.min(PIECE_BYTES, Math.max(1, file.size())));
   for (let at = 0; ;) {
@@ -38,17 +38,17 @@ export async function openDigest(file: FileDescriptor): Promise<string> {
  * @returns Undefined where there is none.
  * @throws the system's error.
  */
-export async function manifestDigest(path: string): Promise<string | undefined> {
-  const stamp = stampOf(path);
+export async function manifestDigest(storage: Storage, path: string): Promise<string | undefined> {
+  const stamp = await storage.stamp(path);
   if (stamp === undefined) return undefined;
   const before = known.get(path);
   if (before?.stamp === stamp) return before.digest;
   try {
-    const file = FileDescriptor.openEntry(path);
+    const file = await storage.open(path, 'folders');
     try {
       const digest = await openDigest(file);
       // A file that was replaced meanwhile is not known by this digest.
-      if (stampOf(path) === stamp) known.set(path, { stamp, digest }, 1);
+      if ((await storage.stamp(path)) === stamp) known.set(path, { stamp, digest });
       return digest;
     } finally {
       file.close();
@@ -59,24 +59,21 @@ export async function manifestDigest(path: string): Promise<string | undefined> 
   }
 }
 
-function stampOf(path: string): string | undefined {
-  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  if (stats === undefined) return undefined;
-  const { dev, ino, size, mtimeNs, ctimeNs } = stats;
-  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
-}
-
 /**
  * Refuses a version whose manifest is another than the one that was recorded; does nothing
  * for a record without a digest, or whose manifest is gone.
  * @param location The folder of its table.
  * @throws CatalogError Internal.
  */
-export async function requireRecorded(location: string, record: VersionRecord): Promise<void> {
+export async function requireRecorded(
+  storage: Storage,
+  location: string,
+  record: VersionRecord,
+): Promise<void> {
   const { digest, manifest, staging, version } = record;
   if (digest === undefined) return;
   for (const name of [manifest, staging]) {
-    const found = await manifestDigest(within(location, name));
+    const found = await manifestDigest(storage, within(location, name));
     if (found === digest) return;
     if (found !== undefined) throw replaced(name, version);
   }

@@ -1,5 +1,3 @@
-import { lstatSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { LANCE_VERSIONS } from '../../format/lance/versions.ts';
@@ -82,48 +80,8 @@ export function within(folder: string, name: string): string {
   return `${folder}/${name}`;
 }
 
-/** What is at a path: nothing, a thing of the table's own, or whatever a link leads to. */
-export type Ownership = 'absent' | 'own' | 'linked';
-
-/**
- * Whose a file or folder inside a table's folder is. Clients write there, and a link
- * could make the service read, name or remove what is not theirs.
- */
-export async function ownership(location: string, name: string): Promise<Ownership> {
-  try {
-    const plain = plainOwnership(location, name);
-    if (plain !== undefined) return plain;
-    const [folder, path] = await Promise.all([realpath(location), realpath(join(location, name))]);
-    return path === join(folder, name) ? 'own' : 'linked';
-  } catch (error) {
-    if (isAbsent(error)) return 'absent';
-    throw error;
-  }
-}
-
-/** The same where no link lies on the way, as nearly always; undefined where one does. */
-function plainOwnership(location: string, name: string): Ownership | undefined {
-  // The folder of the table itself may have been replaced, too.
-  if (lstatSync(location, { throwIfNoEntry: false })?.isSymbolicLink() === true) return 'linked';
-  let path = location;
-  for (const segment of name.split('/')) {
-    if (segment === '' || segment === '.' || segment === '..') return undefined;
-    path = `${path}/${segment}`;
-    const stats = lstatSync(path, { throwIfNoEntry: false });
-    if (stats === undefined) return 'absent';
-    if (stats.isSymbolicLink()) return undefined;
-  }
-  return 'own';
-}
-
 export function refused(manifestPath: string, why: string): CatalogError {
   return new CatalogError('InvalidInput', `manifest_path ${JSON.stringify(manifestPath)} ${why}`);
-}
-
-/** What the operating system says of a path at which nothing can be. */
-export function isAbsent(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG';
 }
 
 /** The folder of a branch's versions, inside the table's. */

@@ -1,9 +1,8 @@
-import { lstat, readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { removeFile } from '../../../storage/tree.ts';
+import { basename, dirname, join } from 'node:path';
+import type { Storage } from '../../../storage/storage.ts';
 import { LANCE_VERSIONS, namesIn } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
-import { isAbsent, LANCE_TREE, ownership } from './place.ts';
+import { LANCE_TREE } from './place.ts';
 
 /** A manifest that a Lance client has staged. */
 export interface StagedFile {
@@ -21,14 +20,14 @@ export interface StagedFile {
  * left unfinished, and of writers that lost or died.
  * @param location The folder of a table that Lance clients write.
  */
-export async function* stagedFiles(location: string): AsyncGenerator<StagedFile> {
-  for await (const folder of versionFolders(location)) {
-    for (const name of await namesIn(join(location, folder))) {
+export async function* stagedFiles(storage: Storage, location: string): AsyncGenerator<StagedFile> {
+  for await (const folder of versionFolders(storage, location)) {
+    for (const name of await namesIn(storage, join(location, folder))) {
       if ((parseVersionFile(name)?.staging ?? '') === '') continue;
       const file = join(folder, name);
-      const stats = await unlessAbsent(lstat(join(location, file)));
-      if (stats === undefined || stats.isDirectory()) continue;
-      const { size: bytes, mtimeMs: writtenMillis, ctimeMs: changedMillis } = stats;
+      const stat = await storage.stat(join(location, file));
+      if (stat === undefined || stat.isFolder) continue;
+      const { bytes, writtenMillis, changedMillis } = stat;
       yield { file, bytes, writtenMillis, changedMillis };
     }
   }
@@ -38,36 +37,34 @@ export async function* stagedFiles(location: string): AsyncGenerator<StagedFile>
  * Removes a staged manifest; a link as such, whatever it leads to.
  * @returns Whether it was there.
  */
-export async function removeStaged(location: string, file: string): Promise<boolean> {
-  if ((await ownership(location, dirname(file))) !== 'own') return false;
-  return (await removeFile(join(location, file))).files > 0;
+export async function removeStaged(
+  storage: Storage,
+  location: string,
+  file: string,
+): Promise<boolean> {
+  if ((await storage.ownership(location, dirname(file))) !== 'own') return false;
+  return (await storage.remove(join(location, file))).files > 0;
 }
 
 /** The folders of versions: that of the table, and those of its branches, whose names may have several parts. */
-async function* versionFolders(location: string): AsyncGenerator<string> {
-  if ((await ownership(location, LANCE_VERSIONS)) === 'own') yield LANCE_VERSIONS;
-  yield* branchFolders(location, LANCE_TREE);
+async function* versionFolders(storage: Storage, location: string): AsyncGenerator<string> {
+  if ((await storage.ownership(location, LANCE_VERSIONS)) === 'own') yield LANCE_VERSIONS;
+  yield* branchFolders(storage, location, LANCE_TREE);
 }
 
-async function* branchFolders(location: string, folder: string): AsyncGenerator<string> {
-  if ((await ownership(location, folder)) !== 'own') return;
-  const entries = await unlessAbsent(readdir(join(location, folder), { withFileTypes: true }));
-  for (const entry of entries ?? []) {
-    if (!entry.isDirectory()) continue;
-    const inner = join(folder, entry.name);
-    if (entry.name === LANCE_VERSIONS) yield inner;
-    else if (!entry.name.startsWith('_') && entry.name !== 'data') {
-      yield* branchFolders(location, inner);
+async function* branchFolders(
+  storage: Storage,
+  location: string,
+  folder: string,
+): AsyncGenerator<string> {
+  if ((await storage.ownership(location, folder)) !== 'own') return;
+  for await (const { path, isFolder } of storage.entries(join(location, folder))) {
+    if (!isFolder) continue;
+    const name = basename(path);
+    const inner = join(folder, name);
+    if (name === LANCE_VERSIONS) yield inner;
+    else if (!name.startsWith('_') && name !== 'data') {
+      yield* branchFolders(storage, location, inner);
     }
-  }
-}
-
-/** What was asked for; undefined when it is not there, or no longer. */
-async function unlessAbsent<Found>(asking: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await asking;
-  } catch (error) {
-    if (isAbsent(error)) return undefined;
-    throw error;
   }
 }

@@ -1,9 +1,10 @@
-import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import { errorCode, isAbsent } from '../../../storage/storage-error.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readOpenManifest } from '../../format/lance/manifest-file.ts';
-import { isAbsent, ownership, refused, within, type StagedPlace } from './place.ts';
+import { refused, within, type StagedPlace } from './place.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 
@@ -13,7 +14,7 @@ export interface StagedManifest {
   /** The size of its file. */
   readonly bytes: number;
   /** The file itself, open to be made durable: what was read is what is held. Whoever asked for it closes it. */
-  readonly file: FileDescriptor;
+  readonly file: OpenObject;
 }
 
 /** What a request says of it. */
@@ -29,14 +30,15 @@ export interface ManifestClaim {
  * that the request says it is.
  */
 export async function readStaged(
+  storage: Storage,
   location: string,
   place: StagedPlace,
   { version, manifestPath, manifestSize }: ManifestClaim,
 ): Promise<StagedManifest> {
-  const whose = await ownership(location, place.staging);
+  const whose = await storage.ownership(location, place.staging);
   if (whose === 'absent') throw refused(manifestPath, 'does not exist');
   if (whose === 'linked') throw refused(manifestPath, 'leads through a link');
-  const file = open(within(location, place.staging), manifestPath);
+  const file = await open(storage, within(location, place.staging), manifestPath);
   try {
     return { ...(await readClaimed(file, { version, manifestPath, manifestSize })), file };
   } catch (error) {
@@ -45,14 +47,14 @@ export async function readStaged(
   }
 }
 
-function open(path: string, manifestPath: string): FileDescriptor {
+async function open(storage: Storage, path: string, manifestPath: string): Promise<OpenObject> {
   try {
-    return FileDescriptor.openEntry(path);
+    return await storage.open(path, 'folders');
   } catch (error) {
     if (isAbsent(error)) throw refused(manifestPath, 'does not exist');
     if (error instanceof LinkedPath) throw refused(manifestPath, 'leads through a link');
     // What the system says of a socket.
-    if (error instanceof Error && 'code' in error && error.code === 'ENXIO') {
+    if (errorCode(error) === 'ENXIO') {
       throw refused(manifestPath, 'is not a file');
     }
     throw error;
@@ -60,7 +62,7 @@ function open(path: string, manifestPath: string): FileDescriptor {
 }
 
 async function readClaimed(
-  file: FileDescriptor,
+  file: OpenObject,
   { version, manifestPath, manifestSize }: ManifestClaim,
 ): Promise<Omit<StagedManifest, 'file'>> {
   const bytes = file.plainSize();
@@ -78,11 +80,7 @@ async function readClaimed(
   return { manifest, bytes };
 }
 
-async function read(
-  file: FileDescriptor,
-  bytes: number,
-  manifestPath: string,
-): Promise<LanceManifest> {
+async function read(file: OpenObject, bytes: number, manifestPath: string): Promise<LanceManifest> {
   try {
     return (await readOpenManifest(file, bytes)).manifest;
   } catch (error) {
@@ -93,6 +91,7 @@ async function read(
 
 /** A version that a Lance client has staged and that can be the next one. */
 interface StagedVersion {
+  readonly storage: Storage;
   readonly path: ObjectPath;
   readonly table: TableRecord;
   readonly branch: string;

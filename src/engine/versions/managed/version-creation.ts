@@ -6,7 +6,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { versionKey } from '../../catalog/records/keys.ts';
 import { absent, unchanged } from '../../catalog/records/reader.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
-import { removeIfPresent } from '../../../storage/durable-file.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import { branchNotFound, chainOf, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
@@ -107,7 +107,7 @@ export class VersionPlan {
     const target = await this.#target(table, request, place);
     if (!isNext(request, target.next)) await this.#requireNoRefused(table, request, place, target);
     requireNext(request, target.next);
-    const staged = await readStaged(locationOf(table), place, request);
+    const staged = await readStaged(this.#parts.storage, locationOf(table), place, request);
     try {
       return await this.#planned(stored, request, { place, target, staged });
     } finally {
@@ -125,12 +125,13 @@ export class VersionPlan {
     const { manifest } = staged;
     const file = within(locationOf(table), place.staging);
     const base = await this.#baseOf(table, request, target, { manifest, file });
+    const { storage } = this.#parts;
     const { path, branch } = request;
-    await this.#gates.judge?.({ path, table, branch, base, manifest, file });
+    await this.#gates.judge?.({ storage, path, table, branch, base, manifest, file });
     const held = heldName(request, place);
     this.#held.add(within(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
-    await holdStaged(locationOf(table), names, target.base === undefined);
+    await holdStaged(this.#parts.storage, locationOf(table), names, target.base === undefined);
     const digest = adoptsExternalWrites(table) ? { digest: await openDigest(staged.file) } : {};
     const record = { ...this.#recordOf(request, place, staged), ...digest };
     this.#parts.manifests?.remember(record, staged.manifest);
@@ -159,7 +160,8 @@ export class VersionPlan {
     const refused = await refusedVersion(this.#parts.store, table.id, line?.chain.key ?? MAIN);
     if (refused === undefined) return;
     for (const name of finalNames(folder, refused.version)) {
-      if (await exists(within(locationOf(table), name))) throw refusedBehind(path, branch, refused);
+      if (await exists(this.#parts.storage, within(locationOf(table), name)))
+        throw refusedBehind(path, branch, refused);
     }
   }
 
@@ -171,8 +173,8 @@ export class VersionPlan {
   ): Promise<void> {
     const location = locationOf(table);
     for (const name of finalNames(folder, version)) {
-      if (!(await exists(within(location, name)))) continue;
-      if (await sameBytes(location, name, staging)) continue;
+      if (!(await exists(this.#parts.storage, within(location, name)))) continue;
+      if (await sameBytes(this.#parts.storage, location, name, staging)) continue;
       const chain = target.line?.chain.key ?? MAIN;
       const refused = await refusedVersion(this.#parts.store, table.id, chain);
       if (refused !== undefined) throw refusedBehind(path, branch, refused);
@@ -182,7 +184,7 @@ export class VersionPlan {
 
   async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceNext) {
     const known = base === undefined ? undefined : this.#parts.manifests?.of(base);
-    return lanceSummary(locationOf(table), { record: base, known }, next);
+    return lanceSummary(this.#parts.storage, locationOf(table), { record: base, known }, next);
   }
 
   /** What a version is compared with: a branch begins with what it came from, what belongs to no chain with the newest. */
@@ -251,9 +253,15 @@ export class VersionPlan {
     if (stored === undefined) return undefined;
     const record = stored.content;
     const location = locationOf(table);
-    const isThere = await finishVersion(this.#parts.committer, location, stored);
+    const isThere = await finishVersion(
+      this.#parts.storage,
+      this.#parts.committer,
+      location,
+      stored,
+    );
     if (record.claimed === place.staging) return record;
-    if (isThere && (await sameBytes(location, record.manifest, place.staging))) return record;
+    if (isThere && (await sameBytes(this.#parts.storage, location, record.manifest, place.staging)))
+      return record;
     // A branch may have been deleted by its client, with all its files.
     if (!isThere && branch !== MAIN) return undefined;
     throw lost(path, branch, `its version ${version} is another one`);
@@ -315,8 +323,8 @@ function following(table: TableRecord, { line, record }: Planned): Target {
 }
 
 /** Lets go of staged manifests, when their commit was refused or they have their final names. */
-export function letGo(held: ReadonlySet<string>): void {
-  for (const path of held) removeIfPresent(path);
+export async function letGo(storage: Storage, held: ReadonlySet<string>): Promise<void> {
+  for (const path of held) await storage.discard(path);
 }
 
 /** @throws CatalogError InvalidTableState: the versions of a table that this engine writes come from its own operations alone. */
@@ -382,6 +390,7 @@ interface FirstVersion {
 }
 
 interface Reads {
+  readonly storage: Storage;
   readonly versions: Pick<VersionStore, 'head' | 'list'>;
   readonly branches: Pick<Branches, 'find'>;
 }
@@ -393,12 +402,12 @@ interface Reads {
  * @param origin What is written down of the branch.
  */
 async function branchBase(
-  { versions, branches }: Reads,
+  { storage, versions, branches }: Reads,
   { id }: TableRecord,
   origin: NonNullable<ManagedLine['origin']>,
   { version, manifest, file }: FirstVersion,
 ): Promise<VersionRecord | undefined> {
-  const { origin: said } = await lanceTransaction(file, manifest);
+  const { origin: said } = await lanceTransaction(storage, file, manifest);
   const above = said?.branch ? (await branches.find(id, said.branch))?.content.id : undefined;
   const parent = above ?? (said === undefined ? origin.key : MAIN);
   const from = said?.version ?? origin.version ?? version;

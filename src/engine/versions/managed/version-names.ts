@@ -1,4 +1,4 @@
-import { removeIfPresent } from '../../../storage/durable-file.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { nameManifest, removeOtherNames } from './managed-manifests.ts';
 import { locationOf } from './managed-versions.ts';
 import { within } from './place.ts';
@@ -9,10 +9,13 @@ import type { PlannedVersion } from './version-creation.ts';
  * keep those that they had, which say that the journal may lack their versions.
  * @throws Error for one that is gone.
  */
-export async function nameVersions(planned: readonly PlannedVersion[]): Promise<void> {
+export async function nameVersions(
+  storage: Storage,
+  planned: readonly PlannedVersion[],
+): Promise<void> {
   for (const { table, record } of planned) {
     const location = locationOf(table);
-    if (await nameManifest(location, record)) continue;
+    if (await nameManifest(storage, location, record)) continue;
     throw new Error(`the manifest of version ${record.version} is gone from ${location}`);
   }
 }
@@ -21,18 +24,25 @@ export async function nameVersions(planned: readonly PlannedVersion[]): Promise<
  * Takes the other names from manifests that have their final ones, once the journal has their versions.
  * @param held Loses the paths of the names that are gone then.
  */
-export function finishNames(planned: readonly PlannedVersion[], held?: Set<string>): void {
+export async function finishNames(
+  storage: Storage,
+  planned: readonly PlannedVersion[],
+  held?: Set<string>,
+): Promise<void> {
   for (const { table, record, staging } of planned) {
     const location = locationOf(table);
-    removeOtherNames(location, record);
+    await removeOtherNames(storage, location, record);
     held?.delete(within(location, record.staging));
     // A retry may have staged the same bytes again.
-    if (staging !== record.claimed) removeIfPresent(within(location, staging));
+    if (staging !== record.claimed) await storage.discard(within(location, staging));
   }
 }
 
 /** Both, of versions that the journal has. */
-export async function settleVersions(planned: readonly PlannedVersion[]): Promise<void> {
-  await nameVersions(planned);
-  finishNames(planned);
+export async function settleVersions(
+  storage: Storage,
+  planned: readonly PlannedVersion[],
+): Promise<void> {
+  await nameVersions(storage, planned);
+  await finishNames(storage, planned);
 }

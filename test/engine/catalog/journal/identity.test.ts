@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -23,9 +24,9 @@ beforeEach(async () => {
 });
 
 async function open(over: Store = store): Promise<Identity> {
-  const journal = await openJournal(join(data, 'catalog'), over);
+  const journal = await openJournal(disk, join(data, 'catalog'), over);
   try {
-    return await openIdentity(data, over, journal);
+    return await openIdentity(disk, data, over, journal);
   } finally {
     await journal.close();
   }
@@ -108,7 +109,7 @@ describe('the identity of a catalog', () => {
   });
 
   it('is the one that stands, when another process founded it between two of our steps', async () => {
-    const journal = await openJournal(join(data, 'catalog'), store);
+    const journal = await openJournal(disk, join(data, 'catalog'), store);
     const late: Journal = {
       commit: async (checks, writes) => {
         await put('the other');
@@ -119,7 +120,7 @@ describe('the identity of a catalog', () => {
       catchUp: () => journal.catchUp(),
       close: () => journal.close(),
     };
-    expect((await openIdentity(data, store, late)).id).toBe('the other');
+    expect((await openIdentity(disk, data, store, late)).id).toBe('the other');
     expect(await readdir(join(data, 'catalog'))).not.toContain('id.proposed');
     await journal.close();
   });
@@ -133,9 +134,9 @@ describe('the identity of a catalog', () => {
 describe('the format of a data folder', () => {
   it('is written at the first start, also where the folder is missing', async () => {
     const folder = join(data, 'new');
-    await openFormat(folder);
+    await openFormat(disk, folder);
     expect(await readFile(join(folder, 'FORMAT'), 'utf8')).toBe('1\n');
-    await openFormat(folder);
+    await openFormat(disk, folder);
     expect(await readdir(folder)).toEqual(['FORMAT']);
   });
 
@@ -150,7 +151,7 @@ describe('the format of a data folder', () => {
 
   it.each(['', 'one', '0', '-1', '1.5'])('is refused when it says %j', async (text) => {
     await writeFile(join(data, 'FORMAT'), text);
-    expect(await refusalOf(openFormat(data))).toBe(
+    expect(await refusalOf(openFormat(disk, data))).toBe(
       `17 ServiceUnavailable: ${data}/FORMAT holds no format version`,
     );
     await rm(join(data, 'FORMAT'));

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeChange, encodeChange } from '../../../../src/engine/catalog/journal/journal-line.ts';
-import type { Change } from '../../../../src/store/store.ts';
+import type { StoreChange } from '../../../../src/store/store.ts';
 
-const change: Change = {
+const change: StoreChange = {
   sequence: 12n,
   writes: [
     { key: 'N/\u0000prod', value: Buffer.from('{"id":"1"}') },
@@ -12,7 +12,7 @@ const change: Change = {
   ],
 };
 
-function plain({ sequence, writes }: Change): unknown {
+function plain({ sequence, writes }: StoreChange): unknown {
   return { sequence, writes: writes.map(({ key, value }) => [key, value && [...value]]) };
 }
 

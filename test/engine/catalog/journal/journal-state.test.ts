@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { appendFile, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
@@ -38,7 +39,7 @@ async function put(journal: Journal, ...writes: readonly Write[]): Promise<void>
 /** What the journal comes to, up to a change. */
 async function contents(upTo?: bigint): Promise<readonly (readonly [string, string])[]> {
   const found: [string, string][] = [];
-  for await (const { key, value } of (await readState(folder, upTo)).entries()) {
+  for await (const { key, value } of (await readState(disk, folder, upTo)).entries()) {
     found.push([key, Buffer.from(value).toString('latin1')]);
   }
   return found;
@@ -50,7 +51,7 @@ async function* each(entries: Readonly<Record<string, string>>): AsyncGenerator<
 
 function keeper(options: { limitBytes?: number; graceMillis?: number } = {}): JournalKeeper {
   const committer = { commit: (...all: Parameters<Store['commit']>) => store.commit(...all) };
-  return new JournalKeeper({ folder, store, committer, ...options });
+  return new JournalKeeper({ storage: disk, folder, store, committer, ...options });
 }
 
 async function linesIn(name: string): Promise<string[]> {
@@ -63,7 +64,7 @@ async function journalNames(): Promise<string[]> {
 
 describe('the state of a journal', () => {
   it('is what its changes come to, in the order of the keys, with the bytes of any value', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     await put(journal, write('b', '1'), write('a\u0000', '1'), write('😀', ''));
     await put(journal, { key: 'a', value: Buffer.from([0, 255, 254]) }, write('b', null));
     await put(journal, write('\uffee', 'x'));
@@ -74,7 +75,7 @@ describe('the state of a journal', () => {
       ['\uffee', 'x'],
       ['😀', ''],
     ]);
-    expect(await readState(folder)).toMatchObject({
+    expect(await readState(disk, folder)).toMatchObject({
       sequence: 3n,
       changes: 3,
       holes: [],
@@ -85,25 +86,25 @@ describe('the state of a journal', () => {
       ['b', '1'],
       ['😀', ''],
     ]);
-    expect(await lastInJournal(folder)).toBe(3n);
+    expect(await lastInJournal(disk, folder)).toBe(3n);
   });
 
   it('begins with a snapshot, and lines that it holds count no more', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     await put(journal, write('a', 'old'), write('b', 'old'));
     await put(journal, write('a', null), write('d', 'new'));
     await journal.close();
-    await writeSnapshot(folder, 1n, each({ a: 'snap', b: 'snap', c: 'snap' }));
+    await writeSnapshot(disk, folder, 1n, each({ a: 'snap', b: 'snap', c: 'snap' }));
     expect(await contents()).toEqual([
       ['b', 'snap'],
       ['c', 'snap'],
       ['d', 'new'],
     ]);
-    expect(await readState(folder)).toMatchObject({ sequence: 2n, changes: 1 });
-    expect(await readState(folder, 0n)).toMatchObject({ sequence: 0n, snapshot: undefined });
-    await writeSnapshot(folder, 9n, each({ z: '9' }));
+    expect(await readState(disk, folder)).toMatchObject({ sequence: 2n, changes: 1 });
+    expect(await readState(disk, folder, 0n)).toMatchObject({ sequence: 0n, snapshot: undefined });
+    await writeSnapshot(disk, folder, 9n, each({ z: '9' }));
     expect(await contents()).toEqual([['z', '9']]);
-    expect(await lastInJournal(folder)).toBe(9n);
+    expect(await lastInJournal(disk, folder)).toBe(9n);
   });
 
   const spoilings: readonly [string, (text: string) => string][] = [
@@ -116,11 +117,11 @@ describe('the state of a journal', () => {
   ];
 
   it.each(spoilings)('passes over a snapshot with %s', async (_, spoil) => {
-    await writeSnapshot(folder, 4n, each({ a: 'whole' }));
-    const { name } = await writeSnapshot(folder, 5n, each({ a: 'snap', b: 'snap' }));
+    await writeSnapshot(disk, folder, 4n, each({ a: 'whole' }));
+    const { name } = await writeSnapshot(disk, folder, 5n, each({ a: 'snap', b: 'snap' }));
     await writeFile(join(folder, name), spoil(await readFile(join(folder, name), 'utf8')));
     expect(await contents()).toEqual([['a', 'whole']]);
-    expect(await readState(folder)).toMatchObject({ sequence: 4n, spoilt: [name] });
+    expect(await readState(disk, folder)).toMatchObject({ sequence: 4n, spoilt: [name] });
   });
 
   it('says which changes are missing, damaged, or there twice', async () => {
@@ -130,7 +131,7 @@ describe('the state of a journal', () => {
     await mkdir(folder, { recursive: true });
     const first = join(folder, 'journal-00000000000000000001-aa-1.jsonl');
     await writeFile(first, Buffer.concat([...lines, Buffer.from('{"crc32":"torn')]));
-    expect(await readState(folder)).toMatchObject({
+    expect(await readState(disk, folder)).toMatchObject({
       sequence: 6n,
       holes: [[3n, 4n]],
       forks: [],
@@ -139,23 +140,23 @@ describe('the state of a journal', () => {
     const other = encodeChange({ sequence: 5n, writes: [write('k', 'another')] });
     const second = join(folder, 'journal-00000000000000000005-bb-1.jsonl');
     await writeFile(second, Buffer.concat([lines[2]!, other]));
-    expect((await readState(folder)).forks).toEqual([5n]);
-    expect(await lastInJournal(folder)).toBe(6n);
+    expect((await readState(disk, folder)).forks).toEqual([5n]);
+    expect(await lastInJournal(disk, folder)).toBe(6n);
   });
 
   it('is found at the end of files whose last lines are long, torn or damaged', async () => {
     const long = encodeChange({ sequence: 7n, writes: [write('k', 'x'.repeat(200_000))] });
     const path = join(folder, 'journal-00000000000000000007-aa-1.jsonl');
     await writeFile(path, long);
-    expect(await lastInJournal(folder)).toBe(7n);
+    expect(await lastInJournal(disk, folder)).toBe(7n);
     await appendFile(path, encodeChange({ sequence: 8n, writes: [] }).subarray(0, -1));
-    expect(await lastInJournal(folder)).toBe(7n);
+    expect(await lastInJournal(disk, folder)).toBe(7n);
     await appendFile(path, '\n');
-    expect(await lastInJournal(folder)).toBe(8n);
+    expect(await lastInJournal(disk, folder)).toBe(8n);
     await appendFile(path, 'rubbish\n');
-    expect(await lastInJournal(folder)).toBe(8n);
+    expect(await lastInJournal(disk, folder)).toBe(8n);
     await writeFile(join(folder, 'journal-00000000000000000009-aa-2.jsonl'), 'rubbish\n');
-    expect(await lastInJournal(folder)).toBe(8n);
+    expect(await lastInJournal(disk, folder)).toBe(8n);
   });
 });
 
@@ -175,7 +176,7 @@ describe('the keeper of a journal', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         folder = await newFolder();
         store = new MemoryStore();
-        const open = () => openJournal(folder, store, { rotateBytes: 200 });
+        const open = () => openJournal(disk, folder, store, { rotateBytes: 200 });
         let journal = await open();
         for (const each of steps) {
           if (each !== 'keep') {
@@ -191,21 +192,21 @@ describe('the keeper of a journal', () => {
         expect(new Map(await contents())).toEqual(
           new Map([...store.contents()].map(([name, text]) => [name, latin(text)])),
         );
-        expect((await readState(folder)).holes).toEqual([]);
+        expect((await readState(disk, folder)).holes).toEqual([]);
       }),
       { numRuns: 30 },
     );
   });
 
   it('makes a snapshot when lines have become many, and takes away what is long closed', async () => {
-    const journal = await openJournal(folder, store, { rotateBytes: 1 });
+    const journal = await openJournal(disk, folder, store, { rotateBytes: 1 });
     for (let at = 0; at < 10; at++) await put(journal, write(`k${at}`, 'x'));
     await journal.catchUp();
     const before = await contents();
     await keeper({ limitBytes: 10_000 }).keep();
-    expect(await listSnapshots(folder)).toEqual([]);
+    expect(await listSnapshots(disk, folder)).toEqual([]);
     await keeper({ limitBytes: 100 }).keep();
-    expect(await listSnapshots(folder)).toMatchObject([{ sequence: 10n }]);
+    expect(await listSnapshots(disk, folder)).toMatchObject([{ sequence: 10n }]);
     // Whoever wrote them may still do so.
     expect(await journalNames()).toHaveLength(10);
     await age((await journalNames()).slice(0, 9), 11 * IDLE_MILLIS);
@@ -217,11 +218,11 @@ describe('the keeper of a journal', () => {
   });
 
   it('keeps the lines after a snapshot, and all of them when the snapshot is damaged', async () => {
-    const journal = await openJournal(folder, store, { rotateBytes: 1 });
+    const journal = await openJournal(disk, folder, store, { rotateBytes: 1 });
     for (let at = 0; at < 4; at++) await put(journal, write(`k${at}`, 'x'));
     await journal.catchUp();
     await journal.close();
-    const { name } = await writeSnapshot(folder, 2n, each({ k0: 'x', k1: 'x' }));
+    const { name } = await writeSnapshot(disk, folder, 2n, each({ k0: 'x', k1: 'x' }));
     const whole = await readFile(join(folder, name));
     await writeFile(join(folder, name), whole.subarray(1));
     await keeper({ graceMillis: -1 }).keep();
@@ -233,7 +234,7 @@ describe('the keeper of a journal', () => {
   });
 
   it('makes no snapshot that would hide that a change is missing', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     for (const text of ['1', '2', '3']) await put(journal, write('k', text));
     await journal.catchUp();
     await journal.close();
@@ -243,7 +244,7 @@ describe('the keeper of a journal', () => {
     await expect(keeper().snapshot()).rejects.toThrow(
       `no snapshot of the journal is made: line 2 of ${name} in the journal is damaged`,
     );
-    expect(await listSnapshots(folder)).toEqual([]);
+    expect(await listSnapshots(disk, folder)).toEqual([]);
   });
 
   it('takes away what a crash left of a snapshot, once it is old', async () => {

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { appendFile, mkdir, readFile, readdir, rename, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,8 +8,8 @@ import {
 } from '../../../../src/engine/catalog/journal/journal-reader.ts';
 import { encodeChange } from '../../../../src/engine/catalog/journal/journal-line.ts';
 import { openJournal, type Journal } from '../../../../src/engine/catalog/journal/journal.ts';
-import { openEmbeddedStore } from '../../../../src/store/embedded/embedded.ts';
-import type { Change, CommitResult, Store, Write } from '../../../../src/store/store.ts';
+import { openEmbeddedStore } from '../../../../src/store/embedded/store.ts';
+import type { StoreChange, CommitResult, Store, Write } from '../../../../src/store/store.ts';
 import { Child } from '../../../support/child.ts';
 import { countFlushes } from '../../../support/datasync.ts';
 import { testFolders } from '../../../support/folder.ts';
@@ -39,14 +40,14 @@ async function put(journal: Journal, key: string, value: string): Promise<Commit
 }
 
 interface Read {
-  readonly changes: readonly Change[];
+  readonly changes: readonly StoreChange[];
   readonly damage: readonly JournalDamage[];
 }
 
 async function read(): Promise<Read> {
   const damage: JournalDamage[] = [];
-  const changes: Change[] = [];
-  for await (const change of readJournal(folder, (found) => damage.push(found))) {
+  const changes: StoreChange[] = [];
+  for await (const change of readJournal(disk, folder, (found) => damage.push(found))) {
     changes.push(change);
   }
   return { changes, damage };
@@ -60,7 +61,7 @@ async function outline(): Promise<readonly string[]> {
 
 describe('the journal', () => {
   it('has the line of a change when its commit resolves', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     const result = await journal.commit(
       [{ kind: 'value', key: 'a', value: null }],
       [set('a', '1'), { key: 'b', value: null }, { key: 'c', value: Buffer.from([255]) }],
@@ -77,7 +78,7 @@ describe('the journal', () => {
   });
 
   it('writes nothing down for a commit that lost', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     expect(
       await journal.commit([{ kind: 'value', key: 'a', value: Buffer.from('x') }], [set('a', '1')]),
     ).toEqual({ kind: 'conflict', check: 0 });
@@ -86,7 +87,7 @@ describe('the journal', () => {
   });
 
   it('lets the store forget what is written down', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     await Promise.all(Array.from({ length: 300 }, (_, index) => put(journal, `k${index}`, 'x')));
     await eventually(async () => expect(await store.changes(10)).toEqual([]));
     await put(journal, 'last', 'x');
@@ -96,7 +97,7 @@ describe('the journal', () => {
   });
 
   it('shares its flushes among commits that come together', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     await put(journal, 'first', 'x');
     const flushes = await countFlushes(async () => {
       await Promise.all(Array.from({ length: 200 }, (_, index) => put(journal, `k${index}`, 'x')));
@@ -106,7 +107,7 @@ describe('the journal', () => {
   });
 
   it('goes on in a new file when one is full', async () => {
-    const journal = await openJournal(folder, store, { rotateBytes: 1000 });
+    const journal = await openJournal(disk, folder, store, { rotateBytes: 1000 });
     for (let index = 0; index < 40; index++) await put(journal, `k${index}`, 'x'.repeat(50));
     await journal.close();
     const files = await readdir(folder);
@@ -116,7 +117,7 @@ describe('the journal', () => {
 
   it('goes on after a restart, in a file of its own', async () => {
     for (const key of ['a', 'b', 'c']) {
-      const journal = await openJournal(folder, store);
+      const journal = await openJournal(disk, folder, store);
       await put(journal, key, 'x');
       await journal.close();
     }
@@ -125,7 +126,7 @@ describe('the journal', () => {
   });
 
   it('makes one order of what several processes wrote', async () => {
-    const journals = await Promise.all([1, 2, 3].map(() => openJournal(folder, store)));
+    const journals = await Promise.all([1, 2, 3].map(() => openJournal(disk, folder, store)));
     for (let round = 0; round < 10; round++) {
       await Promise.all(journals.map((journal, index) => put(journal, `${index}/${round}`, 'x')));
     }
@@ -141,7 +142,7 @@ describe('the journal after a crash', () => {
   it('writes down first what the store still holds', async () => {
     const left = Array.from({ length: 100 }, (_, index) => `k${index}`);
     for (const key of left) await store.commit([], [set(key, 'x')]);
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     expect(await outline()).toEqual(left.map((key, index) => `${index + 1} ${key}`));
     expect(await store.changes(10)).toEqual([]);
     await put(journal, 'after', 'x');
@@ -150,24 +151,24 @@ describe('the journal after a crash', () => {
   });
 
   it('reads once what was written down twice', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     await put(journal, 'a', '1');
     await put(journal, 'b', '1');
-    const again = await openJournal(folder, store);
+    const again = await openJournal(disk, folder, store);
     await put(journal, 'c', '1');
     await Promise.all([journal.close(), again.close()]);
     expect(await outline()).toEqual(['1 a', '2 b', '3 c']);
   });
 
   it('passes over a torn last line, whose change is written down again', async () => {
-    const first = await openJournal(folder, store);
+    const first = await openJournal(disk, folder, store);
     await put(first, 'a', '1');
     // The crash: the change is in the store, its line is half on disk.
     await store.commit([], [set('b', '2')]);
     const [name] = await readdir(folder);
     const torn = encodeChange({ sequence: 2n, writes: [set('b', '2')] }).subarray(0, 30);
     await appendFile(join(folder, name!), torn);
-    const second = await openJournal(folder, store);
+    const second = await openJournal(disk, folder, store);
     await put(second, 'c', '3');
     expect(await outline()).toEqual(['1 a', '2 b', '3 c']);
     expect((await read()).damage).toEqual([{ file: name, line: 2, last: true }]);
@@ -175,7 +176,7 @@ describe('the journal after a crash', () => {
   });
 
   it('tells damage inside a file apart from a torn end', async () => {
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     for (const key of ['a', 'b', 'c', 'd']) await put(journal, key, '1');
     await journal.close();
     const [name] = await readdir(folder);
@@ -198,7 +199,7 @@ describe('the journal after a crash', () => {
     const before = (await read()).changes;
     const lines = new Set(before.map(({ sequence, writes }) => `${sequence} ${writes[0]!.key}`));
     expect(acknowledged.filter((line) => !lines.has(line))).toEqual([]);
-    const journal = await openJournal(folder, store);
+    const journal = await openJournal(disk, folder, store);
     await journal.close();
     const { changes } = await read();
     expect(changes.map(({ sequence }) => sequence)).toEqual(
@@ -213,7 +214,7 @@ describe('the journal after a crash', () => {
 
 describe('the journal while it cannot be written', () => {
   it('does not say that a change is committed, refuses the next, and then catches up', async () => {
-    const journal = await openJournal(folder, store, { rotateBytes: 1 });
+    const journal = await openJournal(disk, folder, store, { rotateBytes: 1 });
     await put(journal, 'a', '1');
     await rename(folder, `${folder}-away`);
     const notWritten = {
@@ -252,7 +253,7 @@ describe('the journal while it cannot be written', () => {
       },
     };
     await mkdir(folder);
-    const journal = await openJournal(folder, unsure);
+    const journal = await openJournal(disk, folder, unsure);
     expect(await put(journal, 'a', '1')).toEqual({
       kind: 'unknown',
       reason: 'the line went dead',

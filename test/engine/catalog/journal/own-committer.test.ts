@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,8 +17,8 @@ let committer: OwnCommitter;
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'own-committer-'));
   store = new MemoryStore();
-  journal = await openJournal(join(data, 'catalog'), store);
-  committer = new OwnCommitter(journal, await openIdentity(data, store, journal));
+  journal = await openJournal(disk, join(data, 'catalog'), store);
+  committer = new OwnCommitter(journal, await openIdentity(disk, data, store, journal));
 });
 
 afterEach(async () => {

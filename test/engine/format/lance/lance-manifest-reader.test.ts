@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +34,7 @@ async function manifestsOf(table: string): Promise<readonly LanceManifest[]> {
   const files = names.toSorted().toReversed();
   return Promise.all(
     files.map(async (name) => {
-      const { manifest } = await readManifestFile(join(versions, name));
+      const { manifest } = await readManifestFile(disk, join(versions, name));
       expect(parseVersionFile(name)).toEqual({
         version: manifest.version,
         scheme: 'V2',
@@ -93,7 +94,7 @@ describe('bytes that are no manifest', () => {
     const path = join(folder, 'damaged');
     const read = async (bytes: Uint8Array) => {
       await writeFile(path, bytes);
-      return readManifestFile(path);
+      return readManifestFile(disk, path);
     };
     await expect(read(whole.subarray(0, -1))).rejects.toThrow(LanceManifestError);
     await expect(read(new Uint8Array(0))).rejects.toThrow(LanceManifestError);

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +23,10 @@ afterAll(async () => rm(folder, { recursive: true, force: true }));
 
 /** The table in a folder at a version. */
 async function at(table: string, version: bigint): Promise<LanceSnapshot> {
-  return lanceSnapshot(table, { version, manifest: join('_versions', manifestName(version)) });
+  return lanceSnapshot(disk, table, {
+    version,
+    manifest: join('_versions', manifestName(version)),
+  });
 }
 
 /** The schema of a table whose manifest lists these fields. */

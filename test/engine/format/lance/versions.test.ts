@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ beforeEach(async () => {
 afterEach(async () => rm(folder, { recursive: true, force: true }));
 
 async function numbers(): Promise<readonly bigint[]> {
-  return (await lanceVersions(folder)).map(({ version }) => version);
+  return (await lanceVersions(disk, folder)).map(({ version }) => version);
 }
 
 async function manifests(...names: readonly string[]): Promise<void> {
@@ -29,7 +30,7 @@ describe('lanceVersions', () => {
     expect(await numbers()).toEqual([1n, 2n, 9n, 10n]);
     await manifests('9223372036854775808.manifest');
     expect(await numbers()).toEqual([1n, 2n, 9n, 10n]);
-    expect((await lanceVersions(folder)).at(-1)).toEqual({
+    expect((await lanceVersions(disk, folder)).at(-1)).toEqual({
       version: 10n,
       manifest: join(folder, '_versions', '10.manifest'),
     });
@@ -37,7 +38,7 @@ describe('lanceVersions', () => {
 
   it('knows those that belong to no chain by their sign', async () => {
     await manifests('d9223372036854775809.manifest', '1.manifest', 'd5.manifest');
-    const found = (await lanceManifests(folder)).map(({ version }) => version);
+    const found = (await lanceManifests(disk, folder)).map(({ version }) => version);
     expect(new Set(found)).toEqual(new Set([-(2n ** 63n) + 1n, 1n]));
     expect(await numbers()).toEqual([1n]);
   });
@@ -58,7 +59,7 @@ describe('lanceVersions', () => {
 
   it('has none where there is no table', async () => {
     expect(await numbers()).toEqual([]);
-    expect(await lanceVersions(join(folder, 'none'))).toEqual([]);
+    expect(await lanceVersions(disk, join(folder, 'none'))).toEqual([]);
     await writeFile(join(folder, '_versions'), '');
     expect(await numbers()).toEqual([]);
   });

@@ -4,7 +4,7 @@ import { EmbeddedBackend } from '../../../../src/engine/handlers/call/backend.ts
 import { OwnStore } from '../../../../src/engine/catalog/records/own-store.ts';
 import type { Basis, Call } from '../../../../src/engine/handlers/call/handler.ts';
 import { KnownAnswers } from '../../../../src/engine/handlers/call/known-answers.ts';
-import { openEmbeddedStore } from '../../../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../../../src/store/embedded/store.ts';
 import type { ReadCheck, Store } from '../../../../src/store/store.ts';
 import { refusalOf } from '../../../support/catalog.ts';
 import { freshEngine, openOther, type TestEngine } from '../../../support/engine.ts';

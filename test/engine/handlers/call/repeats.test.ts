@@ -66,40 +66,35 @@ const byItself: ReadonlySet<OperationName> = new Set<OperationName>([
 describe('a change that comes again with the id of its client', () => {
   const names = Object.keys(changes('', '')).filter(isOperationName);
 
-  it.each(names)('is answered like the first and changes nothing: %s', async (name) => {
-    const job = await plantAll(engine);
-    const { line, body } = changes(engine.data, job)[name]!;
-    const first = await ask(engine.backend, line, { body, id: 'id-1' });
-    const before = await everything();
-    const second = await ask(engine.backend, line, { body, id: 'id-1' });
-    expect(second).toMatchObject({ status: first.status, body: first.body, json: first.json });
-    expect(second.contentType).toBe(first.contentType);
-    expect(second.headers).toStrictEqual({ 'x-arrowgate-replayed': 'true' });
-    expect(second.commit).toMatchObject({ kind: 'replay', version: null, rowsAdded: 0n });
-    expect([second.mode, second.branch]).toStrictEqual([first.mode, first.branch]);
-    expect(first.headers).toBeUndefined();
-    expect(await everything()).toStrictEqual(before);
-    expect(requestOf(line).operation.name).toBe(name);
-  });
-
-  it.each(names)('takes the rights that it took the first time: %s', async (name) => {
-    const job = await plantAll(engine);
-    const { line, body } = changes(engine.data, job)[name]!;
-    const permit = new TestPermit();
-    await ask(engine.backend, line, { body, id: 'id-1', permit });
-    const before = await everything();
-    for (const withdrawn of new Set(permit.required)) {
-      const less = new TestPermit({
-        holds: (...asked) => rightOf(...asked) !== withdrawn,
-      });
-      const repeat = ask(engine.backend, line, { body, id: 'id-1', permit: less });
-      expect(await refusalOf(repeat)).toMatch(/^15 PermissionDenied: user:tester may not /);
-    }
-    expect(await everything()).toStrictEqual(before);
-    const all = new TestPermit();
-    await ask(engine.backend, line, { body, id: 'id-1', permit: all });
-    expect(new Set(all.required)).toEqual(new Set(permit.required));
-  });
+  it.each(names)(
+    'is answered like the first, with its rights, and changes nothing: %s',
+    async (name) => {
+      const job = await plantAll(engine);
+      const { line, body } = changes(engine.data, job)[name]!;
+      const permit = new TestPermit();
+      const first = await ask(engine.backend, line, { body, id: 'id-1', permit });
+      const before = await everything();
+      const second = await ask(engine.backend, line, { body, id: 'id-1' });
+      expect(second).toMatchObject({ status: first.status, body: first.body, json: first.json });
+      expect(second.contentType).toBe(first.contentType);
+      expect(second.headers).toStrictEqual({ 'x-arrowgate-replayed': 'true' });
+      expect(second.commit).toMatchObject({ kind: 'replay', version: null, rowsAdded: 0n });
+      expect([second.mode, second.branch]).toStrictEqual([first.mode, first.branch]);
+      expect(first.headers).toBeUndefined();
+      expect(requestOf(line).operation.name).toBe(name);
+      for (const withdrawn of new Set(permit.required)) {
+        const less = new TestPermit({
+          holds: (...asked) => rightOf(...asked) !== withdrawn,
+        });
+        const repeat = ask(engine.backend, line, { body, id: 'id-1', permit: less });
+        expect(await refusalOf(repeat)).toMatch(/^15 PermissionDenied: user:tester may not /);
+      }
+      expect(await everything()).toStrictEqual(before);
+      const all = new TestPermit();
+      await ask(engine.backend, line, { body, id: 'id-1', permit: all });
+      expect(new Set(all.required)).toEqual(new Set(permit.required));
+    },
+  );
 
   it('takes those of what lies below and cannot be seen', async () => {
     await post('/v1/namespace/ns/create');

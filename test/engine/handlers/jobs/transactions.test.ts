@@ -105,11 +105,11 @@ describe('a transaction', () => {
     ],
     [
       [set('a', '2'), status('DONE')],
-      '"DONE" is no status of a transaction; there are QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELED',
+      '"DONE" is not a transaction status; there are QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELED',
     ],
     [
       [set('a', '2'), { setStatusAction: {} }],
-      '"" is no status of a transaction; there are QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELED',
+      '"" is not a transaction status; there are QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELED',
     ],
     [
       [set('a', '2'), status('SUCCEEDED')],
@@ -121,8 +121,11 @@ describe('a transaction', () => {
     [[{ setPropertyAction: { key: 'a' } }], 'setPropertyAction of "a" has no value'],
     [[set('job.type', 'x')], 'the property "job.type" is the service\'s own'],
     [[unset('job.type')], 'the property "job.type" is the service\'s own'],
-    [[set('a', '2', 'merge')], '"merge" is no mode of a property; there are overwrite, fail, skip'],
-    [[unset('a', 'overwrite')], '"overwrite" is no mode of a property; there are skip, fail'],
+    [
+      [set('a', '2', 'merge')],
+      '"merge" is not a mode of a property; there are overwrite, fail, skip',
+    ],
+    [[unset('a', 'overwrite')], '"overwrite" is not a mode of a property; there are skip, fail'],
     [[set('b', 'x'.repeat(65_535))], 'the properties may have at most 65536 bytes, not 65538'],
     [
       Array.from({ length: 100 }, (_, at) => set(`p${at}`, '')),
@@ -138,7 +141,7 @@ describe('a transaction', () => {
   it('that has ended is not cancelled any more', async () => {
     table.engine.startWork(() => undefined);
     await settled(table.engine.backend, id);
-    const sentence = '13 the transaction is SUCCEEDED and cannot be cancelled any more';
+    const sentence = '13 the transaction is SUCCEEDED and can no longer be cancelled';
     expect(await refusalOf(alter([status('CANCELED')]))).toBe(sentence);
     expect(await refusalOf(send('POST /v1/jobs/cancel', { job_id: id }))).toBe(sentence);
   });

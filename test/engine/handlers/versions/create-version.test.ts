@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
@@ -210,7 +211,8 @@ describe('a commit that a crash cut off', () => {
     const committer = { commit: store.commit.bind(store) };
     const branches = new Branches(store, committer);
     const catalog = new Catalog(store, committer);
-    const parts = { versions: new VersionStore(store), store, branches, catalog, committer };
+    const versions = new VersionStore(store);
+    const parts = { storage: disk, versions, store, branches, catalog, committer };
     const staged = await table.stage(2n, { rows: 3 });
     const body = { version: 2, manifest_path: staged };
     const request = versionRequest(['t'], body, MAIN);

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { Field, Float64, Int32, Int64, List, Schema, Struct, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { empty, newFragment } from '../../../../src/engine/format/change.ts';
@@ -48,7 +49,13 @@ function snapshotOf(schema: Schema, rows: readonly number[] = [10, 20, 30]): Sna
     next += BigInt(count);
     return fragment;
   });
-  const place = { tableId: 'table', folder: '/nowhere', version: 1n, timestampMillis: 0 };
+  const place = {
+    tableId: 'table',
+    storage: disk,
+    folder: '/nowhere',
+    version: 1n,
+    timestampMillis: 0,
+  };
   return { ...place, schema, fieldIds, nextFieldId, fragments, rows: next, nextRowId: next };
 }
 

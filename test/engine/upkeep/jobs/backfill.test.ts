@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { join } from 'node:path';
 import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -121,7 +122,7 @@ describe('a backfill', () => {
     tables.between = async (part) => {
       await table.send('insert', { body: streamOf(partOf(part)) });
     };
-    const reader = new FragmentReader();
+    const reader = new FragmentReader(disk);
     const hold = { transactions: new Transactions(store, store), holder: 'h', leaseMillis: 60_000 };
     const job = await claim(hold, id);
     await backfill({ store, tables, reader, rowsInCommit: 0 })(job!);

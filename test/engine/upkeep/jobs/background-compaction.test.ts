@@ -3,6 +3,7 @@ import { array, assert, asyncProperty, constant, integer, oneof } from 'fast-che
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EngineTable, streamOf, type Columns } from '../../../support/engine-table.ts';
+import { waitUntil } from '../../../support/eventually.ts';
 
 let table: EngineTable;
 const faults: unknown[] = [];
@@ -35,7 +36,7 @@ async function fragments(): Promise<number> {
 }
 
 async function untilMerged(most: number): Promise<void> {
-  while ((await fragments()) > most) await sleep(5);
+  await waitUntil(async () => (await fragments()) <= most);
 }
 
 describe('merging in the background', () => {
@@ -68,7 +69,7 @@ describe('merging in the background', () => {
     }
     const version = async (branch: string) =>
       ((await table.post('describe', { branch })) as { version: number }).version;
-    while ((await version('b')) < 33) await sleep(5);
+    await waitUntil(async () => (await version('b')) >= 33);
     expect(await version('main')).toBe(1);
     expect(await table.column('n', { branch: 'b' })).toEqual(
       Array.from({ length: 32 }, (_, n) => BigInt(n)),

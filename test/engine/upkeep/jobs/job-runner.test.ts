@@ -7,9 +7,10 @@ import { JobRunner } from '../../../../src/engine/upkeep/jobs/job-runner.ts';
 import type { TransactionRecord } from '../../../../src/engine/upkeep/jobs/transaction.ts';
 import { Transactions } from '../../../../src/engine/upkeep/jobs/transactions.ts';
 import { CatalogError } from '../../../../src/protocol/errors.ts';
-import { StoreError } from '../../../../src/store/errors.ts';
+import { StoreError } from '../../../../src/store/store-error.ts';
 import { tableRecord } from '../../../support/catalog.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
+import { waitUntil } from '../../../support/eventually.ts';
 
 /** Long enough that no busy machine lets it run out, and so short that it soon does. */
 const LONG = 600_000;
@@ -183,7 +184,7 @@ describe('a job', () => {
     }, SHORT);
     await until(id, 'RUNNING');
     await transactions.change(id, (record) => ({ ...record, status: 'CANCELED', lease: null }));
-    while (stopped.length === 0) await sleep(5);
+    await waitUntil(() => stopped.length > 0);
     await sleep(20);
     expect(await until(id, 'CANCELED', 'SUCCEEDED')).toMatchObject({ status: 'CANCELED' });
   });
@@ -205,7 +206,7 @@ describe('a job', () => {
     expect(await until(second, 'FAILED')).toMatchObject({
       failure: { code: 18, message: 'an internal error ended the job' },
     });
-    while (faults.length === 0) await sleep(2);
+    await waitUntil(() => faults.length > 0);
     expect(faults).toEqual([bug]);
   });
 

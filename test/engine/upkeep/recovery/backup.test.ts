@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +33,9 @@ describe('a backup of a table of Lance clients', () => {
     await table.engine.upkeep!.backup({ target, progress: () => undefined });
     const store = new MemoryStore();
     const quiet = { dryRun: false, force: false, progress: () => undefined };
-    expect(await rebuild({ data: target, store, ...quiet })).toMatchObject({ versionsAhead: 0 });
+    expect(await rebuild({ storage: disk, data: target, store, ...quiet })).toMatchObject({
+      versionsAhead: 0,
+    });
     const other = await openOther({ data: target, store });
     const described = await ask(other.backend, 'POST /v1/table/t/describe');
     const { location } = described.json as { location: string };

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { appendFile, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -32,7 +33,14 @@ async function post(action: string, body?: object): Promise<void> {
 
 function run(store: Store, flags: { dryRun?: boolean; force?: boolean } = {}): Promise<Rebuilt> {
   const { dryRun = false, force = false } = flags;
-  return rebuild({ data: engine.data, store, dryRun, force, progress: () => undefined });
+  return rebuild({
+    storage: disk,
+    data: engine.data,
+    store,
+    dryRun,
+    force,
+    progress: () => undefined,
+  });
 }
 
 /** Everything that a store holds. */
@@ -81,7 +89,7 @@ describe('a rebuild', () => {
     });
     expect(await contents(store)).toEqual(await contents(engine.store));
     expect(await store.commit([], [])).toMatchObject({ sequence: done.sequence + 1n });
-    expect(await listSnapshots(folder)).toMatchObject([{ sequence: done.sequence }]);
+    expect(await listSnapshots(disk, folder)).toMatchObject([{ sequence: done.sequence }]);
   });
 
   it('says before what it would do, and changes nothing', async () => {

@@ -2,7 +2,7 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openEngine, type Engine } from '../../../../src/engine/engine.ts';
-import { openEmbeddedStore } from '../../../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../../../src/store/embedded/store.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { goodRows } from '../../../service/table-bodies.ts';
 import { testFolders } from '../../../support/folder.ts';

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { keysOf } from '../../../support/stores.ts';
 let table: EngineTable;
 
 const rows = (...values: bigint[]) => ({ n: vectorFromArray(values, new Int64()) });
-const behind = () => isBehind(join(table.engine.data, 'catalog'), table.engine.store);
+const behind = () => isBehind(disk, join(table.engine.data, 'catalog'), table.engine.store);
 
 beforeEach(async () => {
   table = await EngineTable.open();

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EngineTable, refusalOf, streamOf } from '../../../support/engine-table.ts';
 import { ModelBranch, ModelTable, type Step } from '../../table/branch-model.ts';
+import { casesOf } from '../../../support/cases.ts';
 
 const nat = fc.nat({ max: 50 });
 const values = fc.array(fc.integer({ min: 0, max: 99 }), { minLength: 1, maxLength: 4 });
@@ -57,7 +58,7 @@ describe('branches', () => {
           await run.close();
         }
       }),
-      { numRuns: 24 },
+      { numRuns: casesOf(10, 24) },
     );
   });
 });

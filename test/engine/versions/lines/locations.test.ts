@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -20,6 +21,7 @@ let allowed = '';
 const rules = () => ({
   managed: join(base, 'managed'),
   allowed: [allowed, join(base, 'data')],
+  storage: disk,
   own: [join(base, 'data', 'tables')],
 });
 
@@ -108,7 +110,12 @@ describe('resolveLocation', () => {
   });
 
   it('refuses a folder in which the service has its own, or other tables will be', async () => {
-    const around = { managed: join(base, 'new', 'lance'), allowed: [base], own: rules().own };
+    const around = {
+      storage: disk,
+      managed: join(base, 'new', 'lance'),
+      allowed: [base],
+      own: rules().own,
+    };
     for (const location of [join(base, 'new'), join(base, 'data'), join(base, 'new', 'lance')]) {
       await expect(resolveLocation(location, around)).rejects.toMatchObject({
         row: { code: 13 },

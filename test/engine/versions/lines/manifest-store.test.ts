@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import { MemoryBudget } from '../../../../src/engine/format/memory/memory-budget
 it('counts what a wide schema takes in memory', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'manifests-'));
   await mkdir(join(folder, 'versions'));
-  const store = new ManifestStore(new MemoryBudget(200_000));
+  const store = new ManifestStore(disk, new MemoryBudget(200_000));
   const write = async (version: bigint, columns: number) => {
     const fields = Array.from({ length: columns }, (_, at) => new Field(`c${at}`, new Int64()));
     const schema = new Schema(fields);
@@ -32,8 +33,8 @@ it('counts what a wide schema takes in memory', async () => {
 
 it('is not misled by a folder that is another table’s by now', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'manifests-'));
-  const ours = new ManifestStore(new MemoryBudget(200_000));
-  const theirs = new ManifestStore(new MemoryBudget(200_000));
+  const ours = new ManifestStore(disk, new MemoryBudget(200_000));
+  const theirs = new ManifestStore(disk, new MemoryBudget(200_000));
   const written = async (name: string) => {
     await mkdir(join(folder, 'versions'), { recursive: true });
     const schema = new Schema([new Field(name, new Int64())]);
@@ -45,8 +46,8 @@ it('is not misled by a folder that is another table’s by now', async () => {
   await rm(join(folder, 'versions'), { recursive: true });
   const after = await written('after');
   expect(after.manifest).toBe(before.manifest);
-  expect(await wasMade(folder, 1n, 'main')).toBe(false);
+  expect(await wasMade(disk, folder, 1n, 'main')).toBe(false);
   expect((await ours.load(folder, after)).schema.fields[0]?.name).toBe('after');
-  expect(await wasMade(folder, 1n, 'main')).toBe(true);
+  expect(await wasMade(disk, folder, 1n, 'main')).toBe(true);
   await rm(folder, { recursive: true, force: true });
 });

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { connect, type Connection, type Table } from '@lancedb/lancedb';
@@ -306,7 +307,9 @@ describe('a table whose versions the catalog commits', () => {
     await adoptsAll();
     await make();
     expect(await table.versions()).toEqual([1, 2]);
-    const [path] = (await lanceVersions(table.location)).slice(-1).map(({ manifest }) => manifest);
+    const [path] = (await lanceVersions(disk, table.location))
+      .slice(-1)
+      .map(({ manifest }) => manifest);
     const own = await readFile(path!);
     await rename(`/${await table.stage(2n)}`, path!);
     const other = /^18 _versions\/.* is not the manifest that the catalog recorded for version 2: /;

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
@@ -13,15 +14,15 @@ const newFolder = testFolders();
 
 /** What each version of a folder did to the one before. */
 async function summaries(folder: string) {
-  const versions = await lanceVersions(folder);
+  const versions = await lanceVersions(disk, folder);
   const made = [];
   for (const [at, { version, manifest: file }] of versions.entries()) {
     const before = versions[at - 1];
     const record = before && ({ version: before.version } as VersionRecord);
-    const known = before && (await readManifestFile(before.manifest)).manifest;
-    const { manifest } = await readManifestFile(file);
+    const known = before && (await readManifestFile(disk, before.manifest)).manifest;
+    const { manifest } = await readManifestFile(disk, file);
     expect(manifest.version).toBe(version);
-    made.push(await lanceSummary(folder, { record, known }, { table: 'id', manifest, file }));
+    made.push(await lanceSummary(disk, folder, { record, known }, { table: 'id', manifest, file }));
   }
   return made;
 }

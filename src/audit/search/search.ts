@@ -1,0 +1,175 @@
+import { Field, Schema, type RecordBatch } from 'apache-arrow';
+import { batchOfData } from '../../arrow/data.ts';
+import { moment } from '../../arrow/value-column.ts';
+import { batchOfRecords, recordFields } from '../record/columns.ts';
+import { LinesSearch, type Candidate } from './lines.ts';
+import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
+import { mergeOrdered } from './merge.ts';
+import type { LoggedRecord } from '../record/record.ts';
+import { findsAttempts, matches, type RequestFilter } from './filter.ts';
+import { SegmentSearch } from './segments.ts';
+import { microsOf, timeOf } from '../record/time.ts';
+
+/** A request: its outcome, or its attempt while there is no outcome. */
+export interface FoundRequest {
+  readonly record: LoggedRecord;
+  /** Time of its attempt. */
+  readonly began: string;
+}
+
+const recordSchema = new Schema([...recordFields]);
+
+/** Columns of requests as a table: the arrival, and the columns of the record. */
+export const requestSchema = new Schema([new Field('began', moment.type, false), ...recordFields]);
+
+/** Requests as a batch of `requestSchema`. */
+export function batchOfRequests(requests: readonly FoundRequest[]): RecordBatch {
+  const records = requests.map(({ record }) => record);
+  const began = moment.data(requests.map((request) => microsOf(request.began)));
+  const { children } = batchOfRecords(recordSchema, records).data;
+  return batchOfData(requestSchema, [began, ...children], requests.length);
+}
+
+/** Duration of requests, in microseconds, up to which outcomes are found in the first pass. */
+const SLACK_MICROS = 600_000_000n;
+
+/**
+ * Searches the requests of an audit folder, in the order of their outcomes; requests without
+ * an outcome come last. Segments are skipped by the times of their seals.
+ * @throws RecordFault, StatementFault, ArrowError if the log is damaged.
+ */
+export async function* searchRequests(
+  folder: string,
+  filter: RequestFilter,
+): AsyncGenerator<readonly FoundRequest[]> {
+  const search = new RequestSearch(filter);
+  const parts = await logPartsOf(folder);
+  const near = parts.filter((part) => isNear(part, filter));
+  const instances = new Set(near.map(({ instance }) => instance));
+  const streams = [...instances].map((instance) => ({
+    from: startOf(instance),
+    batches: () => search.look(near.filter((part) => part.instance === instance)),
+  }));
+  yield* mergeOrdered(streams, ({ record }) => record.time);
+  for (const part of parts) {
+    if (!near.includes(part)) yield* search.lookAgain(part);
+  }
+  // An outcome that a later instance wrote may have been read before its attempt.
+  for (const part of near) await search.dropAnswered(part);
+  yield* search.unanswered();
+}
+
+/** Whether a part may hold records of the window. */
+function isNear({ seal }: LogPart, { since, until }: RequestFilter): boolean {
+  if (seal === undefined) return true;
+  const isLate = until !== undefined && microsOf(seal.from) >= until + SLACK_MICROS;
+  return !isLate && (since === undefined || microsOf(seal.to) >= since);
+}
+
+/** Start of an instance, by its name; no record is older. */
+function startOf(instance: string): string {
+  const digits = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(instance);
+  if (digits === null) return '';
+  const [, year, month, day, hour, minute, second] = digits;
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+}
+
+interface OpenAttempt {
+  readonly part: LogPart;
+  readonly began: bigint;
+}
+
+class RequestSearch {
+  readonly #filter: RequestFilter;
+  readonly #segments: SegmentSearch;
+  readonly #lines: LinesSearch;
+  /** Attempts without an outcome yet, by decision. */
+  readonly #open = new Map<string, OpenAttempt>();
+
+  constructor(filter: RequestFilter) {
+    this.#filter = filter;
+    this.#segments = new SegmentSearch(filter);
+    this.#lines = new LinesSearch(filter);
+  }
+
+  /** Requests with outcomes in some parts. */
+  async *look(parts: readonly LogPart[]): AsyncGenerator<readonly FoundRequest[]> {
+    for (const part of parts) {
+      for await (const candidates of this.#candidates(part, false)) {
+        const found = await this.#answered(candidates, part);
+        if (found.length > 0) yield found;
+      }
+    }
+  }
+
+  /** Requests of open attempts with outcomes in a part that was skipped. */
+  async *lookAgain(part: LogPart): AsyncGenerator<readonly FoundRequest[]> {
+    if (!this.#mayAnswer(part)) return;
+    for await (const candidates of this.#candidates(part, true)) {
+      for (const candidate of candidates) {
+        if (candidate.phase === 'attempt' || !this.#open.delete(candidate.decisionId)) continue;
+        const found = await this.#found(candidate);
+        if (found.length > 0) yield found;
+      }
+    }
+  }
+
+  /** Drops open attempts with outcomes in a part that was read. */
+  async dropAnswered(part: LogPart): Promise<void> {
+    if (!this.#mayAnswer(part)) return;
+    for await (const candidates of this.#candidates(part, true)) {
+      for (const { phase, decisionId } of candidates) {
+        if (phase === 'outcome') this.#open.delete(decisionId);
+      }
+    }
+  }
+
+  /** Requests without an outcome. Their parts are read again. */
+  async *unanswered(): AsyncGenerator<readonly FoundRequest[]> {
+    const parts = new Set([...this.#open.values()].map(({ part }) => part));
+    for (const part of parts) {
+      for await (const candidates of this.#candidates(part, false)) {
+        const found: FoundRequest[] = [];
+        for (const candidate of candidates) {
+          if (this.#open.has(candidate.decisionId)) found.push(...(await this.#found(candidate)));
+        }
+        if (found.length > 0) yield found;
+      }
+    }
+  }
+
+  async #answered(
+    candidates: readonly Candidate[],
+    part: LogPart,
+  ): Promise<readonly FoundRequest[]> {
+    const found: FoundRequest[] = [];
+    for (const candidate of candidates) {
+      const { phase, decisionId, began } = candidate;
+      if (phase === 'outcome') {
+        this.#open.delete(decisionId);
+        found.push(...(await this.#found(candidate)));
+      } else if (findsAttempts(this.#filter)) this.#open.set(decisionId, { part, began });
+    }
+    return found;
+  }
+
+  async #found(candidate: Candidate): Promise<readonly FoundRequest[]> {
+    const record = await candidate.load();
+    return matches(this.#filter, record) ? [{ record, began: timeOf(candidate.began) }] : [];
+  }
+
+  /** Whether the part may hold the outcome of an open attempt. */
+  #mayAnswer({ seal }: LogPart): boolean {
+    if (this.#open.size === 0) return false;
+    if (seal === undefined) return true;
+    const to = microsOf(seal.to);
+    return [...this.#open.values()].some(({ began }) => began <= to);
+  }
+
+  #candidates(part: LogPart, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+    return readPart(part, {
+      lines: (path) => this.#lines.candidates(path, anyTime),
+      segment: (segment) => this.#segments.candidates(segment, anyTime),
+    });
+  }
+}

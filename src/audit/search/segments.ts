@@ -1,0 +1,154 @@
+import type { Data, RecordBatch } from 'apache-arrow';
+import { int64, moment, text, word } from '../../arrow/value-column.ts';
+import type { Candidate } from './lines.ts';
+import { recordAt, recordFields } from '../record/columns.ts';
+import { phaseOf } from '../record/decoding.ts';
+import type { OpenSegment } from '../segments/segment-file.ts';
+import { isInWindow, type RequestFilter } from './filter.ts';
+import {
+  wordEquals,
+  wordsWhere,
+  wordMatches,
+  type CodeTest,
+  type RowMarks,
+} from '../record/word-codes.ts';
+
+/** A test that at least one of some columns must pass. */
+interface ColumnTest {
+  readonly columns: readonly string[];
+  readonly marks: RowMarks;
+}
+
+/** Positions of the columns that identify a request and its arrival. */
+const PLACE = ['phase', 'decision_id', 'time', 'duration_us'].map((name) =>
+  recordFields.findIndex((field) => field.name === name),
+);
+const TIMES = ['time', 'duration_us'];
+/** Maximum distance of rows that are read in one piece. */
+const NEAR_ROWS = 4096;
+
+/**
+ * Finds candidates of a filter in a segment. Reads the columns of the filter first, and other
+ * columns only of batches with a match.
+ */
+export class SegmentSearch {
+  readonly #filter: RequestFilter;
+  readonly #tests: readonly ColumnTest[];
+
+  constructor(filter: RequestFilter) {
+    this.#filter = filter;
+    this.#tests = testsOf(filter);
+  }
+
+  /**
+   * Candidates of a segment in batches, each valid until the next is read.
+   * @param anyTime Whether the window of the filter is ignored.
+   */
+  async *candidates(segment: OpenSegment, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+    for (let index = 0; index < segment.file.batchRows.length; index++) {
+      segment.scratch.reset();
+      const rows = await this.#rowsOf(segment, index);
+      if (rows === undefined) return;
+      const meant = anyTime ? rows : await this.#inWindow(segment, index, rows);
+      if (meant.length > 0) yield await candidatesAt(segment, index, meant);
+    }
+  }
+
+  /** Matching rows of a batch; undefined if no batch of the file has any. */
+  async #rowsOf({ file, scratch }: OpenSegment, index: number): Promise<Rows | undefined> {
+    let marked: Uint8Array | undefined;
+    for (const { columns, marks } of this.#tests) {
+      const batch = await file.readBatch(index, columns, { access: scratch });
+      const found = either(batch.data.children.map(marks));
+      // A word that is not in the file's dictionaries is in none of its batches.
+      if (found === undefined) return undefined;
+      marked = marked === undefined ? found : both(marked, found);
+    }
+    return listed(marked, file.batchRows[index]!);
+  }
+
+  async #inWindow({ file, scratch }: OpenSegment, index: number, rows: Rows): Promise<Rows> {
+    const { since, until } = this.#filter;
+    if (rows.length === 0 || (since === undefined && until === undefined)) return rows;
+    const batch = await file.readBatch(index, TIMES, { access: scratch });
+    const [time, duration] = batch.data.children as [Data, Data];
+    return rows.filter((row) =>
+      isInWindow(this.#filter, moment.read(time, row)! - (int64.read(duration, row) ?? 0n)),
+    );
+  }
+}
+
+/** Rows of a batch, ascending. */
+type Rows = readonly number[];
+
+async function candidatesAt(
+  segment: OpenSegment,
+  index: number,
+  rows: Rows,
+): Promise<readonly Candidate[]> {
+  const found: Candidate[] = [];
+  for (const { first, last } of stretches(rows)) {
+    const range = { start: first, count: last - first + 1 };
+    const read = { rows: range, access: segment.scratch };
+    const batch = await segment.file.readBatch(index, undefined, read);
+    const wanted = rows.filter((row) => row >= first && row <= last);
+    found.push(...wanted.map((row) => candidateAt(batch, row - first)));
+  }
+  return found;
+}
+
+function candidateAt(batch: RecordBatch, row: number): Candidate {
+  const [phase, decisionId, time, duration] = PLACE.map((at) => batch.data.children[at]!);
+  return {
+    phase: phaseOf(word.read(phase!, row)!),
+    decisionId: text.read(decisionId!, row)!,
+    began: moment.read(time!, row)! - (int64.read(duration!, row) ?? 0n),
+    load: async () => recordAt(batch, row),
+  };
+}
+
+/** Groups rows that are close together, each as its first and last row. */
+function stretches(rows: Rows): readonly { readonly first: number; readonly last: number }[] {
+  const found: { readonly first: number; last: number }[] = [];
+  for (const row of rows) {
+    const last = found.at(-1);
+    if (last !== undefined && row - last.last <= NEAR_ROWS) last.last = row;
+    else found.push({ first: row, last: row });
+  }
+  return found;
+}
+
+function testsOf({ subject, operations, object }: RequestFilter): readonly ColumnTest[] {
+  const tests: ColumnTest[] = [];
+  const add = (columns: readonly string[], codes: CodeTest): void => {
+    tests.push({ columns, marks: wordsWhere(codes) });
+  };
+  if (subject !== undefined) add(['subject'], wordEquals(subject));
+  if (operations !== undefined) {
+    add(
+      ['operation'],
+      wordMatches((name) => operations.has(name)),
+    );
+  }
+  if (object !== undefined) add(['object', 'objects'], wordMatches(object));
+  return tests;
+}
+
+function either(marks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
+  const [first, ...rest] = marks.filter((each) => each !== undefined);
+  for (const other of rest)
+    for (let row = 0; row < other.length; row++) first![row]! |= other[row]!;
+  return first;
+}
+
+function both(one: Uint8Array, other: Uint8Array): Uint8Array {
+  for (let row = 0; row < one.length; row++) one[row]! &= other[row]!;
+  return one;
+}
+
+function listed(marks: Uint8Array | undefined, rows: number): Rows {
+  if (marks === undefined) return Array.from({ length: rows }, (_, row) => row);
+  const found: number[] = [];
+  for (let row = marks.indexOf(1); row >= 0; row = marks.indexOf(1, row + 1)) found.push(row);
+  return found;
+}

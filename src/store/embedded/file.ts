@@ -1,0 +1,140 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { open, type RootDatabase } from 'lmdb';
+import type { EmbeddedTable, EmbeddedTables } from './transaction.ts';
+import { messageOf, StoreError } from '../store-error.ts';
+
+/** Maximum size of the file; address space is reserved, memory is not. */
+const MAP_BYTES = 2 ** 36;
+
+const binary = { keyEncoding: 'binary', encoding: 'binary' } as const;
+
+type Root = RootDatabase<Uint8Array, Uint8Array>;
+
+/** Key of the read that checks whether the file answers; it is never written. */
+const NO_KEY = Buffer.from([0]);
+
+/** The open file of the embedded store. */
+export class EmbeddedFile {
+  readonly tables: EmbeddedTables;
+  /** Inode of the file when it was opened. */
+  readonly inode: number;
+  readonly #folder: string;
+  readonly #reading: boolean;
+  readonly #root: Root;
+  #closed: Promise<void> | undefined;
+  #next: Promise<EmbeddedFile> | undefined;
+
+  /**
+   * Opens the file of a folder, which is made where it is missing, or, for reading, has to be there.
+   *
+   * What a resolved transaction means: with `overlappingSync` off, LMDB writes the
+   * pages, waits for `fdatasync`, writes the page that makes them count through a
+   * descriptor opened with O_DSYNC, and only then reports back (as strace shows).
+   */
+  constructor(folder: string, reading = false) {
+    this.#folder = folder;
+    this.#reading = reading;
+    // LMDB would make the folder of a file that is not there.
+    if (reading) inodeOf(folder);
+    this.#root = openRoot(folder, reading);
+    const table = (name: string): EmbeddedTable => this.#root.openDB(name, binary);
+    this.tables = {
+      values: table('values'),
+      changes: table('changes'),
+      counters: table('counters'),
+    };
+    this.inode = inodeOf(folder);
+  }
+
+  /** Whether it is closed or closing. */
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** Makes the next read see all writes so far, also those of other processes. */
+  renew(): void {
+    this.#root.resetReadTxn();
+  }
+
+  /** Runs a function in an atomic transaction. */
+  transact<Result>(work: () => Result): Promise<Result> {
+    return this.#root.childTransaction(work);
+  }
+
+  /**
+   * Closes it if it answers nothing any more. When the page that makes a transaction count
+   * cannot be written, LMDB gives the file up for good (MDB_PANIC), and a transaction that
+   * is begun after that never ends: it has to be opened again.
+   */
+  async closeIfDead(): Promise<void> {
+    if (this.isClosed || this.#answers()) return;
+    await this.close();
+  }
+
+  /** Resolves when operations in progress have ended and the file is closed. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#root.close());
+  }
+
+  /**
+   * Reopens the file of the folder after this one is closed; all callers get the same file.
+   * @throws StoreError unavailable when it cannot be opened.
+   */
+  reopened(): Promise<EmbeddedFile> {
+    return (this.#next ??= this.#reopen());
+  }
+
+  async #reopen(): Promise<EmbeddedFile> {
+    try {
+      await this.close();
+      return new EmbeddedFile(this.#folder, this.#reading);
+    } catch (error) {
+      this.#next = undefined;
+      throw unreadable(error);
+    }
+  }
+
+  #answers(): boolean {
+    try {
+      this.renew();
+      this.tables.values.get(NO_KEY);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function openRoot(folder: string, readOnly: boolean): Root {
+  // Its types do not know the mode of its files.
+  const options = {
+    ...binary,
+    path: folder,
+    noSubdir: false,
+    overlappingSync: false,
+    // Off: when it is on, a commit that fails also rejects a promise that nobody holds.
+    eventTurnBatching: false,
+    mapSize: MAP_BYTES,
+    maxDbs: 3,
+    readOnly,
+    permissionsMode: 0o600,
+  };
+  return open<Uint8Array, Uint8Array>(options);
+}
+
+/**
+ * Inode of the file that a folder holds now.
+ * @throws StoreError unavailable if the file is missing.
+ */
+export function inodeOf(folder: string): number {
+  const stats = statSync(join(folder, 'data.mdb'), { throwIfNoEntry: false });
+  if (stats === undefined) throw new StoreError('unavailable', 'the file of the store is gone');
+  return stats.ino;
+}
+
+/** The store error for a failure of the file. */
+export function unreadable(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError('unavailable', `the store could not be read: ${messageOf(error)}`);
+}
