@@ -1,6 +1,6 @@
 // Joins what is built into few files: node scripts/bundle.mjs DIST
 // A process that starts reads some 1,700 modules otherwise, which takes it longer than all else it
-// does. The modules stay beside it, for their types and for whoever imports one of them.
+// does. The modules stay beside it, for their types and for direct imports.
 import { readFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 const dist = resolve(process.argv[2]);
 const CHUNKS = 'chunks';
 
-/** What is started or imported from outside. */
+/** Entry points. */
 const PROGRAMS = [
   'cli/main',
   'cli/create-gateway',

@@ -6,14 +6,14 @@ import { casesSchema } from './cases-schema.ts';
 import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
 import { buckets, metricTable } from '../src/gateway/telemetry/metric-table.ts';
 import type { TSchema } from 'typebox';
-import { commitsSchema } from '../src/policy/settings/commits-schema.ts';
+import { commitsSchema, requirementSchemas } from '../src/policy/settings/commits-schema.ts';
 import { issuersSchema } from '../src/policy/settings/issuers-schema.ts';
 import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operations/operation.ts';
 import { operationNames, operations } from '../src/protocol/operations/operations.ts';
 import { functions } from '../src/sql/functions/table.ts';
 
-/** The documents that say what the tables in the code say, by their path. */
+/** The documents that are generated from tables in the code, by their path. */
 export function referenceDocs(): Readonly<Record<string, string>> {
   return {
     'docs/reference/configuration.md': configurationDoc(),
@@ -23,6 +23,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/reference/metrics.md': metricsDoc(),
     'docs/reference/commands.md': commandsDoc(),
     'docs/reference/sql-functions.md': functionsDoc(),
+    'docs/reference/commit-rules.md': commitRulesDoc(),
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
     'docs/schemas/cases.schema.json': schemaDoc('cases.yaml', casesSchema()),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
@@ -89,6 +90,18 @@ function operationRow(operation: Operation): readonly string[] {
       )
       .join('<br>') || '–',
   ];
+}
+
+function commitRulesDoc(): string {
+  return doc(
+    'Commit rules',
+    `The keys of \`require\` in \`commits.yaml\`. [Commit rules](../guide/commit-rules.md) describes the file.`,
+    ['Key', 'Meaning'],
+    Object.entries(requirementSchemas).map(([name, schema]) => [
+      `\`${name}\``,
+      'description' in schema ? String(schema.description) : '',
+    ]),
+  );
 }
 
 function headersDoc(): string {

@@ -1,5 +1,5 @@
 // Installs what is missing and builds what is stale. Needs nothing but Node: it runs before
-// anything is installed. All it says goes to standard error, so that the output of the command
+// anything is installed. All output goes to standard error, so that the output of the command
 // after it is its own.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -62,7 +62,7 @@ function kernelFlags(output) {
   return ['kernels/distance.ts', '-O3', '--enable', 'simd', ...memory, '--outFile', output];
 }
 
-/** The kernels of codes work in the memory of whoever brings them into being: one for each file of codes. */
+/** The kernels of codes use the memory of their caller: one for each file of codes. */
 function codesFlags(output) {
   const memory = ['--importMemory', '--runtime', 'stub', '--noAssert'];
   return ['kernels/codes.ts', '-O3', '--enable', 'simd', ...memory, '--outFile', output];

@@ -2,6 +2,8 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { referenceDocs } from '../scripts/reference-docs.ts';
+import { conditionKinds } from '../src/policy/conditions/kinds.ts';
+import { limitKeys } from '../src/policy/settings/limits.ts';
 import { documents, proseOf, readDocument, root } from './support/documents.ts';
 
 const folders = [
@@ -33,6 +35,14 @@ describe('the documents', () => {
   it.each(living())('%s names only files that exist', (path) => {
     const named = [...proseOf(path).matchAll(/`([\w.*/-]+)`/g)].map(([, name = '']) => name);
     expect(named.filter(looksLikeFile).filter((name) => !isThere(name))).toEqual([]);
+  });
+
+  it.each([
+    ['docs/guide/limits.md', limitKeys],
+    ['docs/guide/policies.md', conditionKinds.map(({ variable }) => variable.replace('.KEY', '.'))],
+  ])('%s names every key of its table', (path, keys) => {
+    const text = readDocument(path);
+    expect(keys.filter((key) => !text.includes(key))).toEqual([]);
   });
 
   it('has a README of at most 150 lines and a map of at most 250', () => {

@@ -71,7 +71,7 @@ function groupWord(words: readonly string[]): string | undefined {
   return first === 'help' ? second : first;
 }
 
-/** Adds all commands: those that a command line means as they are, of the others only what the help says. */
+/** Adds all commands. Only the group that the command line names is loaded; the others have name and description. */
 export async function addCommands(
   program: Command,
   run: Run,

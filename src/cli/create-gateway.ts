@@ -107,7 +107,7 @@ function embedded(gateway: Gateway, opened: Opened, graceMillis: number): Embedd
   };
 }
 
-/** Takes requests before Fastify looks at them; without a scope of its own, so that it is asked about every path. */
+/** Handles requests before Fastify does. It has no scope of its own, so it receives every path. */
 function fastifyPlugin(middleware: EmbeddedGateway['middleware']): EmbeddedGateway['fastify'] {
   const plugin: EmbeddedGateway['fastify'] = (instance, _options, done) => {
     instance.addHook('onRequest', (request, reply, next) => {

@@ -18,7 +18,7 @@ import { sentencesOf } from './error-sentences.ts';
 import { signingKeyFault } from './config/key-findings.ts';
 import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
-import { listenFault, openCertificate, placesOf } from './config/listeners.ts';
+import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
 import { openBackends } from './service/open-backends.ts';
 import { firstPolicy, policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
@@ -26,11 +26,11 @@ import { policyReport } from './policy/policy-check.ts';
 import { UsageError } from './output/service-error.ts';
 import { requireWritable } from './service/writable-folder.ts';
 
-/** What a start with a configuration would meet. */
+/** Result of a simulated start. */
 export interface StartReport {
-  /** What `serve` refuses. */
+  /** Faults with which `serve` would not start. */
   readonly refusals: readonly string[];
-  /** What `serve` warns of, and what is odd about the policy. */
+  /** Warnings of `serve` and of the policy check. */
   readonly warnings: readonly string[];
   /** Parts that could not be checked, and files that a start creates. */
   readonly notes: readonly string[];
@@ -67,7 +67,7 @@ const parts: Readonly<Record<string, Look>> = {
   addresses: lookAtAddresses,
 };
 
-/** Parts that lie in the data folder: without it there is nothing to say of them. */
+/** Parts in the data folder; not checked if there is no data folder. */
 const insideData: ReadonlySet<string> = new Set(['keys', 'audit', 'store']);
 
 /** Looks at everything that a start with a configuration needs. Nothing is written or made. */
@@ -261,7 +261,7 @@ const noBackend: Backend = {
 };
 
 async function lookAtAddresses(looking: Looking): Promise<Counts> {
-  const places = placesOf(looking.config);
+  const places = addressesOf(looking.config);
   for (const place of places) {
     const error = await listenOnce(place);
     if (error === undefined) continue;
@@ -273,7 +273,7 @@ async function lookAtAddresses(looking: Looking): Promise<Counts> {
 }
 
 /** Listens at a place for a moment. Answers why it cannot. */
-function listenOnce(place: ReturnType<typeof placesOf>[number]): Promise<Error | undefined> {
+function listenOnce(place: ReturnType<typeof addressesOf>[number]): Promise<Error | undefined> {
   return new Promise((done) => {
     const server = createServer();
     server.once('error', done);

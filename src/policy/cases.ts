@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LineCounter, parseDocument } from 'yaml';
 import { CaseReader, CASES_FILE, type PolicyCase } from './settings/case-reader.ts';
-import { PolicyError, type Finding } from './lines/policy-error.ts';
+import { PolicyError, type PolicyFinding } from './lines/policy-error.ts';
 import type { PolicySnapshot } from './decide/snapshot.ts';
 
-/** How many cases are read or decided before other work gets its turn. */
+/** Number of cases that are read or decided in one step; other work runs between steps. */
 const TURN = 100;
 
-/** How many cases that failed a refusal names. */
+/** Maximum number of failed cases in a refusal. */
 const MAX_NAMED = 20;
 
 /** Reads the text of a `cases.yaml` at once. @throws PolicyError for anything that is not understood: unknown keys too */
@@ -71,8 +71,8 @@ function partsOf(text: string): readonly Part[] {
 export async function runCases(
   snapshot: PolicySnapshot,
   cases: readonly PolicyCase[],
-): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
+): Promise<readonly PolicyFinding[]> {
+  const findings: PolicyFinding[] = [];
   for (const [at, one] of cases.entries()) {
     if (at % TURN === TURN - 1) await nextTurn();
     findings.push(...decideCase(snapshot, one));
@@ -80,7 +80,7 @@ export async function runCases(
   return findings;
 }
 
-function decideCase(snapshot: PolicySnapshot, one: PolicyCase): readonly Finding[] {
+function decideCase(snapshot: PolicySnapshot, one: PolicyCase): readonly PolicyFinding[] {
   const { subject, groups, roles, action, object, circumstances } = one;
   const credential = { kind: 'key', id: '' } as const;
   const verdict = snapshot.decide(

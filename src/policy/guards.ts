@@ -6,8 +6,8 @@ import type { RoleLine } from './lines/policy-line.ts';
 import { RoleGraph } from './lines/role-graph.ts';
 
 /**
- * What of a policy keeps something out: deny lines, the memberships by which they and the limits
- * bind somebody, and the entries of the YAML files. A file that is written slowly lacks its end,
+ * The restrictions of a policy: deny lines, the memberships that make deny lines and limits apply,
+ * and the entries of the YAML files. A file that is written slowly lacks its end,
  * so a policy that has lost some of this may be half of one.
  */
 export interface Guards {
@@ -31,14 +31,14 @@ interface GuardingFile {
   readonly whole: boolean;
 }
 
-/** An issuer that is gone is believed no more, but one without its prefixes may name anybody. */
+/** Tokens of a removed issuer are refused, but an issuer that has lost its prefixes may name any subject. */
 const guardingFiles: readonly GuardingFile[] = [
   { part: 'limits', list: 'limits', whole: true },
   { part: 'commits', list: 'rules', whole: true },
   { part: 'issuers', list: 'issuers', whole: false },
 ];
 
-/** Keys whose loss restricts more, not less. */
+/** Keys whose loss adds restrictions. */
 const WIDENING_KEYS: ReadonlySet<string> = new Set(['except']);
 
 /** Collects the restricting entries of a policy. Its texts are valid. */

@@ -1,7 +1,7 @@
 import type { Principal } from '../protocol/principal.ts';
 import { inertLines } from './lines/inert.ts';
 import type { FolderPolicy, LoadedPolicy } from './load.ts';
-import type { Finding } from './lines/policy-error.ts';
+import type { PolicyFinding } from './lines/policy-error.ts';
 import { POLICY_FILE, ruleName, type PolicyLine, type RoleLine } from './lines/policy-line.ts';
 import {
   columnFindings,
@@ -27,7 +27,7 @@ const POLICY_LIKE = /\.(ya?ml|csv|conf|toml|json)$/i;
 async function unreadFiles(
   folder: string,
   issuers: readonly Issuer[],
-): Promise<readonly Finding[]> {
+): Promise<readonly PolicyFinding[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const known = new Set([...readFileNames, ...keySetsIn(folder, issuers)]);
   return entries.flatMap((entry) => {
@@ -47,7 +47,7 @@ function keySetsIn(folder: string, issuers: readonly Issuer[]): readonly string[
   );
 }
 
-function folderFinding(name: string): readonly Finding[] {
+function folderFinding(name: string): readonly PolicyFinding[] {
   if (name === SHADOW_FOLDER || nearestName(name, [SHADOW_FOLDER]) === undefined) return [];
   return [{ file: name, text: `nothing reads this folder: did you mean ${SHADOW_FOLDER}?` }];
 }
@@ -69,9 +69,9 @@ function stemOf(file: string): string {
 /** Faults of a policy that can be loaded, and warnings about it. */
 export interface Lint {
   /** Lines that can never decide anything. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly PolicyFinding[];
   /** Lines that others make superfluous, and dangers of the whole. */
-  readonly warnings: readonly Finding[];
+  readonly warnings: readonly PolicyFinding[];
 }
 
 /** Number of steps of a role chain that casbin follows by default. */
@@ -85,7 +85,7 @@ const administrator: Principal = {
   credential: { kind: 'key', id: 'administrator' },
 };
 
-/** Reads a policy as a whole. Under a foreign model only its roles and the administrator are looked at. */
+/** Checks a policy as a whole. Under a foreign model, only its roles and the administrator are checked. */
 export function lintPolicy(policy: LoadedPolicy): Lint {
   const { policies, roles } = policy;
   const graph = new RoleGraph(roles);
@@ -100,7 +100,7 @@ export function lintPolicy(policy: LoadedPolicy): Lint {
 }
 
 /** The objects that a folder is compared with. */
-export interface Surroundings {
+export interface PolicySurroundings {
   readonly callers: Callers;
   /** Existing objects; undefined if unknown. */
   readonly objects: KnownObjects | undefined;
@@ -110,7 +110,7 @@ export interface Surroundings {
 export async function lintFolder(
   folder: string,
   policy: FolderPolicy,
-  { callers, objects }: Surroundings,
+  { callers, objects }: PolicySurroundings,
 ): Promise<Lint> {
   const { findings, warnings } = lintPolicy(policy);
   const { commits, issuers } = policy.snapshot;
@@ -123,24 +123,24 @@ export async function lintFolder(
   return { findings, warnings: [...warnings, ...more].sort(byPlace) };
 }
 
-function byPlace(one: Finding, other: Finding): number {
-  const rank = ({ file }: Finding): number => (file === POLICY_FILE ? 0 : 1);
+function byPlace(one: PolicyFinding, other: PolicyFinding): number {
+  const rank = ({ file }: PolicyFinding): number => (file === POLICY_FILE ? 0 : 1);
   if (rank(one) !== rank(other)) return rank(one) - rank(other);
   return one.file === other.file ? byLine(one, other) : one.file < other.file ? -1 : 1;
 }
 
-function byLine(one: Finding, other: Finding): number {
+function byLine(one: PolicyFinding, other: PolicyFinding): number {
   return (one.line ?? 0) - (other.line ?? 0);
 }
 
-function lockout({ snapshot }: LoadedPolicy): readonly Finding[] {
+function lockout({ snapshot }: LoadedPolicy): readonly PolicyFinding[] {
   if (snapshot.decide(administrator, 'manage', []).allowed) return [];
   const text = 'role:admin may not manage everything: nobody may be able to repair what goes wrong';
   return [{ file: POLICY_FILE, text }];
 }
 
 /** Lines that another line makes superfluous. */
-function shadowed(policies: readonly PolicyLine[], graph: RoleGraph): readonly Finding[] {
+function shadowed(policies: readonly PolicyLine[], graph: RoleGraph): readonly PolicyFinding[] {
   const tries = buildTries(policies);
   const roots = new Map<string, readonly TrieNode[]>();
   return policies.flatMap((line) => {
@@ -151,7 +151,7 @@ function shadowed(policies: readonly PolicyLine[], graph: RoleGraph): readonly F
   });
 }
 
-/** The trees of all whose lines apply to whoever the subject's lines apply to. */
+/** Trees of the subject and of all its roles: their lines apply wherever the subject's lines apply. */
 function rootsOf(
   subject: string,
   tries: ReadonlyMap<string, TrieNode>,
@@ -184,7 +184,7 @@ function covers(other: PolicyLine, line: PolicyLine): boolean {
   return other.condition === undefined || other.condition === line.condition;
 }
 
-/** Of two lines that say the same the first one counts. */
+/** Of two equal lines the first one counts. */
 function isFirst(other: PolicyLine, line: PolicyLine): boolean {
   const alike =
     other.subject === line.subject &&
@@ -198,7 +198,7 @@ function isFirst(other: PolicyLine, line: PolicyLine): boolean {
 function emptyRoles(
   { policies, roles, snapshot }: LoadedPolicy,
   graph: RoleGraph,
-): readonly Finding[] {
+): readonly PolicyFinding[] {
   if (snapshot.slow) return [];
   const { limits, commits } = snapshot;
   const subjects = new Set([
@@ -218,7 +218,7 @@ function emptyRoles(
   });
 }
 
-function deepChains(roles: readonly RoleLine[], graph: RoleGraph): readonly Finding[] {
+function deepChains(roles: readonly RoleLine[], graph: RoleGraph): readonly PolicyFinding[] {
   const { start, steps } = graph.longest();
   if (steps <= CASBIN_STEPS) return [];
   const line = roles.find(({ member }) => member === start)?.line;

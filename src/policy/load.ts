@@ -16,13 +16,13 @@ import { parseLimits } from './settings/limits.ts';
 import { parseModel, type PolicyModel } from './lines/model.ts';
 import type { PolicyCase } from './settings/case-reader.ts';
 import {
-  digestOf,
+  policyDigest,
   readPolicyFolder,
   sealedFiles,
   type PolicyFolder,
   type PolicyTexts,
 } from './policy-folder.ts';
-import { PolicyError, type Finding } from './lines/policy-error.ts';
+import { PolicyError, type PolicyFinding } from './lines/policy-error.ts';
 import { MODEL_FILE, POLICY_FILE, type PolicyLine, type RoleLine } from './lines/policy-line.ts';
 import { sealFindings } from './seal.ts';
 import type { PolicySnapshot } from './decide/snapshot.ts';
@@ -47,7 +47,7 @@ export interface FolderPolicy extends LoadedPolicy {
 }
 
 /** Checks commit rules where they will be in force: in a gateway with its backends and secrets. */
-export type RulesCheck = (rules: readonly WrittenRule[]) => readonly Finding[];
+export type RulesCheck = (rules: readonly WrittenRule[]) => readonly PolicyFinding[];
 
 const anyRules: RulesCheck = () => [];
 /** Keeps the texts of a good policy before it decides anything. */
@@ -130,7 +130,7 @@ export async function reloadPolicy(
   const { texts } = read;
   const cases = await readCases(read.cases ?? '');
   const issuers = await issuersOf(texts, folder);
-  const digest = digestOf(texts);
+  const digest = policyDigest(texts);
   let policy = known.find(({ snapshot }) => snapshot.digest === digest);
   if (policy === undefined) {
     refuseCut(read);
@@ -153,7 +153,7 @@ async function issuersOf(texts: PolicyTexts, folder: string): Promise<readonly I
   return texts.issuers === undefined ? [] : loadIssuers(texts.issuers, folder);
 }
 
-function cutFinding(file: string, text: string): Finding {
+function cutFinding(file: string, text: string): PolicyFinding {
   if (text === '') return { file, text: 'the file is empty' };
   const line = text.split('\n').length;
   return { file, line, text: 'the file does not end with a newline: it may be cut short' };
@@ -173,7 +173,7 @@ export async function buildPolicy(
   refuse(csv, checked);
   await nextTurn();
   const enforcer = await loadInCasbin(model, csv.lines, checked.roles);
-  const digest = digestOf(texts);
+  const digest = policyDigest(texts);
   const { policies, roles } = checked;
   const limits = new LimitBook(parseLimits(texts.limits ?? ''), roles);
   const commits = commitsOf(texts, roles);

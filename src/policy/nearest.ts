@@ -1,5 +1,5 @@
 /**
- * The known name that somebody most likely meant by another: the one that takes the fewest
+ * The known name that a mistyped name most likely means: the one that takes the fewest
  * edits, at most one for each three characters and at most two. Undefined if none is so near.
  */
 export function nearestName(text: string, known: Iterable<string>): string | undefined {

@@ -147,7 +147,7 @@ async function readText(folder: string, file: string): Promise<string> {
  * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text; last, and only
  * where they exist, `issuers.yaml`, `limits.yaml` and `commits.yaml`, each with its name.
  */
-export function digestOf({ model, policy, issuers, limits, commits }: PolicyTexts): string {
+export function policyDigest({ model, policy, issuers, limits, commits }: PolicyTexts): string {
   const hash = createHash('sha256');
   const optional = [
     ...(issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`]),

@@ -2,12 +2,12 @@ import { losesGuard } from './guards.ts';
 import { reloadPolicy, type LoadedPolicy, type LoadOptions } from './load.ts';
 
 /**
- * How long a folder has to be unchanged before a policy is taken that lacks something which kept
- * something out, in milliseconds: it may be the first half of one that is being written.
+ * How long a folder must be unchanged before a policy with fewer restrictions takes effect, in ms: its files
+ * may be only partly written.
  */
 const LOSS_STILL = 2000;
 
-/** The policies that a folder comes to, one after the other. */
+/** The successive policies of a folder. */
 export class PolicyFollower {
   readonly #folder: string;
   readonly #options: LoadOptions;
@@ -20,8 +20,8 @@ export class PolicyFollower {
   }
 
   /**
-   * The policy of the folder now: `current` itself if nothing is different. Instead, for how many
-   * ms the folder has to be still before its policy is taken.
+   * The current policy of the folder, or `current` itself if it is unchanged. A number means that the policy
+   * takes effect only when the folder has been unchanged for so many ms.
    * @throws PolicyError
    */
   async next(current: LoadedPolicy, stillMillis: number): Promise<LoadedPolicy | number> {

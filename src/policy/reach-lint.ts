@@ -1,11 +1,11 @@
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { operations } from '../protocol/operations/operations.ts';
-import { checkColumns, COMMITS_FILE } from '../rules/commit-rule.ts';
+import { columnsInCheck, COMMITS_FILE } from '../rules/commit-rule.ts';
 import type { WrittenRule } from './settings/commits.ts';
 import type { LoadedPolicy } from './load.ts';
 import { nearestName } from './nearest.ts';
 import { ANY, formatPattern, patternMatches, EVERYONE, type Pattern } from './lines/pattern.ts';
-import type { Finding } from './lines/policy-error.ts';
+import type { PolicyFinding } from './lines/policy-error.ts';
 import { POLICY_FILE, ruleName, type PolicyLine } from './lines/policy-line.ts';
 import { rightsOf } from './lines/rights.ts';
 import { RoleGraph } from './lines/role-graph.ts';
@@ -21,7 +21,7 @@ export interface KnownObjects {
 }
 
 /** Denies that bind the administrator as well. */
-export function lockoutFindings({ policies, roles }: LoadedPolicy): readonly Finding[] {
+export function lockoutFindings({ policies, roles }: LoadedPolicy): readonly PolicyFinding[] {
   const names = new RoleGraph(roles).closure(['user:admin', 'role:admin', EVERYONE]);
   return policies.flatMap(({ effect, subject, action, pattern, condition, line }) => {
     if (effect !== 'deny' || !names.has(subject)) return [];
@@ -36,7 +36,7 @@ export function lockoutFindings({ policies, roles }: LoadedPolicy): readonly Fin
 export function shallowFindings(
   { policies }: LoadedPolicy,
   known: KnownObjects | undefined,
-): readonly Finding[] {
+): readonly PolicyFinding[] {
   const below = known === undefined ? namedBelow(policies) : existingBelow(known);
   return policies.flatMap((line) => {
     if (!isShallow(line)) return [];
@@ -50,7 +50,7 @@ export function shallowFindings(
 
 const tableRights = Object.values(operations)
   .filter(({ object }) => object === 'table')
-  .map(({ name }) => rightsOf(name)!);
+  .map(({ name }) => rightsOf(name));
 
 function isShallow({ pattern, rights }: PolicyLine): boolean {
   if (pattern.below || pattern.segments.at(-1) !== ANY) return false;
@@ -91,8 +91,8 @@ function isBelow({ segments, below }: Pattern, { segments: upper }: Pattern): bo
 export async function columnFindings(
   rules: readonly WrittenRule[],
   { tables }: KnownObjects,
-): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
+): Promise<readonly PolicyFinding[]> {
+  const findings: PolicyFinding[] = [];
   for (const rule of rules) {
     const named = namedColumns(rule);
     if (named.length === 0) continue;
@@ -106,14 +106,14 @@ export async function columnFindings(
 }
 
 function namedColumns({ require: { check, unique = [] } }: WrittenRule): readonly string[] {
-  return [...new Set([...(check === undefined ? [] : checkColumns(check)), ...unique])];
+  return [...new Set([...(check === undefined ? [] : columnsInCheck(check)), ...unique])];
 }
 
 function missingColumns(
   { name, line }: WrittenRule,
   named: readonly string[],
   known: ReadonlySet<string>,
-): readonly Finding[] {
+): readonly PolicyFinding[] {
   const lower = new Set([...known].map((column) => column.toLowerCase()));
   const missing = named.filter((column) => !lower.has(column.toLowerCase()));
   return missing.map((column) => {

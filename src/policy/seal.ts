@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Finding } from './lines/policy-error.ts';
+import type { PolicyFinding } from './lines/policy-error.ts';
 
 /** The digest file of a policy folder: `sha256sum` writes and checks the same lines. */
 export const SEAL_FILE = 'policy.sha256';
@@ -12,12 +12,12 @@ interface SealedFile {
 const LINE = /^([0-9a-f]{64}) [ *](.+)$/;
 
 /** The text of the digest file for some files: a line for each, its SHA-256 and its name. */
-export function sealOf(files: readonly SealedFile[]): string {
+export function policySeal(files: readonly SealedFile[]): string {
   return files.map(({ name, text }) => `${sha256(text)}  ${name}\n`).join('');
 }
 
 /** Why a folder of these files does not match its digest file; nothing if it does. */
-export function sealFindings(seal: string, files: readonly SealedFile[]): readonly Finding[] {
+export function sealFindings(seal: string, files: readonly SealedFile[]): readonly PolicyFinding[] {
   const lines = seal.split('\n').filter((line) => line.trim() !== '');
   const odd = lines.findIndex((line) => !LINE.test(line));
   if (odd !== -1) {

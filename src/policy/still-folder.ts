@@ -10,7 +10,7 @@ const STILL = 300;
 const RETRY_MILLIS = 1000;
 
 /** Something that is going on until it is closed. */
-export interface Watch {
+export interface FolderWatch {
   /** Stops. Nothing is called any more. */
   close(): void;
 }
@@ -27,7 +27,7 @@ export interface Watch {
 export function watchStill(
   folder: string,
   onStill: (stillMillis: number) => Promise<boolean | number>,
-): Watch {
+): FolderWatch {
   let handled: string | undefined;
   let seen: string | undefined;
   let changed = 0;

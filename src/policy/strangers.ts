@@ -3,7 +3,7 @@ import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import { LIMITS_FILE } from './settings/limit.ts';
 import type { FolderPolicy } from './load.ts';
 import { nearestName } from './nearest.ts';
-import type { Finding } from './lines/policy-error.ts';
+import type { PolicyFinding } from './lines/policy-error.ts';
 import { POLICY_FILE } from './lines/policy-line.ts';
 import { EVERYONE } from './lines/pattern.ts';
 
@@ -32,7 +32,7 @@ interface Mention {
  * Names in lines, limits and rules that nobody can have: no line, key, membership or case names
  * them, and no issuer could. A name is told once for each kind of place.
  */
-export function strangerFindings(policy: FolderPolicy, callers: Callers): readonly Finding[] {
+export function strangerFindings(policy: FolderPolicy, callers: Callers): readonly PolicyFinding[] {
   if (policy.snapshot.slow) return [];
   const held = heldNames(policy, callers);
   const lines = new Set(policy.policies.map(({ subject }) => subject));

@@ -6,9 +6,9 @@ import { watchStill } from './still-folder.ts';
 
 /** The policy in force, kept up with its folder. */
 export interface PolicyWatch {
-  /** The last good policy; swapped whole, so what one request took stays as it is. */
+  /** The last good policy; replaced as a whole, so a request keeps the one it started with. */
   current(): PolicySnapshot;
-  /** What is wrong with the files as they are now; undefined if the policy in force is theirs. */
+  /** Faults of the current files; undefined if they are the policy in force. */
   refused(): string | undefined;
   close(): void;
 }

@@ -11,7 +11,7 @@ export interface ColumnFacts {
   /** The type in the namespace vocabulary. */
   readonly plain: PlainType;
   readonly nullable: boolean;
-  /** What tells the column from others, whatever it is called; of all levels, where there are several. */
+  /** Ids of the column, independent of its name; of all levels of a nested column. */
   readonly ids: readonly number[];
 }
 
@@ -79,7 +79,7 @@ export type CommitAction =
   | 'delete_branch'
   | 'delete_versions';
 
-/** Who keeps a table's rows: a rule that reads them can be judged here alone. */
+/** Where a table's rows are stored: a rule that reads rows can only be judged `here`. */
 export type RowKeeper = 'here' | 'elsewhere';
 
 /** A commit, before it takes effect. */
@@ -87,7 +87,7 @@ export interface CommitFacts {
   readonly table: ObjectPath;
   readonly operation: OperationName;
   readonly action: CommitAction;
-  /** What else it counts as: a Lance commit is classed by what its manifest changes. */
+  /** Further actions that it counts as: the manifest classifies a Lance commit. */
   readonly classes: ReadonlySet<Action>;
   readonly branch: string;
   readonly keeper: RowKeeper;
@@ -112,9 +112,8 @@ export interface CommitFacts {
 type Scope = Pick<CommitFacts, 'table' | 'operation' | 'classes'>;
 
 /**
- * The rules that a commit is judged by: those that cover its table and are about the
- * operation, or about what a Lance commit turns out to be.
- * @param unless A path whose rules have had their say.
+ * The rules of a commit: those that cover its table, and its operation or one of its classes.
+ * @param unless A path whose rules were already judged.
  */
 export function rulesOn(
   rules: readonly CommitRule[],

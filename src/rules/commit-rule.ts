@@ -6,7 +6,7 @@ import { CatalogError } from '../protocol/errors.ts';
 import { SqlError } from '../sql/values/sql-error.ts';
 import { parseExpression } from '../sql/parse.ts';
 
-/** A commit that a rule does not let in: names rule, table and the first thing that is wrong. */
+/** The refusal of a commit by a rule: names rule, table and first violation. */
 export class RuleRefusal extends CatalogError {
   /** Where the rule stands, as `commits.yaml:12`. */
   readonly rule: string;
@@ -21,12 +21,12 @@ export class RuleRefusal extends CatalogError {
     this.rule = `${COMMITS_FILE}:${rule.line}`;
   }
 
-  /** What was asked, for the audit record; undefined where whoever judged does not say. */
+  /** Summary of the commit, for the audit record; undefined if unknown. */
   get commit(): CommitSummary | undefined {
     return this.#commit;
   }
 
-  /** The refusal, with what was asked. */
+  /** The refusal, with the summary of its commit. */
   of(commit: CommitSummary): this {
     this.#commit = commit;
     return this;
@@ -82,7 +82,7 @@ export interface Requirements {
 
 export type RequirementName = keyof Requirements;
 
-/** A program elsewhere that is asked about commits. */
+/** A remote program that judges commits. */
 export interface Webhook {
   readonly url: string;
   readonly timeoutMillis: number;
@@ -108,15 +108,15 @@ export interface CommitRule {
   readonly webhook: Webhook | null;
 }
 
-/** The rules that count for one principal. */
+/** The rules for one principal. */
 export interface RuleSet {
-  /** Another one once any rule is. */
+  /** Changes with any rule. */
   readonly digest: string;
   readonly rules: readonly CommitRule[];
 }
 
 /** The fault in the SQL of a check that any table would show; undefined if there is none. */
-export function checkFault(text: string): string | undefined {
+export function checkSyntaxFault(text: string): string | undefined {
   try {
     parseExpression(text);
     return undefined;
@@ -127,7 +127,7 @@ export function checkFault(text: string): string | undefined {
 }
 
 /** The columns that the SQL of a check names, each once, as they are written. @throws SqlError */
-export function checkColumns(text: string): readonly string[] {
+export function columnsInCheck(text: string): readonly string[] {
   const found = new Set<string>();
   collect(parseExpression(text), found);
   return [...found];

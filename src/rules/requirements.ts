@@ -129,7 +129,7 @@ function judged(name: RequirementName, rule: CommitRule, facts: CommitFacts): st
   return row.judge(demand, facts, rule);
 }
 
-/** Actions that put other rows, or none, in the place of those that are there. */
+/** Actions that replace or remove all rows. */
 const replacing: Partial<Record<CommitAction, string>> = {
   overwrite: 'overwritten',
   restore: 'restored to an older version',
@@ -166,7 +166,7 @@ function dropFault({ action, target }: CommitFacts, rule: CommitRule): string | 
   return `the table may not be renamed to ${canonicalPath(target)}, which the rule does not cover`;
 }
 
-/** What takes a table out of the catalog, or says something of its versions, is possible wherever it lies. */
+/** Actions that are allowed wherever the table lies: they remove it from the catalog, or change references only. */
 const placeless: ReadonlySet<CommitAction> = new Set<CommitAction>([
   'drop',
   'deregister',

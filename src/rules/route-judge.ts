@@ -28,8 +28,8 @@ const actions: Partial<Record<Operation['name'], CommitAction>> = {
 };
 
 /**
- * Judges a commit by what its route and headers tell, so that a body need not be sent for
- * nothing. Whatever else a rule demands is judged where the table is known.
+ * Judges a commit by its route and headers, before its body is sent. The engine judges the other
+ * requirements, because it knows the table.
  * @throws RuleRefusal for the first rule that does not let it in.
  */
 export function judgeRoute({ rules }: RuleSet, route: CommitRoute): void {
@@ -62,7 +62,7 @@ function factsOf(route: CommitRoute): CommitFacts {
   };
 }
 
-/** What an overwrite counts as; nothing for what is none. Whether there is a table to overwrite, the engine knows and judges itself. */
+/** Actions that an overwrite counts as; none for other modes. The engine judges whether there is a table to overwrite. */
 function overwriteOf({ operation, mode, isRemote }: CommitRoute): readonly Action[] {
   if (mode !== 'overwrite') return [];
   if (operation.name === 'InsertIntoTable') return ['modify'];

@@ -7,11 +7,11 @@ export interface CountedRows {
   readonly changed: bigint;
 }
 
-/** How rows that came and rows that went belong together, where nobody counted them. */
+/** Relation between new and removed rows, if they were not counted. */
 export type Moves =
-  /** Rows that came are new, rows that went are gone. */
+  /** New rows are additions, removed rows are removals. */
   | 'apart'
-  /** Rows that came are, as far as they go, those that went with other values. */
+  /** New rows replace removed rows, with other values. */
   | 'updated'
   /** The same, with the same values. */
   | 'kept';
@@ -28,7 +28,7 @@ export function versionChange(
   return {
     before,
     after,
-    rowsBefore: before === null ? 0n : rowsOf(before),
+    rowsBefore: before === null ? 0n : rowCountOf(before),
     rowsAdded: counted.added,
     rowsRemoved: counted.removed,
     rowsChanged: counted.changed > rewritten ? counted.changed : rewritten,
@@ -37,11 +37,11 @@ export function versionChange(
 }
 
 /** Rows of a version that are not deleted. */
-export function rowsOf({ fragments }: TableState): bigint {
+export function rowCountOf({ fragments }: TableState): bigint {
   return fragments.reduce((sum, { rows }) => sum + rows, 0n);
 }
 
-/** Rows that came to some fragment, and rows that left one. */
+/** Rows that some fragment gained, and rows that one lost. */
 interface Flow {
   readonly came: bigint;
   readonly went: bigint;

@@ -16,8 +16,8 @@ const LONGEST_REASON = 300;
 /**
  * Posts the summary of a commit and reads the verdict: `{"allow": true}`, or
  * `{"allow": false, "reason": "…"}`, with status 200. The headers
- * `x-arrowgate-timestamp` (seconds since 1970) and `x-arrowgate-signature` prove who
- * sent it: `sha256=` and the HMAC-SHA-256 (RFC 2104) of the timestamp, a full stop and
+ * `x-arrowgate-timestamp` (seconds since 1970) and `x-arrowgate-signature` authenticate
+ * the sender: `sha256=` and the HMAC-SHA-256 (RFC 2104) of the timestamp, a full stop and
  * the body, in hexadecimal. Redirects are not followed. Nothing is thrown.
  */
 export async function callWebhook(
@@ -63,7 +63,7 @@ function signedHeaders(secret: string, summary: string, now: number): Record<str
   };
 }
 
-/** The answer is none that counts. */
+/** An invalid answer. */
 class AnswerFault extends Error {}
 
 async function boundedText({ body }: Response): Promise<string> {

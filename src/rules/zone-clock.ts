@@ -19,7 +19,7 @@ export function isFrozen({ days, from, to, zone }: Freeze, millis: number): bool
 }
 
 function dayBefore(day: Weekday): Weekday {
-  return weekdays[(weekdays.indexOf(day) + 6) % 7]!;
+  return weekdayNames[(weekdayNames.indexOf(day) + 6) % 7]!;
 }
 
 const CLOCK = /^([01]?\d|2[0-4]):([0-5]\d)$/;
@@ -32,20 +32,20 @@ export function minuteOf(text: string): number | undefined {
 }
 
 /** The days of a week, as conditions and rules name them. */
-export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+export const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
-export type Weekday = (typeof weekdays)[number];
+export type Weekday = (typeof weekdayNames)[number];
 
 const RANGE = /^([a-z]{3})\.\.([a-z]{3})$/;
 
 /** The days of a text such as `mon` or `fri..mon`; undefined for any other. */
-export function daysOf(text: string): readonly Weekday[] | undefined {
+export function parseWeekdays(text: string): readonly Weekday[] | undefined {
   const [, first, last] = RANGE.exec(text) ?? [null, text, text];
-  const from = weekdays.findIndex((day) => day === first);
-  const to = weekdays.findIndex((day) => day === last);
+  const from = weekdayNames.findIndex((day) => day === first);
+  const to = weekdayNames.findIndex((day) => day === last);
   if (from < 0 || to < 0) return undefined;
   const count = ((to - from + 7) % 7) + 1;
-  return Array.from({ length: count }, (_, at) => weekdays[(from + at) % 7]!);
+  return Array.from({ length: count }, (_, at) => weekdayNames[(from + at) % 7]!);
 }
 
 /** Local date and time. */
@@ -77,7 +77,7 @@ export function wallTime(zone: string, millis: number): WallTime {
   );
   const day = parts.get('weekday')!.toLowerCase();
   return {
-    day: weekdays.find((name) => name === day)!,
+    day: weekdayNames.find((name) => name === day)!,
     minute: Number(parts.get('hour')) * 60 + Number(parts.get('minute')),
   };
 }

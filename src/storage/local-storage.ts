@@ -19,6 +19,7 @@ import { errorCode, isAbsent, isMissing } from './storage-error.ts';
 import { checkedFolder, checkedKey } from './storage-key.ts';
 import type {
   Copied,
+  CreateOptions,
   Files,
   Folders,
   Freed,
@@ -115,8 +116,8 @@ export class LocalStorage implements Storage {
     return treeOf(checkedFolder(folder));
   }
 
-  create(key: string, mode?: number): NewObject {
-    return StreamedFile.create(checkedKey(key), mode);
+  create(key: string, options: CreateOptions = {}): NewObject {
+    return StreamedFile.create(checkedKey(key), options);
   }
 
   async write(key: string, bytes: Uint8Array, links: Links = 'none'): Promise<void> {

@@ -45,10 +45,9 @@ export interface Storage {
 
   /**
    * Begins a new object, of a name that nobody else uses, in a folder that exists.
-   * @param mode Of a file, less the umask; 0666 when absent.
    * @throws an error that `isTaken` where there is one; a storage may find that out at the end.
    */
-  create(key: string, mode?: number): NewObject;
+  create(key: string, options?: CreateOptions): NewObject;
   /**
    * Writes an object whole, under a name that nobody else uses. It and its name are durable
    * when this resolves, and gone when it rejects. A crash may leave a part of it.
@@ -139,6 +138,13 @@ export interface OpenObject {
   sync(): Promise<void>;
   /** May only be called when no read is in progress. Does nothing the second time. */
   close(): void;
+}
+
+export interface CreateOptions {
+  /** Mode of a file, less the umask; 0666 when absent. */
+  readonly mode?: number;
+  /** Which links on the way may be followed; none when absent. */
+  readonly links?: Links;
 }
 
 /** A new object that is written from start to end. */

@@ -1,4 +1,5 @@
 import { FileDescriptor } from './file-descriptor.ts';
+import type { CreateOptions } from './storage.ts';
 
 /** No more bytes than this are written while others are being made ready: they are held in memory beside those. */
 const BESIDE_BYTES = 32 * 2 ** 20;
@@ -21,10 +22,11 @@ export class StreamedFile {
 
   /**
    * @param path Absolute and normalised.
-   * @throws the system's error, EEXIST when the name is taken; LinkedPath when a folder on the path is a link.
+   * @throws the system's error, EEXIST when the name is taken; LinkedPath when a folder on the path is a link that may not be followed.
    */
-  static create(path: string, mode?: number): StreamedFile {
-    return new StreamedFile(FileDescriptor.openPlain(path, 'wx', mode));
+  static create(path: string, { mode, links = 'none' }: CreateOptions = {}): StreamedFile {
+    const open = links === 'none' ? 'openPlain' : 'open';
+    return new StreamedFile(FileDescriptor[open](path, 'wx', mode));
   }
 
   /**

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/cli/config/config.ts';
 import { sentencesOf } from '../../src/cli/error-sentences.ts';
-import { startGateway, type Running } from '../../src/cli/service/serve.ts';
+import { startGateway, type RunningGateway } from '../../src/cli/service/serve.ts';
 import type { StartReport } from '../../src/cli/start-check.ts';
 import { MODEL, POLICY } from '../gateway/harness.ts';
 import { run } from './captured.ts';
@@ -52,7 +52,7 @@ async function check(
 }
 
 /** Starts a gateway as `serve` does; what keeps it from starting is thrown. */
-function serve(): Promise<Running> {
+function serve(): Promise<RunningGateway> {
   return startGateway(
     loadConfig({ config, values: new Map(), serving: true }, {}),
     pino({ level: 'silent' }),

@@ -110,7 +110,7 @@ function compiled(snapshot: PolicySnapshot): CompiledSnapshot {
 }
 
 function verdictOf({ allow, deny }: Grants, right: Action): boolean {
-  return rightsOf(right)!.within(allow) && !rightsOf(right)!.meets(deny);
+  return rightsOf(right).within(allow) && !rightsOf(right).meets(deny);
 }
 
 /** Casbin as it comes, reading the text itself; a principal is a member of all its names. */

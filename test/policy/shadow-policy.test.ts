@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { digestOf, type PolicyTexts } from '../../src/policy/policy-folder.ts';
+import { policyDigest, type PolicyTexts } from '../../src/policy/policy-folder.ts';
 import { watchShadow, type ShadowWatch } from '../../src/policy/shadow-policy.ts';
 import { shippedModel } from './support.ts';
 import { eventually } from '../support/eventually.ts';
@@ -46,7 +46,7 @@ it('comes and goes with its folder, and its texts are kept before it is asked', 
   expect([watch.current(), watch.refused()]).toEqual([undefined, undefined]);
   await fill(good);
   await until(() => expect(watch.current()).toBeDefined());
-  expect(kept.map(digestOf)).toEqual([watch.current()!.digest]);
+  expect(kept.map(policyDigest)).toEqual([watch.current()!.digest]);
   expect(changes).toEqual([watch.current()!.digest]);
   await rm(join(folder, 'shadow'), { recursive: true });
   await until(() => expect(watch.current()).toBeUndefined());

@@ -8,7 +8,7 @@ import { readPolicyFolder, sealedFiles } from '../../src/policy/policy-folder.ts
 import { PolicyFollower } from '../../src/policy/policy-follower.ts';
 import { PolicyError } from '../../src/policy/lines/policy-error.ts';
 import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
-import { sealOf } from '../../src/policy/seal.ts';
+import { policySeal } from '../../src/policy/seal.ts';
 import { watchPolicy, type PolicyWatch } from '../../src/policy/watch.ts';
 import { principal, shippedModel } from './support.ts';
 import { eventually } from '../support/eventually.ts';
@@ -344,7 +344,7 @@ describe('a policy that has lost what kept something out', () => {
     expect(await follower.next(before, 300)).toBe(2000);
     await writeFile(
       join(folder, 'policy.sha256'),
-      sealOf(sealedFiles(await readPolicyFolder(folder))),
+      policySeal(sealedFiles(await readPolicyFolder(folder))),
     );
     expect(await follower.next(before, 300)).not.toBe(2000);
   });
@@ -412,7 +412,10 @@ describe('a policy whose cases fail', () => {
 
 describe('a folder with a digest file', () => {
   const seal = async () =>
-    writeFile(join(folder, 'policy.sha256'), sealOf(sealedFiles(await readPolicyFolder(folder))));
+    writeFile(
+      join(folder, 'policy.sha256'),
+      policySeal(sealedFiles(await readPolicyFolder(folder))),
+    );
   const advice =
     'when every file is written, run "arrowgate policy seal" on the folder, or remove the digest file';
   const mismatch = (what: string) =>

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { isFrozen, minuteOf, daysOf, type Freeze } from '../../src/rules/zone-clock.ts';
+import { isFrozen, minuteOf, parseWeekdays, type Freeze } from '../../src/rules/zone-clock.ts';
 
 const frozen = (days: string, from: string, to: string, zone: string, at: string) => {
   const freeze: Freeze = {
-    days: new Set(daysOf(days)),
+    days: new Set(parseWeekdays(days)),
     from: minuteOf(from)!,
     to: minuteOf(to)!,
     zone,
@@ -41,8 +41,8 @@ describe('a freeze', () => {
 
   it('has no other days and times than there are', () => {
     expect([
-      daysOf('friday'),
-      daysOf('fri..'),
+      parseWeekdays('friday'),
+      parseWeekdays('fri..'),
       minuteOf('24:01'),
       minuteOf('9'),
       minuteOf('7:60'),

@@ -2,7 +2,7 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/policy/policy-folder.ts';
+import { policyDigest } from '../../src/policy/policy-folder.ts';
 import { shippedModel } from '../policy/support.ts';
 import { Service } from '../support/service.ts';
 import { send } from './http.ts';
@@ -163,7 +163,9 @@ describe('a policy that changes under load', () => {
     await load;
     expect(wrong).toEqual([]);
     expect(asked).toBeGreaterThan(100);
-    const good = Object.values(texts).map((policy) => digestOf({ model: shippedModel, policy }));
+    const good = Object.values(texts).map((policy) =>
+      policyDigest({ model: shippedModel, policy }),
+    );
     const used = new Set((await service.audit()).map((record) => record['policy_digest']));
     used.delete(null);
     used.delete(undefined);

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { digestOf } from '../../src/policy/policy-folder.ts';
+import { policyDigest } from '../../src/policy/policy-folder.ts';
 import { conditionalModel } from '../policy/conditions.ts';
 import { Service, type AuditLine, type Printed } from '../support/service.ts';
 import { ARROW_STREAM, send } from './http.ts';
@@ -133,7 +133,7 @@ describe('policy replay', () => {
     const records = await service.audit();
     const old = new Set(records.map((record) => record['decision_id']));
     await writeFile(join(service.policies, 'policy.csv'), after);
-    const used = digestOf({ model: conditionalModel, policy: after });
+    const used = policyDigest({ model: conditionalModel, policy: after });
     const digests = async () => {
       await send(service.url, 'POST /v1/table/ns$t/describe', { body: {} });
       return latest(await service.audit(), 'DescribeTable')['policy_digest'];
@@ -186,7 +186,9 @@ describe('policy replay', () => {
 describe('the texts of policies', () => {
   it('are kept for every policy that was in force, and explain what it decided', async () => {
     const kept = join(service.data, 'private', 'audit', 'policies');
-    const digests = [before, after].map((policy) => digestOf({ model: conditionalModel, policy }));
+    const digests = [before, after].map((policy) =>
+      policyDigest({ model: conditionalModel, policy }),
+    );
     expect((await readdir(kept)).sort()).toEqual([...digests].sort());
     expect(await readFile(join(kept, digests[0]!, 'policy.csv'), 'utf8')).toBe(before);
     const records = await service.audit();
@@ -272,7 +274,7 @@ describe('a shadow policy beside a running one', () => {
       expect((await ask()).status).toBe(403);
       return latest(await service.audit(), 'InsertIntoTable')['shadow'];
     };
-    const digest = digestOf({ model: conditionalModel, policy: before });
+    const digest = policyDigest({ model: conditionalModel, policy: before });
     const differs = { decision: 'allow', rule: 'policy.csv:4', policy_digest: digest };
     await expect.poll(seen).toEqual(differs);
     expect(service.errors).toContain('the shadow policy would have decided otherwise');

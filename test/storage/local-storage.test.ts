@@ -65,6 +65,12 @@ describe('a symbolic link', () => {
     expect((await storage.read(`${folder}/way/file`, 'folders')).toString()).toBe('theirs');
     await expect(storage.read(`${folder}/link`, 'folders')).rejects.toThrow('is a symbolic link');
     expect((await storage.read(`${folder}/link`, 'all')).toString()).toBe('theirs');
+    const made = storage.create(`${folder}/way/made`, { links: 'all' });
+    await made.write([Buffer.from('ours')]);
+    await made.end();
+    await made.sync();
+    expect((await storage.read(`${folder}/way/made`, 'all')).toString()).toBe('ours');
+    expect(() => storage.create(`${folder}/way/other`)).toThrow('is a symbolic link');
   });
 });
 

@@ -102,7 +102,7 @@ export async function writeSegment(
 ): Promise<WrittenSegment> {
   // Of its own for each: processes in containers may have one number.
   const temporary = `${path}.${randomUUID()}.tmp`;
-  const file = logStorage.create(temporary, 0o600);
+  const file = logStorage.create(temporary, { mode: 0o600, links: 'all' });
   try {
     const segment = new SegmentWriter(file, before);
     for await (const records of batchesOf(lines)) await segment.add(records);

@@ -30,8 +30,8 @@ export interface FilterFlags extends WindowFlags {
 
 type Window = Pick<RequestFilter, 'since' | 'until'>;
 
-/** @throws UsageError for a time that is none */
-export function windowOf({ since, until }: WindowFlags, now = Date.now()): Window {
+/** @throws UsageError for an invalid time */
+export function periodFilter({ since, until }: WindowFlags, now = Date.now()): Window {
   const window = {
     ...(since === undefined ? {} : { since: momentOf('--since', since, now) }),
     ...(until === undefined ? {} : { until: momentOf('--until', until, now) }),
@@ -47,7 +47,7 @@ export function filterOf(flags: FilterFlags): RequestFilter {
   const { subject, object, operation, decision, status, text } = flags;
   if (text === '') throw new UsageError('--text is empty');
   return {
-    ...windowOf(flags),
+    ...periodFilter(flags),
     ...(subject === undefined ? {} : { subject: principalName('user', subject) }),
     ...(object === undefined ? {} : { object: objectTest(object) }),
     ...(operation === undefined ? {} : { operations: operationSet(operation) }),

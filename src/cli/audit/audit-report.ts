@@ -5,7 +5,7 @@ import {
   type RequestCounts,
 } from '../../audit/search/report.ts';
 import { timeOf } from '../../audit/record/time.ts';
-import { windowOf, type WindowFlags } from './audit-filter.ts';
+import { periodFilter, type WindowFlags } from './audit-filter.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { columns, progressOf, type Run } from '../output/output.ts';
@@ -19,7 +19,7 @@ interface ReportFlags extends WindowFlags {
 /** Does `arrowgate audit report`. @throws UsageError for flags that can mean nothing */
 export async function reportAudit(config: Config, flags: ReportFlags, run: Run): Promise<void> {
   const by = keyOf(flags.by);
-  const window = windowOf(flags);
+  const window = periodFilter(flags);
   const { progress } = progressOf(run.output);
   const folder = await openedForReading(config);
   const tallies = await reportRequests(folder.audit, by, window, (records) =>

@@ -3,7 +3,7 @@ import { addKeyLink, readKeyLinks } from '../../audit/signing/links.ts';
 import { readSigningKey, replaceSigningKey, type SigningKey } from '../../audit/signing/keys.ts';
 import type { Config } from '../config/config-table.ts';
 import { dataFolderOf, openedForReading } from '../service/data-folder.ts';
-import { recorded } from '../service/recorded-act.ts';
+import { recorded } from '../service/recorded-command.ts';
 import type { Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
 

@@ -93,7 +93,7 @@ interface Verification extends VerificationResult {
   readonly to: string | null;
   /** Fingerprints of the keys whose signatures count, and where the trust in each comes from. */
   readonly keys: readonly { readonly id: string; readonly why: string }[];
-  /** Places that were asked for checkpoints. */
+  /** Places in which checkpoints were searched. */
   readonly places: readonly QueriedPlace[];
   /** Limits of this verification. */
   readonly unknown: readonly string[];
@@ -132,7 +132,7 @@ async function verify(config: Config, flags: VerifyFlags, { output }: Run): Prom
   }
 }
 
-/** Places where instances say that they kept checkpoints, and that were not asked. */
+/** Places in which instances kept checkpoints, and which were not searched. */
 function unqueriedPlaces(
   starts: readonly InstanceStart[],
   config: Config,

@@ -6,7 +6,7 @@ import type { Run } from '../output/output.ts';
 import type { RotateKeyFlags } from './audit-rotate-key.ts';
 import type { VerifyFlags } from './audit-verify.ts';
 
-/* What a command needs is loaded when it runs: what verifies and what searches have little in common. */
+/* Each command loads its modules when it runs: verification and search share few. */
 
 interface SearchFlags extends FilterFlags {
   readonly format?: string;

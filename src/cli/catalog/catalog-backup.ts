@@ -12,7 +12,7 @@ import { disk, dataFolderOf, makeDataFolder } from '../service/data-folder.ts';
 import { openCatalog } from '../service/open-catalog.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
-import { recorded, type CommandAct } from '../service/recorded-act.ts';
+import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { managedMode } from '../config/file-modes.ts';
 import { withUpkeep } from '../service/with-upkeep.ts';
 
@@ -43,7 +43,7 @@ async function backedUp(command: Command, target: string, run: Run): Promise<Bac
   const { progress = () => undefined } = progressOf(run.output);
   try {
     const config = configOf(command);
-    const act: CommandAct = { operation: 'CatalogBackup', details: { folder: target } };
+    const act: RecordedCommand = { operation: 'CatalogBackup', details: { folder: target } };
     const done = await withUpkeep(command, (upkeep) =>
       recorded(config, act, async () => {
         const result = await upkeep.backup({ target, progress });

@@ -3,8 +3,8 @@ import type { DroppedTable } from '../../engine/upkeep/retention/dropped-tables.
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { columns, type Run } from '../output/output.ts';
-import { recorded, type CommandAct } from '../service/recorded-act.ts';
-import { pathOf, withReading, withUpkeep } from '../service/with-upkeep.ts';
+import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
+import { tablePathOf, withReading, withUpkeep } from '../service/with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -47,9 +47,9 @@ export function addUndrop(catalog: Command, run: Run): void {
     .description('restore a dropped table, with its versions, tags and properties')
     .option('--json', 'print JSON')
     .action(async (table: string, flags: UndropFlags, command: Command) => {
-      const from = pathOf(table);
-      const to = flags.as === undefined ? undefined : pathOf(flags.as);
-      const act: CommandAct = {
+      const from = tablePathOf(table);
+      const to = flags.as === undefined ? undefined : tablePathOf(flags.as);
+      const act: RecordedCommand = {
         operation: 'CatalogUndrop',
         object: canonicalPath(from),
         details: to === undefined ? {} : { as: canonicalPath(to) },

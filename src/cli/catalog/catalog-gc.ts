@@ -3,7 +3,7 @@ import type { Collected } from '../../engine/upkeep/retention/collector.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { durationOf } from '../config/key-details.ts';
 import { progressOf, type Run } from '../output/output.ts';
-import { recorded, type CommandAct } from '../service/recorded-act.ts';
+import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { withReading, withUpkeep } from '../service/with-upkeep.ts';
 
 interface GcFlags {
@@ -29,7 +29,7 @@ export function addGc(catalog: Command, run: Run): void {
         olderThanMillis,
         ...progressOf(run.output),
       };
-      const act: CommandAct = {
+      const act: RecordedCommand = {
         operation: 'CatalogGc',
         details: { older_than: flags.olderThan },
       };

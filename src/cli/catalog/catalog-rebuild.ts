@@ -7,7 +7,7 @@ import { configOf, withConfig } from '../config/command-config.ts';
 import { disk, dataFolderOf } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
-import { recorded, type CommandAct } from '../service/recorded-act.ts';
+import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { noCatalog } from '../service/with-upkeep.ts';
 
 interface RebuildFlags {
@@ -55,7 +55,7 @@ async function rebuilt(
     const work = () =>
       rebuild({ storage: disk, data: folder.root, store, dryRun, force, progress });
     if (dryRun) return await work();
-    const act: CommandAct = { operation: 'CatalogRebuild', details: { force: String(force) } };
+    const act: RecordedCommand = { operation: 'CatalogRebuild', details: { force: String(force) } };
     return await recorded(config, act, async () => {
       const result = await work();
       const { restored, catalog = '', sequence } = result;

@@ -3,7 +3,7 @@ import type { Finding } from '../../engine/upkeep/verification/finding.ts';
 import type { Leftover, Verified } from '../../engine/upkeep/verification/verifier.ts';
 import { withConfig } from '../config/command-config.ts';
 import { progressOf, type Run } from '../output/output.ts';
-import { pathOf, withReading } from '../service/with-upkeep.ts';
+import { tablePathOf, withReading } from '../service/with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -17,7 +17,7 @@ export function addVerify(catalog: Command, run: Run): void {
     .option('--json', 'print JSON')
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
       const options = {
-        ...(table !== undefined && { table: pathOf(table) }),
+        ...(table !== undefined && { table: tablePathOf(table) }),
         ...progressOf(run.output),
       };
       const verified = await withReading(command, (reading) => reading.verify(options));

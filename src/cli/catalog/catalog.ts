@@ -9,8 +9,8 @@ import { addRebuild } from './catalog-rebuild.ts';
 import { addVerify } from './catalog-verify.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { columns, type Run } from '../output/output.ts';
-import { recorded, type CommandAct } from '../service/recorded-act.ts';
-import { pathOf, withUpkeep } from '../service/with-upkeep.ts';
+import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
+import { tablePathOf, withUpkeep } from '../service/with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -33,8 +33,8 @@ export function addCatalog(program: Command, run: Run): void {
     .description('merge the small files of a table, or of all')
     .option('--json', 'print JSON')
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
-      const object = table === undefined ? undefined : canonicalPath(pathOf(table));
-      const act: CommandAct = { operation: 'CatalogCompact', object, details: {} };
+      const object = table === undefined ? undefined : canonicalPath(tablePathOf(table));
+      const act: RecordedCommand = { operation: 'CatalogCompact', object, details: {} };
       const done = await withUpkeep(command, (upkeep) =>
         recorded(configOf(command), act, async () => {
           const result = await compactAll(upkeep, table, run);
@@ -58,7 +58,7 @@ async function compactAll(
   { output }: Run,
 ): Promise<readonly CompactedTable[]> {
   const done: CompactedTable[] = [];
-  for await (const path of table === undefined ? upkeep.tables() : [pathOf(table)]) {
+  for await (const path of table === undefined ? upkeep.tables() : [tablePathOf(table)]) {
     const name = canonicalPath(path);
     if (output.watched) output.note(`compacting ${name}`);
     const compacted = await upkeep.compact(path);

@@ -7,7 +7,7 @@ import { stringifyJson } from '../../protocol/json.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
-import { pathOf, withReading } from '../service/with-upkeep.ts';
+import { tablePathOf, withReading } from '../service/with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -33,7 +33,7 @@ Versions say what became of a table, not who made them: exceptions and contexts 
 looked at, webhooks are not asked, and drops, renames and tags are not among them.`;
 
 async function judged(table: string | undefined, command: Command, run: Run): Promise<History> {
-  const only = table === undefined ? undefined : pathOf(table);
+  const only = table === undefined ? undefined : tablePathOf(table);
   const { commits } = await loadPolicy(resolve(configOf(command).policies));
   const { progress } = progressOf(run.output);
   const history = await withReading(command, (reading) =>

@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { parseCommits, type WrittenRule } from '../../policy/settings/commits.ts';
 import type { RulesCheck } from '../../policy/load.ts';
 import { parsePattern } from '../../policy/lines/pattern.ts';
-import { formatFinding, PolicyError, type Finding } from '../../policy/lines/policy-error.ts';
-import { partsOf } from '../../policy/lines/rights.ts';
+import { formatFinding, PolicyError, type PolicyFinding } from '../../policy/lines/policy-error.ts';
+import { rightsOfAction } from '../../policy/lines/rights.ts';
 import { remoteFindings, type ServedNamespaces } from '../../policy/settings/remote-rules.ts';
 import { COMMITS_FILE } from '../../rules/commit-rule.ts';
 import type { Environment } from './config-environment.ts';
@@ -22,7 +22,7 @@ export function rulesCheck(config: Config, environment: Environment): RulesCheck
 function secretFindings(
   { name, line, webhook }: WrittenRule,
   environment: Environment,
-): readonly Finding[] {
+): readonly PolicyFinding[] {
   if (webhook === null || (environment[webhook.secretEnv] ?? '') !== '') return [];
   const text = `the webhook of ${name} signs with ${webhook.secretEnv}, which is not set`;
   return [{ file: COMMITS_FILE, line, text }];
@@ -75,7 +75,7 @@ function servedBy(backends: unknown): readonly ServedNamespaces[] {
 
 function actionsOf(trust: unknown): ServedNamespaces['trust'] {
   if (!Array.isArray(trust)) return new Set();
-  return new Set(trust.flatMap((action: unknown) => partsOf(String(action)) ?? []));
+  return new Set(trust.flatMap((action: unknown) => rightsOfAction(String(action)) ?? []));
 }
 
 function patternsOf(namespaces: unknown): ServedNamespaces['patterns'] {

@@ -6,10 +6,10 @@ import {
   texts,
   timeout,
   whole,
-  type Kind,
-  type Reading,
+  type SettingKind,
+  type SettingReading,
 } from './config-kinds.ts';
-import { partsOf } from '../../policy/lines/rights.ts';
+import { rightsOfAction } from '../../policy/lines/rights.ts';
 import { parsePattern } from '../../policy/lines/pattern.ts';
 
 /** The engine in this process, as the configuration names it. */
@@ -46,9 +46,9 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** Thrown and caught in this file only, with the message of `Reading`. */
 class Fault extends Error {
-  readonly reading: Exclude<Reading<never>, { kind: 'value' }>;
+  readonly reading: Exclude<SettingReading<never>, { kind: 'value' }>;
 
-  constructor(reading: Exclude<Reading<never>, { kind: 'value' }>) {
+  constructor(reading: Exclude<SettingReading<never>, { kind: 'value' }>) {
     super(reading.kind);
     this.reading = reading;
   }
@@ -60,7 +60,7 @@ const EVERYTHING: EmbeddedSetting = { name: 'embedded', type: 'embedded', namesp
 export const embeddedAlone: readonly BackendSetting[] = [EVERYTHING];
 
 /** The list of backends. */
-export const backends: Kind<readonly BackendSetting[]> = {
+export const backends: SettingKind<readonly BackendSetting[]> = {
   name: 'list',
   structured: true,
   read: (value) => {
@@ -210,7 +210,7 @@ function readBreaker(value: unknown, place: Place): HttpSetting['breaker'] {
   };
 }
 
-function take<Value>(kind: Kind<Value>, value: unknown, at: Place): Value {
+function take<Value>(kind: SettingKind<Value>, value: unknown, at: Place): Value {
   const reading = kind.read(value);
   if (reading.kind === 'value') return reading.value;
   throw wrong(at, value, reading.kind === 'wrong' ? reading.must : 'something else');
@@ -265,7 +265,7 @@ function isFixed(patterns: readonly string[]): boolean {
 
 /** The expected form of an entry of `trust`, if the value is invalid. */
 function trustFault(action: string): string | undefined {
-  return partsOf(action) === undefined || action === 'audit'
+  return rightsOfAction(action) === undefined || action === 'audit'
     ? 'the name of an operation or of an access group, or *'
     : undefined;
 }

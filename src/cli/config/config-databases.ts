@@ -1,7 +1,7 @@
 import { parsePattern } from '../../policy/lines/pattern.ts';
 import { SYSTEM, type Databases } from '../../protocol/database.ts';
 import { parseCanonicalPath } from '../../protocol/identifier.ts';
-import { good, type Kind, type Reading } from './config-kinds.ts';
+import { good, type SettingKind, type SettingReading } from './config-kinds.ts';
 
 /** Canonical paths by the names of databases. */
 type DatabaseSettings = Readonly<Record<string, string>>;
@@ -9,14 +9,14 @@ type DatabaseSettings = Readonly<Record<string, string>>;
 const NAME = /^[\x21-\x7e]{1,256}$/;
 
 /** Values of `x-lancedb-database`, each with the namespace that is the root of that database. */
-export const databases: Kind<DatabaseSettings> = { name: 'map', structured: true, read };
+export const databases: SettingKind<DatabaseSettings> = { name: 'map', structured: true, read };
 
 /** The namespaces of a configuration, parsed. */
 export function databasesOf(settings: DatabaseSettings): Databases {
   return new Map(Object.entries(settings).map(([name, path]) => [name, parseCanonicalPath(path)]));
 }
 
-function read(value: unknown): Reading<DatabaseSettings> {
+function read(value: unknown): SettingReading<DatabaseSettings> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { kind: 'wrong', must: 'names with a namespace each, such as { prod: /prod }' };
   }
@@ -28,7 +28,7 @@ function read(value: unknown): Reading<DatabaseSettings> {
   return good(Object.fromEntries(found));
 }
 
-function wrong(name: string, found: unknown): Reading<never> {
+function wrong(name: string, found: unknown): SettingReading<never> {
   const must = NAME.test(name)
     ? `the canonical path of a namespace outside of /${SYSTEM}, such as /prod`
     : 'under a name of 1 to 256 visible ASCII characters';

@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { ConfigError, type Given, type Source } from './config-source.ts';
+import { ConfigError, type Given, type SettingSource } from './config-source.ts';
 import { configPaths, settingOf, variablesOf, type ConfigPath } from './config-table.ts';
 import type { HttpSetting } from './config-backends.ts';
 
@@ -14,7 +14,7 @@ export function processEnvironment(): Environment {
 export const CONFIG_VARIABLE = 'ARROWGATE_CONFIG';
 
 /** The keys set by variables. @throws ConfigError when two names of one key differ */
-export function environmentSource(environment: Environment): Source {
+export function environmentSource(environment: Environment): SettingSource {
   const found = new Map<ConfigPath, Given>();
   for (const path of configPaths) {
     const given = givenBy(environment, path);

@@ -10,7 +10,7 @@ import {
   type Document,
   type Pair,
 } from 'yaml';
-import { ConfigError, placeText, type Given, type Source } from './config-source.ts';
+import { ConfigError, sourceText, type Given, type SettingSource } from './config-source.ts';
 import { configPaths, settingOf, type ConfigPath } from './config-table.ts';
 
 /** The text of a file; undefined if there is none. @throws ConfigError when it cannot be read */
@@ -25,7 +25,7 @@ export function readConfigFile(path: string): string | undefined {
 }
 
 /** The keys of a configuration file. @throws ConfigError naming file, line and key */
-export function fileSource(path: string, text: string): Source {
+export function fileSource(path: string, text: string): SettingSource {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   const [fault] = document.errors;
@@ -100,7 +100,7 @@ function insideOf(
     start = inner.start;
     node = inner.node;
   }
-  return `${path}:${lines.linePos(start).line}: ${key}${placeText(place)}`;
+  return `${path}:${lines.linePos(start).line}: ${key}${sourceText(place)}`;
 }
 
 function stepInto(

@@ -13,23 +13,23 @@ interface Wrong {
 }
 
 /** The result of reading a value: the value, or the expected form. */
-export type Reading<Value> =
+export type SettingReading<Value> =
   | { readonly kind: 'value'; readonly value: Value }
   | Wrong
-  /** A key that there is none of, inside of the value. */
+  /** Path of an unknown key inside the value. */
   | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] };
 
 /** How the values of a kind are read, from YAML or from the text of a flag or variable. */
-export interface Kind<Value> {
+export interface SettingKind<Value> {
   /** Name of the kind in the documentation. */
   readonly name: string;
   /** True when the text of a flag or variable is YAML. */
   readonly structured: boolean;
-  read(value: unknown): Reading<Value>;
+  read(value: unknown): SettingReading<Value>;
 }
 
 /** A value that was read. */
-export function good<Value>(value: Value): Reading<Value> {
+export function good<Value>(value: Value): SettingReading<Value> {
   return { kind: 'value', value };
 }
 
@@ -37,8 +37,8 @@ function kind<Value>(
   name: string,
   must: string,
   parse: (value: unknown) => Value | undefined,
-): Kind<Value> {
-  const read = (value: unknown): Reading<Value> => {
+): SettingKind<Value> {
+  const read = (value: unknown): SettingReading<Value> => {
     const parsed = parse(value);
     return parsed === undefined ? { kind: 'wrong', must } : good(parsed);
   };
@@ -46,12 +46,12 @@ function kind<Value>(
 }
 
 /** Some text, not empty. */
-export const text: Kind<string> = kind('text', 'a text that is not empty', (value) =>
+export const text: SettingKind<string> = kind('text', 'a text that is not empty', (value) =>
   typeof value === 'string' && value !== '' ? value : undefined,
 );
 
 /** The address of a Redis. */
-export const redisUrl: Kind<string> = {
+export const redisUrl: SettingKind<string> = {
   name: 'URL',
   structured: false,
   read: (value) => {
@@ -66,14 +66,14 @@ export const redisUrl: Kind<string> = {
 };
 
 /** The name of a catalog among those that share a Redis. */
-export const catalogName: Kind<string> = kind(
+export const catalogName: SettingKind<string> = kind(
   'text',
   '1 to 64 letters, digits, dots, dashes and underscores',
   (value) => (typeof value === 'string' && /^[\w.-]{1,64}$/.test(value) ? value : undefined),
 );
 
 /** Bytes: `64MiB`, or a whole number of them. */
-export const size: Kind<number> = kind('size', 'a size such as 64MiB', (value) =>
+export const size: SettingKind<number> = kind('size', 'a size such as 64MiB', (value) =>
   typeof value === 'string' || typeof value === 'number' ? parseSize(String(value)) : undefined,
 );
 
@@ -81,7 +81,7 @@ export const size: Kind<number> = kind('size', 'a size such as 64MiB', (value) =
 export function sizeBetween(
   [least, leastText]: readonly [number, string],
   [most, mostText]: readonly [number, string],
-): Kind<number> {
+): SettingKind<number> {
   return kind('size', `a size from ${leastText} to ${mostText}`, (value) => {
     const reading = size.read(value);
     if (reading.kind !== 'value') return undefined;
@@ -90,7 +90,7 @@ export function sizeBetween(
 }
 
 /** The address of a collector or another service that is spoken to over HTTP. */
-export const httpUrl: Kind<string> = kind(
+export const httpUrl: SettingKind<string> = kind(
   'URL',
   'an address that begins with http:// or https://',
   (value) => {
@@ -102,7 +102,7 @@ export const httpUrl: Kind<string> = kind(
 );
 
 /** Milliseconds of a duration that is not zero: `300s`, `15m`, `24h`, `400d`. */
-export const duration: Kind<number> = kind(
+export const duration: SettingKind<number> = kind(
   'duration',
   'a duration such as 300s, 15m or 24h',
   (value) => {
@@ -115,7 +115,7 @@ export const duration: Kind<number> = kind(
 const LONGEST_TIMER = 24 * 86_400_000;
 
 /** A duration after which something is given up. */
-export const timeout: Kind<number> = {
+export const timeout: SettingKind<number> = {
   ...duration,
   read: (value) => {
     const reading = duration.read(value);
@@ -125,7 +125,7 @@ export const timeout: Kind<number> = {
 };
 
 /** A wait, which may be zero. */
-export const pause: Kind<number> = kind(
+export const pause: SettingKind<number> = kind(
   'duration',
   'a duration of at most 24d, such as 30s',
   (value) => {
@@ -135,7 +135,7 @@ export const pause: Kind<number> = kind(
 );
 
 /** A whole number between two bounds. */
-export function whole(least: number, most: number): Kind<number> {
+export function whole(least: number, most: number): SettingKind<number> {
   const must = `a whole number from ${least} to ${most}`;
   return kind('number', must, (value) => {
     const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
@@ -145,14 +145,14 @@ export function whole(least: number, most: number): Kind<number> {
 }
 
 /** One of some words. */
-export function choice<Word extends string>(...words: readonly Word[]): Kind<Word> {
+export function choice<Word extends string>(...words: readonly Word[]): SettingKind<Word> {
   return kind(words.join(' | '), `one of ${words.join(', ')}`, (value) =>
     words.find((word) => word === value),
   );
 }
 
 /** Texts in a list. */
-export const texts: Kind<readonly string[]> = {
+export const texts: SettingKind<readonly string[]> = {
   ...kind('list', 'a list of texts', (value) =>
     Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? value : undefined,
   ),
@@ -160,7 +160,7 @@ export const texts: Kind<readonly string[]> = {
 };
 
 /** Networks of addresses. */
-export const networks: Kind<readonly string[]> = {
+export const networks: SettingKind<readonly string[]> = {
   ...kind('list', 'a list of networks such as 10.0.0.0/8', (value) => {
     const reading = texts.read(value);
     return reading.kind === 'value' && areNetworks(reading.value) ? reading.value : undefined;
@@ -178,15 +178,15 @@ function areNetworks(list: readonly string[]): boolean {
 }
 
 /** A value of the kind, or null for none. */
-export function optional<Value>(inner: Kind<Value>): Kind<Value | null> {
-  const read = (value: unknown): Reading<Value | null> =>
+export function orNull<Value>(inner: SettingKind<Value>): SettingKind<Value | null> {
+  const read = (value: unknown): SettingReading<Value | null> =>
     value === null || value === 'null' ? good(null) : inner.read(value);
   return { ...inner, name: `${inner.name} or null`, read };
 }
 
 /** A number, or `auto` for the one that suits the machine. */
-export function numberOrAuto(number: Kind<number>): Kind<number | 'auto'> {
-  const read = (value: unknown): Reading<number | 'auto'> => {
+export function numberOrAuto(number: SettingKind<number>): SettingKind<number | 'auto'> {
+  const read = (value: unknown): SettingReading<number | 'auto'> => {
     if (value === 'auto') return good('auto');
     const reading = number.read(value);
     return reading.kind === 'wrong' ? { ...reading, must: `auto or ${reading.must}` } : reading;

@@ -18,9 +18,9 @@ export interface Given {
 }
 
 /** The keys of one source. */
-export type Source = ReadonlyMap<ConfigPath, Given>;
+export type SettingSource = ReadonlyMap<ConfigPath, Given>;
 
 /** A place inside of a value as it is written: `[1].timeouts.idle`. */
-export function placeText(place: readonly (string | number)[]): string {
+export function sourceText(place: readonly (string | number)[]): string {
   return place.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
 }

@@ -8,7 +8,7 @@ import {
   httpUrl,
   networks,
   numberOrAuto,
-  optional,
+  orNull,
   pause,
   redisUrl,
   size,
@@ -17,12 +17,12 @@ import {
   texts,
   timeout,
   whole,
-  type Kind,
+  type SettingKind,
 } from './config-kinds.ts';
 
 /** One key of the configuration: everything that is known of it, once. */
 export interface Setting<Value> {
-  readonly kind: Kind<Value>;
+  readonly kind: SettingKind<Value>;
   readonly default: Value;
   /** The default as it is written. */
   readonly shown: string;
@@ -40,7 +40,7 @@ export interface Setting<Value> {
 type Extras = Pick<Setting<unknown>, 'flag' | 'variable' | 'secret' | 'hidden'>;
 
 function setting<Value>(
-  kind: Kind<Value>,
+  kind: SettingKind<Value>,
   initial: NoInfer<Value>,
   shown: string,
   about: string,
@@ -77,19 +77,19 @@ export const settings = {
     },
   ),
   'listen.tls.cert': setting(
-    optional(text),
+    orNull(text),
     null,
     'null',
     'file of the certificate chain; without it, plain HTTP',
   ),
   'listen.tls.key': setting(
-    optional(text),
+    orNull(text),
     null,
     'null',
     'file of the private key of the certificate',
   ),
   'listen.tls.client_ca': setting(
-    optional(text),
+    orNull(text),
     null,
     'null',
     'file of the authorities that issue client certificates',
@@ -107,7 +107,7 @@ export const settings = {
     'address of the listener for metrics and health',
   ),
   'listen.admin.port': setting(
-    optional(whole(0, 65_535)),
+    orNull(whole(0, 65_535)),
     null,
     'null',
     'port of a separate listener for metrics and health, without authentication; null for none',
@@ -124,7 +124,7 @@ export const settings = {
     secret: true,
   }),
   'coordination.redis': setting(
-    optional(redisUrl),
+    orNull(redisUrl),
     null,
     'null',
     'URL of the shared store; without it, the embedded store',
@@ -149,7 +149,7 @@ export const settings = {
     'whether a catalog behind /authorize that is not listed as a backend refuses ids in bodies that differ from the route',
   ),
   'locations.managed': setting(
-    optional(text),
+    orNull(text),
     null,
     '<data>/lance',
     'folder of the tables that Lance clients write',
@@ -182,13 +182,13 @@ export const settings = {
   'audit.rotate_bytes': setting(size, 64 * MIB, '64MiB', 'size at which an audit file is closed'),
   'audit.retain': setting(duration, 400 * 86_400_000, '400d', 'how long audit files are kept'),
   'audit.signing_key': setting(
-    optional(text),
+    orNull(text),
     null,
     '<data>/private',
     'Ed25519 key (PEM) that signs checkpoints; without it, one is created',
   ),
   'audit.anchor_file': setting(
-    optional(text),
+    orNull(text),
     null,
     'null',
     'file to which every checkpoint is appended, in addition to the store',
@@ -217,12 +217,7 @@ export const settings = {
     '8MiB',
     'largest JSON body',
   ),
-  'limits.arrow_body': setting(
-    optional(size),
-    null,
-    'null',
-    'largest Arrow body; null for no limit',
-  ),
+  'limits.arrow_body': setting(orNull(size), null, 'null', 'largest Arrow body; null for no limit'),
   'limits.page': setting(
     whole(1, 1_000_000),
     1000,
@@ -237,13 +232,13 @@ export const settings = {
   ),
   'limits.request_timeout': setting(timeout, 300_000, '300s', 'idle timeout of a connection'),
   'limits.failed_identifications': setting(
-    optional(whole(1, 1_000_000)),
+    orNull(whole(1, 1_000_000)),
     60,
     '60',
     'failed authentications per minute and address, four times as many per network; null for no limit',
   ),
   'limits.scans': setting(
-    optional(whole(1, 1_000_000)),
+    orNull(whole(1, 1_000_000)),
     16,
     '16',
     'concurrent queries and counts of one subject in a process; null for no limit',
@@ -261,7 +256,7 @@ export const settings = {
     'memory that one request may hold',
   ),
   'budget.result': setting(
-    optional(size),
+    orNull(size),
     defaultBudget.result,
     'null',
     'largest answer to one request; null for no limit',
@@ -273,7 +268,7 @@ export const settings = {
     'largest decompressed body of one request',
   ),
   'budget.rows': setting(
-    optional(whole(1, Number.MAX_SAFE_INTEGER)),
+    orNull(whole(1, Number.MAX_SAFE_INTEGER)),
     defaultBudget.rows,
     'null',
     'rows that one request may add to a table; null for no limit',
@@ -321,7 +316,7 @@ export const settings = {
     'how long requests in flight may continue once the listener is closed',
   ),
   'telemetry.otlp_endpoint': setting(
-    optional(httpUrl),
+    orNull(httpUrl),
     null,
     'null',
     'OTLP/HTTP collector of traces and of copies of the audit records; null for none',

@@ -5,12 +5,12 @@ import {
   textValue,
   type Environment,
 } from './config-environment.ts';
-import { ConfigError, placeText, type Given, type Source } from './config-source.ts';
+import { ConfigError, sourceText, type Given, type SettingSource } from './config-source.ts';
 import { fileSource, readConfigFile } from './config-file.ts';
-import type { Reading } from './config-kinds.ts';
+import type { SettingReading } from './config-kinds.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
-/** The file that is read, if it exists, when none is named. */
+/** Default configuration file; read if it exists. */
 const DEFAULT_FILE = 'arrowgate.yaml';
 
 /** The flags of a command line, by the path of their key, and `--config`. */
@@ -46,7 +46,7 @@ export function parseConfig(name: string, text: string): Config {
   return configOf([fileSource(name, text)]);
 }
 
-function configOf(sources: readonly Source[]): Config {
+function configOf(sources: readonly SettingSource[]): Config {
   const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
   // Each value was read by the kind of its own row.
   const config = Object.fromEntries(entries) as Config;
@@ -57,7 +57,7 @@ function configOf(sources: readonly Source[]): Config {
 /** A backend whose credential is missing would refuse everything later. @throws ConfigError */
 function checkCredentials(
   { backends }: Config,
-  sources: readonly Source[],
+  sources: readonly SettingSource[],
   environment: Environment,
 ): void {
   const given = givenFirst('backends', sources);
@@ -66,12 +66,12 @@ function checkCredentials(
     const fault = backend.type === 'http' ? credentialFault(backend, environment) : undefined;
     if (fault === undefined) continue;
     const place = [at, 'credential_env'];
-    const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+    const where = given.inside?.(place) ?? `${given.where}${sourceText(place)}`;
     throw new ConfigError(`${where}: ${fault}`);
   }
 }
 
-function flagSource(flags: Flags): Source {
+function flagSource(flags: Flags): SettingSource {
   const entries = [...flags.values].map(([path, text]): [ConfigPath, Given] => {
     const where = `--${settingOf(path).flag}`;
     return [path, { value: textValue(path, text, where), where }];
@@ -79,7 +79,7 @@ function flagSource(flags: Flags): Source {
   return new Map(entries);
 }
 
-function namedFile(named: string | undefined): Source {
+function namedFile(named: string | undefined): SettingSource {
   const path = named ?? DEFAULT_FILE;
   const text = readConfigFile(path);
   if (text !== undefined) return fileSource(path, text);
@@ -87,7 +87,7 @@ function namedFile(named: string | undefined): Source {
   throw new ConfigError(`${path} does not exist`);
 }
 
-function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
+function valueOf(path: ConfigPath, sources: readonly SettingSource[]): unknown {
   const setting = settingOf(path);
   const given = sources.map((source) => source.get(path)).filter((each) => each !== undefined);
   const values = given.map((each) => checked(path, each));
@@ -95,7 +95,7 @@ function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
 }
 
 /** The value from the source with the highest precedence, if any source has one. */
-function givenFirst(path: ConfigPath, sources: readonly Source[]): Given | undefined {
+function givenFirst(path: ConfigPath, sources: readonly SettingSource[]): Given | undefined {
   return sources.map((source) => source.get(path)).find((each) => each !== undefined);
 }
 
@@ -109,12 +109,12 @@ function checked(path: ConfigPath, given: Given): unknown {
   throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}`);
 }
 
-type Inside = Extract<Reading<never>, { readonly kind: 'wrong' | 'unknown' }>;
+type Inside = Extract<SettingReading<never>, { readonly kind: 'wrong' | 'unknown' }>;
 
 /** A fault inside a structured value: its path and the found value. */
 function insideFault(given: Given, reading: Inside): ConfigError {
   const place = reading.at ?? [];
-  const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+  const where = given.inside?.(place) ?? `${given.where}${sourceText(place)}`;
   if (reading.kind === 'unknown') {
     return new ConfigError(`${where} is not a key of the configuration`);
   }

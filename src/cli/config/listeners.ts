@@ -88,7 +88,7 @@ export function listenFault(error: unknown, { host, port }: Place): string {
 }
 
 /** The places where a gateway of a configuration listens. */
-export function placesOf(config: Config): readonly Place[] {
+export function addressesOf(config: Config): readonly Place[] {
   const { 'listen.admin.port': port, 'listen.admin.host': host } = config;
   const main = { host: config['listen.host'], port: config['listen.port'] };
   return port === null ? [main] : [{ host, port }, main];

@@ -21,7 +21,7 @@ import {
 } from '../service/data-folder.ts';
 import { durationOf, principalName, scopeOf } from '../config/key-details.ts';
 import { columns, type Run } from '../output/output.ts';
-import { recorded, type CommandAct } from '../service/recorded-act.ts';
+import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { UsageError } from '../output/service-error.ts';
 
 interface JsonFlag {
@@ -86,7 +86,7 @@ async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run)
 }
 
 /** The audit record of a new key. */
-function createAct({ id, subject, roles, scopes, expires }: StoredKey): CommandAct {
+function createAct({ id, subject, roles, scopes, expires }: StoredKey): RecordedCommand {
   const details = {
     id,
     subject,
@@ -129,7 +129,7 @@ function addRevoke(keys: Command, run: Run): void {
     .action(async (id: string, flags: JsonFlag, command: Command) => {
       const now = new Date();
       const folder = await presentFolderOf(command);
-      const act: CommandAct = { operation: 'KeysRevoke', details: { id } };
+      const act: RecordedCommand = { operation: 'KeysRevoke', details: { id } };
       await recorded(configOf(command), act, async () => {
         await changeKey(folder, id, now, (key) => [revoked(key, now)]);
         return { result: undefined };

@@ -1,7 +1,7 @@
 /** Minimum interval between two lines of progress, in milliseconds. */
 const PAUSE_MILLIS = 500;
 
-/** Progress reporter of long work; does nothing if nobody watches. */
+/** Progress reporter of long work; does nothing if the output is not watched. */
 export function progressOf(output: Output): { progress?: (doing: string) => void } {
   if (!output.watched) return {};
   let last = 0;

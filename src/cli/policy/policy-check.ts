@@ -8,7 +8,7 @@ import { loadPolicyLines } from '../../policy/load.ts';
 import { formatFinding, PolicyError } from '../../policy/lines/policy-error.ts';
 import { sealedFiles } from '../../policy/policy-folder.ts';
 import type { KnownObjects } from '../../policy/reach-lint.ts';
-import { SEAL_FILE, sealFindings, sealOf } from '../../policy/seal.ts';
+import { SEAL_FILE, sealFindings, policySeal } from '../../policy/seal.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
 import { disk, dataFolderOf } from '../service/data-folder.ts';
@@ -119,7 +119,7 @@ async function sealFolder(folder: string): Promise<ReturnType<typeof sealedFiles
   const temporary = join(folder, `.${SEAL_FILE}.${process.pid}`);
   try {
     // Digests are as readable as the policy; they are replaced atomically.
-    await writeFile(temporary, sealOf(files), { mode: 0o644 });
+    await writeFile(temporary, policySeal(files), { mode: 0o644 });
     await rename(temporary, join(folder, SEAL_FILE));
   } finally {
     await rm(temporary, { force: true });

@@ -192,7 +192,7 @@ function summaryOf(best: CredentialAnswer, answers: readonly CredentialAnswer[])
   ].join('\n');
 }
 
-/** Nothing where a subject is asked about that has neither keys nor roles. */
+/** Undefined for a subject that has neither keys nor roles. */
 function credentialLines(answer: CredentialAnswer): readonly string[] {
   const { credential, subject, roles, scopes, verdict } = answer;
   const isPlain = roles.length === 0 && scopes === null && !credential.startsWith('key ');

@@ -28,7 +28,7 @@ interface Unused {
   readonly lines: readonly UnusedLine[];
   readonly keys: readonly { readonly id: string; readonly subject: string }[];
   readonly roles: readonly string[];
-  /** Digests of policies that decided, and whose text was not kept. */
+  /** Digests of policies that decided, and whose text is not archived. */
   readonly unknown: readonly string[];
 }
 

@@ -17,7 +17,7 @@ const SWEEP = 64;
 /**
  * The connections that were handed on to a process and that it may not have
  * taken yet. `cluster` keeps its own end of such a connection until the process
- * says that it has it; when that dies before, nobody would ever close it, and
+ * says that it has it; if that process dies before, no process would close it, and
  * its client would wait for ever.
  */
 class HandedConnections {

@@ -12,8 +12,7 @@ type Message =
   | { readonly metrics: 'all'; readonly asked: number; readonly all: readonly MetricValues[] };
 
 /**
- * In one of several processes: has its metrics told with those of the others,
- * since nobody can choose which of them answers.
+ * Aggregates the metrics of several processes, because a client cannot choose the process that answers.
  */
 export function joinMetrics(metrics: Metrics): void {
   if (!cluster.isWorker) return;

@@ -64,7 +64,7 @@ export function checkpointLocation(config: Config): CheckpointLocation {
   };
 }
 
-/** The key that signs, and those whose signatures count besides. */
+/** The signing key, and the other trusted keys. */
 export interface OpenedKey {
   readonly key: SigningKey;
   readonly trusted: readonly PublicKey[];

@@ -10,10 +10,10 @@ import { ADOPTER } from '../../engine/rules/adoption-judge.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
-import { recorded, recordedIn, type CommandAct } from './recorded-act.ts';
+import { recorded, recordedIn, type RecordedCommand } from './recorded-command.ts';
 import type { Run } from '../output/output.ts';
 import { ServiceError, UsageError } from '../output/service-error.ts';
-import { pathOf, withUpkeep } from './with-upkeep.ts';
+import { tablePathOf, withUpkeep } from './with-upkeep.ts';
 
 interface AdoptFlags {
   readonly accept?: string;
@@ -34,8 +34,8 @@ export function addAdopt(catalog: Command, run: Run): void {
     .action(async (table: string, flags: AdoptFlags, command: Command) => {
       const { verb, version } = decisionOf(flags);
       const { branch } = flags;
-      const decision: ExternalDecision = { path: pathOf(table), branch, version };
-      const act: CommandAct = {
+      const decision: ExternalDecision = { path: tablePathOf(table), branch, version };
+      const act: RecordedCommand = {
         operation: 'CatalogAdopt',
         object: canonicalPath(decision.path),
         details: { branch, decision: verb, version: String(version) },

@@ -9,7 +9,7 @@ import type { BodyLimits } from '../../gateway/backends/bounded-body.ts';
 import { RemoteBackend } from '../../gateway/backends/remote-backend.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { parsePattern, type Pattern } from '../../policy/lines/pattern.ts';
-import { partsOf } from '../../policy/lines/rights.ts';
+import { rightsOfAction } from '../../policy/lines/rights.ts';
 import type { Backend } from '../../protocol/backend.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import { isOperationName } from '../../protocol/operations/operations.ts';
@@ -124,7 +124,7 @@ function fixedNames(pattern: Pattern | undefined): readonly string[] {
 }
 
 function trustedWith(trust: readonly string[]): ReadonlySet<OperationName> {
-  return new Set(trust.flatMap((action) => partsOf(action) ?? []).filter(isOperationName));
+  return new Set(trust.flatMap((action) => rightsOfAction(action) ?? []).filter(isOperationName));
 }
 
 function patternOf(text: string): Pattern {

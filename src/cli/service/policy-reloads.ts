@@ -1,6 +1,6 @@
 import { ActRecords } from '../../audit/record/administrative.ts';
 import type { AuditLog } from '../../audit/writer.ts';
-import { digestOf, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
+import { policyDigest, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
 
 /** Number of findings that the record of a refused policy names. */
 const MAX_FINDINGS = 5;
@@ -32,7 +32,7 @@ export class PolicyReloads {
     const [before, now] = [linesOf(this.#inForce), linesOf(this.#read)];
     const details = {
       digest,
-      previous: digestOf(this.#inForce),
+      previous: policyDigest(this.#inForce),
       lines_added: String(missingFrom(before, now)),
       lines_removed: String(missingFrom(now, before)),
     };

@@ -84,7 +84,7 @@ async function openTraces(
 }
 
 /** A gateway that serves. */
-export interface Running {
+export interface RunningGateway {
   readonly url: string;
   /** Of the listener for metrics and health, where there is one. */
   readonly admin?: string;
@@ -96,7 +96,11 @@ export interface Running {
  * Puts everything together and listens.
  * @throws PolicyError, KeyFileError, UsageError with the reason why it cannot start
  */
-export async function startGateway(config: Config, log: Logger, output: Output): Promise<Running> {
+export async function startGateway(
+  config: Config,
+  log: Logger,
+  output: Output,
+): Promise<RunningGateway> {
   const opened = new Opened();
   try {
     const certificate = openCertificate(config);

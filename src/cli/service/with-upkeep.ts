@@ -81,7 +81,7 @@ export function noCatalog(root: string): UsageError {
 }
 
 /** The path that was typed. @throws UsageError */
-export function pathOf(table: string): ObjectPath {
+export function tablePathOf(table: string): ObjectPath {
   const path = parseObject(table);
   if (path !== undefined) return path;
   const spelling = canonicalSpelling(table);

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { UsageError } from '../output/service-error.ts';
 
 /**
- * Refuses a place where no folder can be made or written: looks at the folder, or at the nearest
+ * Refuses a place where no folder can be made or written: checks the folder, or the nearest
  * one above it that is there. Makes nothing.
  * @throws UsageError
  */

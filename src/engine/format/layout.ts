@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { MAIN } from './chain.ts';
-import { makeFolder } from '../../storage/folder.ts';
-import { removeIfEmpty } from '../../storage/tree.ts';
+import type { Storage } from '../../storage/storage.ts';
 
 /**
  * Names inside a table's folder: `data/` holds the data
@@ -55,14 +54,22 @@ export function stagingName(version: bigint, chain: string = MAIN): string {
 }
 
 /** Creates the folder of a branch's manifests durably. */
-export async function makeBranchFolder(tableFolder: string, id: string): Promise<void> {
-  await makeFolder(join(tableFolder, branchFolder(id), VERSIONS));
+export async function makeBranchFolder(
+  storage: Storage,
+  tableFolder: string,
+  id: string,
+): Promise<void> {
+  await storage.folders?.make(join(tableFolder, branchFolder(id), VERSIONS));
 }
 
 /** Removes the folder of a branch unless it holds files that may still be needed. */
-export async function removeBranchFolder(tableFolder: string, id: string): Promise<void> {
+export async function removeBranchFolder(
+  storage: Storage,
+  tableFolder: string,
+  id: string,
+): Promise<void> {
   const folder = join(tableFolder, branchFolder(id));
   for (const empty of [join(folder, VERSIONS), folder]) {
-    await removeIfEmpty(empty);
+    await storage.folders?.removeIfEmpty(empty);
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Schema } from 'apache-arrow';
 import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
-import { rowsOf, sameColumns, type Moves } from '../../rules/table-change.ts';
+import { rowCountOf, sameColumns, type Moves } from '../../rules/table-change.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { LanceFolders } from '../format/lance/lance-folders.ts';
 import {
@@ -80,7 +80,8 @@ export function movesBetween(
   after: TableState,
   change: LanceChange | null,
 ): Moves {
-  if (change === 'rewrite' && before !== null && rowsOf(before) === rowsOf(after)) return 'kept';
+  if (change === 'rewrite' && before !== null && rowCountOf(before) === rowCountOf(after))
+    return 'kept';
   return change === 'append' || change === 'delete' || change === 'overwrite' ? 'apart' : 'updated';
 }
 

@@ -2,7 +2,7 @@ import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
-import { rowsOf, versionChange } from '../../rules/table-change.ts';
+import { rowCountOf, versionChange } from '../../rules/table-change.ts';
 import type { Check } from '../../store/store.ts';
 import type { TableRecord } from '../format/records.ts';
 import { lanceFolders } from '../format/lance/lance-folders.ts';
@@ -67,7 +67,7 @@ const leaving = {
 async function rowsIn(tables: TableReads, record: TableRecord): Promise<bigint> {
   if (record.kind === 'declared') return 0n;
   return stateOf(tables, record, MAIN_CHAIN).then(
-    ({ state }) => rowsOf(state),
+    ({ state }) => rowCountOf(state),
     () => 0n,
   );
 }

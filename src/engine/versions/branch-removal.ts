@@ -49,7 +49,7 @@ export async function removeBranch(
     return removeManagedBranch(parts.storage, parts.folder(table), removal.name, parts.kept);
   }
   if (waste.length > 0) await parts.waste.removeSoon(table, waste);
-  await removeBranchFolder(parts.folder(table), branch.id);
+  await removeBranchFolder(parts.storage, parts.folder(table), branch.id);
 }
 
 async function commitRemoval(

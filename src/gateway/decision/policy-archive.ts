@@ -1,5 +1,5 @@
 import { archivePolicy, sweepIncomplete } from '../../audit/archived-policies.ts';
-import { digestOf, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
+import { filesOfPolicy, policyDigest, type PolicyTexts } from '../../policy/policy-folder.ts';
 
 /** Retry interval after a failed write, in milliseconds. */
 const RETRY_MILLIS = 5_000;
@@ -38,7 +38,7 @@ export class PolicyArchive {
 
   /** Resolves when the texts are on stable storage, or could not be written. */
   async keep(texts: PolicyTexts): Promise<void> {
-    const digest = digestOf(texts);
+    const digest = policyDigest(texts);
     try {
       await archivePolicy(this.#audit, digest, filesOfPolicy(texts));
       this.#owed.delete(digest);

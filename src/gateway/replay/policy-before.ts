@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { archivedPolicy } from '../../audit/archived-policies.ts';
 import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
 import { PolicyError } from '../../policy/lines/policy-error.ts';
-import { digestOf, readPolicyTexts } from '../../policy/policy-folder.ts';
+import { policyDigest, readPolicyTexts } from '../../policy/policy-folder.ts';
 
 /** The kept text of a policy is not the text that its digest is of. */
 export class KeptPolicyError extends Error {}
@@ -35,7 +35,7 @@ export class PoliciesBefore {
     if (!DIGEST.test(digest) || !(await exists(folder))) return undefined;
     try {
       const texts = await readPolicyTexts(folder);
-      if (digestOf(texts) === digest) return await buildPolicy(texts);
+      if (policyDigest(texts) === digest) return await buildPolicy(texts);
     } catch (error) {
       if (error instanceof PolicyError) return undefined;
       throw error;

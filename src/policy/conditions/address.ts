@@ -11,7 +11,7 @@ export interface AddressBlock {
   readonly prefix: number;
 }
 
-/** Either the block, or one sentence that says what is wrong and how it is spelt right. */
+/** Either the block, or one sentence with the fault and the correct form. */
 export type BlockResult = { readonly block: AddressBlock } | { readonly fault: string };
 
 /** Reads an address without its zone; undefined if the text is no address. */

@@ -1,8 +1,8 @@
 import type { Action } from '../../protocol/operations/operation.ts';
-import { valueSources, type Judged, type RequestFacts, type Supposed } from './kinds.ts';
+import { valueSources, type JudgedValues, type RequestFacts, type Supposed } from './kinds.ts';
 
-/** What the conditions of a request are judged by: a row of `kinds.ts` says where each value comes from. */
-export type Circumstances = Judged;
+/** The values that conditions of a request are judged by. The rows of `kinds.ts` define their sources. */
+export type Circumstances = JudgedValues;
 
 /** Nothing is known: every condition of an allow fails, every one of a deny is satisfied. */
 export const noCircumstances: Circumstances = { context: new Map() };
@@ -44,32 +44,32 @@ export function onBranch(
   return new LiveCircumstances(circumstances.facts, branch, circumstances.open);
 }
 
-/** What is wrong with what is supposed of a request, sentence by sentence. */
+/** Faults of supposed values, one sentence each. */
 export function supposedFaults(supposed: Supposed): readonly string[] {
   return valueSources.flatMap((source) => source.fault?.(supposed) ?? []);
 }
 
-/** The circumstances of an action that are supposed. As in a request, the branch is main where none is named. */
+/** Supposed circumstances of an action. As in a request, the default branch is main. */
 export function supposedCircumstances(action: Action, supposed: Supposed): Circumstances {
   const values: Partial<Record<keyof Circumstances, unknown>> = {};
   for (const source of valueSources) values[source.field] = source.suppose(supposed, action);
   return values as Circumstances;
 }
 
-/** Names of the values that a policy looks at, such as `ip` and `ctx.team`; null where that may be any. */
+/** Names of the values that a policy reads, such as `ip` and `ctx.team`; null if it may read any. */
 export type LookedAt = ReadonlySet<string> | null;
 
-/** What of the circumstances of a recorded request a policy looks at. */
+/** The circumstances of a recorded request that a policy reads. */
 export interface RecordedCircumstances {
-  /** Hidden values are missing: as bad for the caller as it can be. */
+  /** Hidden values count as missing: the worst case for the caller. */
   readonly worst: Circumstances;
-  /** Hidden values may be anything: as good as it can be. Undefined if none that the policy looks at is hidden. */
+  /** Hidden values count as favourable: the best case. Undefined if the policy reads no hidden value. */
   readonly best: Circumstances | undefined;
-  /** Names of the values that are hidden and that the policy looks at. */
+  /** Names of the hidden values that the policy reads. */
   readonly hidden: readonly string[];
 }
 
-/** The circumstances of a recorded request, as far as a policy looks at them. */
+/** Restores the circumstances of a recorded request, limited to the values that a policy reads. */
 export function recordedCircumstances(
   facts: RequestFacts,
   lookedAt: LookedAt,

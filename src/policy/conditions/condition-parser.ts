@@ -1,6 +1,6 @@
 import type { Condition } from './condition.ts';
 import { isKeyed, type ReadTerm, type Term } from './kind.ts';
-import { conditionKinds, type Judged } from './kinds.ts';
+import { conditionKinds, type JudgedValues } from './kinds.ts';
 import { ConditionFault, TermReader } from './term-reader.ts';
 
 /** Either the condition (none if the text is blank), or one sentence that says what is wrong. */
@@ -28,7 +28,7 @@ const [plain, keyed] = [false, true].map((one) =>
 );
 const VARIABLES = `${plain!.join(', ')} and ${keyed!.join(' and ')}`;
 
-function termsOf(reader: TermReader): readonly ReadTerm<Judged>[] {
+function termsOf(reader: TermReader): readonly ReadTerm<JudgedValues>[] {
   const terms = [termOf(reader)];
   while (!reader.isAtEnd) {
     reader.word('and', 'terms are joined by and');
@@ -37,7 +37,7 @@ function termsOf(reader: TermReader): readonly ReadTerm<Judged>[] {
   return terms;
 }
 
-function termOf(reader: TermReader): ReadTerm<Judged> {
+function termOf(reader: TermReader): ReadTerm<JudgedValues> {
   const { kind, text } = reader.next(`a term begins with one of ${VARIABLES}`);
   for (const one of kind === 'word' ? conditionKinds : []) {
     const term = one.readTerm(text, reader);
@@ -46,13 +46,13 @@ function termOf(reader: TermReader): ReadTerm<Judged> {
   throw new ConditionFault(`unknown variable ${JSON.stringify(text)}: there are ${VARIABLES}`);
 }
 
-function settled(terms: readonly ReadTerm<Judged>[]): readonly Term<Judged>[] {
+function settled(terms: readonly ReadTerm<JudgedValues>[]): readonly Term<JudgedValues>[] {
   const zones = new Set(terms.flatMap(({ zone }) => zone ?? []));
   return terms.map((term) => term.settle(zones));
 }
 
 /** Why no circumstances could make all terms true; undefined if some can. */
-function conflictIn(terms: readonly Term<Judged>[]): string | undefined {
+function conflictIn(terms: readonly Term<JudgedValues>[]): string | undefined {
   for (const name of new Set(terms.map(({ group }) => group))) {
     const group = terms.filter((term) => term.group === name);
     const [first] = group;

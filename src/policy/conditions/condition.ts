@@ -1,5 +1,5 @@
 import type { Circumstances } from './circumstances.ts';
-import type { Outcome, Term } from './kind.ts';
+import type { TermResult, Term } from './kind.ts';
 
 /** The `cond` column of a line: every term of it has to be true. */
 export interface Condition {
@@ -9,16 +9,16 @@ export interface Condition {
 }
 
 /**
- * What a term has to come to for a line to apply. What is missing fails an allow and satisfies a deny;
- * what is open is taken the other way round, since it is asked again once it is known.
+ * Results of a term with which a line applies. A missing value fails an allow and satisfies a deny. An open
+ * value does the opposite, because the decision is repeated once it is known.
  */
-const satisfied: Readonly<Record<Effect, ReadonlySet<Outcome>>> = {
-  allow: new Set<Outcome>([true, 'open']),
-  deny: new Set<Outcome>([true, 'missing']),
+const satisfied: Readonly<Record<Effect, ReadonlySet<TermResult>>> = {
+  allow: new Set<TermResult>([true, 'open']),
+  deny: new Set<TermResult>([true, 'missing']),
 };
 
-/** What came of the conditions under circumstances that were asked for, so that a listing asks once. */
-const known = new WeakMap<Circumstances, Map<Condition, Partial<Record<Effect, boolean>>>>();
+/** Cached results of conditions: a listing evaluates each once for its circumstances. */
+const outcomes = new WeakMap<Circumstances, Map<Condition, Partial<Record<Effect, boolean>>>>();
 
 /** Whether a line with this condition and effect applies under the circumstances. */
 export function conditionHolds(
@@ -26,8 +26,8 @@ export function conditionHolds(
   effect: Effect,
   circumstances: Circumstances,
 ): boolean {
-  let answers = known.get(circumstances);
-  if (answers === undefined) known.set(circumstances, (answers = new Map()));
+  let answers = outcomes.get(circumstances);
+  if (answers === undefined) outcomes.set(circumstances, (answers = new Map()));
   let answer = answers.get(condition);
   if (answer === undefined) answers.set(condition, (answer = {}));
   return (answer[effect] ??= condition.terms.every((term) =>
@@ -49,5 +49,5 @@ export function failedTerms(
     });
 }
 
-/** What a line does to the rights that it names. */
+/** Effect of a line on the rights that it names. */
 export type Effect = 'allow' | 'deny';

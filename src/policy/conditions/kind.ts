@@ -1,26 +1,26 @@
 import type { TermReader } from './term-reader.ts';
 
-/** What becomes of a term: true or false, or its variable is missing, or it is still open. */
-export type Outcome = boolean | 'missing' | 'open';
+/** Result of a term: true, false, its variable is missing, or its value is still open. */
+export type TermResult = boolean | 'missing' | 'open';
 
-/** A term of a condition, compiled. `Now` is what conditions are judged by. */
+/** A term of a condition, compiled. `Now` has the values that conditions are judged by. */
 export interface Term<Now> {
   /** As it is written. */
   readonly text: string;
   /** The variable that it is about, as it is written: `ip`, `day`, `ctx.team`. */
   readonly variable: string;
-  /** The name of the value that it looks at: `time` for a term about days. */
+  /** Name of the value that it reads: `time` for a term about days. */
   readonly looksAt: string;
-  /** Terms that only some value can make true together, or none, have the same. */
+  /** Terms of the same group can exclude each other. */
   readonly group: string;
-  outcome(now: Now): Outcome;
+  outcome(now: Now): TermResult;
   /** The value that its variable has, for a reader; undefined if it is missing. */
   shown(now: Now): string | undefined;
   /** Whether some value makes it and the others of its group true. */
   canMeet(group: readonly Term<Now>[]): boolean;
 }
 
-/** Values that may be anything, by name: every condition about one is taken to be as good for the caller as it can be. */
+/** Names of values that are unknown: a condition on one is judged in the caller's favour. */
 export interface Openness {
   readonly open?: ReadonlySet<string> | undefined;
 }
@@ -31,9 +31,9 @@ export interface KindRow<Now, Value, Details> {
   readonly variable: string;
   /** Terms as an author writes them. */
   readonly examples: readonly string[];
-  /** What it is about: a phrase for the reference. */
+  /** The variable's meaning, a phrase for the reference. */
   readonly about: string;
-  /** The value that its terms look at. */
+  /** The value that its terms read. */
   readonly source: { readonly name: string };
   /** The key, if it is one. @throws ConditionFault */
   readonly key?: (key: string) => string;
@@ -49,7 +49,7 @@ export interface KindRow<Now, Value, Details> {
   readonly shown: (now: Now, key: string, details: Details) => string | undefined;
   /** Compiles a term: whether a value that is there makes it true. */
   readonly test: (details: Details) => (value: Value) => boolean;
-  /** What terms must have in common to exclude each other, beside their variable. */
+  /** Property that terms must share, beside their variable, to exclude each other. */
   readonly group?: (details: Details) => string;
   /** Whether some value makes all these terms true. */
   readonly canMeet: (terms: readonly Details[]) => boolean;
@@ -80,9 +80,12 @@ export function isKeyed({ variable }: { readonly variable: string }): boolean {
 }
 
 /** A row as the parser and the reference use it. */
-export function kindOf<Now extends Openness, Value, Details, Source extends { name: string }>(
-  row: KindRow<Now, Value, Details> & { readonly source: Source },
-): ConditionKind<Now, Source> {
+export function conditionKind<
+  Now extends Openness,
+  Value,
+  Details,
+  Source extends { name: string },
+>(row: KindRow<Now, Value, Details> & { readonly source: Source }): ConditionKind<Now, Source> {
   const { variable, examples, about, source } = row;
   const readTerm = (word: string, reader: TermReader): ReadTerm<Now> | undefined => {
     const key = keyIn(row, word);
@@ -141,7 +144,7 @@ class CompiledTerm<Now extends Openness, Value, Details> implements Term<Now> {
   }
 
   /** A missing or open value never reaches the test of a row: what it means is the same for all kinds. */
-  outcome(now: Now): Outcome {
+  outcome(now: Now): TermResult {
     if (now.open?.has(this.looksAt) === true) return 'open';
     const value = this.#row.value(now, this.#key);
     if (value === null) return 'open';

@@ -1,15 +1,22 @@
 import { MAIN_BRANCH, isAboutBranch } from '../../protocol/branch.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
-import { daysOf, wallTime, type Weekday } from '../../rules/zone-clock.ts';
+import { parseWeekdays, wallTime, type Weekday } from '../../rules/zone-clock.ts';
 import { blockHolds, haveCommonAddress, parseAddress, parseBlock } from './address.ts';
 import type { AddressBlock } from './address.ts';
-import { kindOf, type ConditionKind, type KindRow, type Openness } from './kind.ts';
-import { ConditionFault, type Membership } from './term-reader.ts';
-import { isWithin, MOMENT, parseMoment, shownTime, windowOf, windowsMeet } from './time-window.ts';
+import { conditionKind, type ConditionKind, type KindRow, type Openness } from './kind.ts';
+import { ConditionFault, type TextMembership } from './term-reader.ts';
+import {
+  windowHolds,
+  MOMENT,
+  parseMoment,
+  shownTime,
+  parseWindow,
+  windowsMeet,
+} from './time-window.ts';
 import type { TimeWindow } from './time-window.ts';
 
 /**
- * The values that conditions look at: plain, so that a decision can be made again from its audit
+ * The values that conditions read: plain data, so that a decision can be repeated from its audit
  * record. An absent value is missing: it fails the condition of an allow and satisfies that of a deny.
  */
 export interface ConditionValues {
@@ -20,8 +27,8 @@ export interface ConditionValues {
   /** The context of the request, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
   /**
-   * The branch that the request is about; absent where it is about none. Null while it is open, since
-   * the body that may name it is not read: whoever reads the body asks again.
+   * The request's branch; absent if it has none. Null while unknown, because the body may name it: the
+   * decision is repeated when the body has been read.
    */
   readonly branch?: string | null | undefined;
 }
@@ -62,9 +69,9 @@ export interface ValueSource<Of extends Field = Field> {
   readonly live?: (facts: RequestFacts) => ConditionValues[Of];
   /** Names of values that a record hides. */
   readonly hidden?: (facts: RequestFacts) => readonly string[];
-  /** The same for values that no condition tells apart; absent if the question itself has the value. */
+  /** Equal for values that no condition distinguishes; absent if the question itself has the value. */
   readonly alike?: (values: ConditionValues, looksAt: (name: string) => boolean) => unknown;
-  /** What is wrong with a text of it, in one sentence. */
+  /** Fault of a text, in one sentence. */
   readonly fault?: (supposed: Supposed) => string | undefined;
   /** From texts that have no fault. */
   readonly suppose: (supposed: Supposed, action: Action) => ConditionValues[Of];
@@ -156,15 +163,15 @@ const branch: ValueSource<'branch'> = {
 /** Where each value comes from: as cases and flags list them, and each once. */
 export const valueSources: readonly ValueSource[] = [address, clock, context, branch];
 
-/** What terms are judged by: the values, and which of them are open. */
-export type Judged = ConditionValues & Openness;
+/** The input of terms: the values, and the names of those that are open. */
+export type JudgedValues = ConditionValues & Openness;
 
 /** A kind among others. */
-export type Kind = ConditionKind<Judged, ValueSource>;
+export type AnyConditionKind = ConditionKind<JudgedValues, ValueSource>;
 
-type Row<Value, Details> = KindRow<Judged, Value, Details> & { readonly source: ValueSource };
+type Row<Value, Details> = KindRow<JudgedValues, Value, Details> & { readonly source: ValueSource };
 
-const ip = kindOf({
+const ip = conditionKind({
   variable: 'ip',
   examples: ['ip in 10.0.0.0/8, ::1'],
   about: 'the address that the request comes from',
@@ -179,7 +186,7 @@ const ip = kindOf({
   canMeet: haveCommonAddress,
 } satisfies Row<NonNullable<ReturnType<typeof parseAddress>>, readonly AddressBlock[]>);
 
-const time = kindOf({
+const time = conditionKind({
   variable: 'time',
   examples: ['time in 08:00..18:00 Europe/Berlin'],
   about: 'the time of day, from the first minute up to the second, which may be past midnight',
@@ -187,7 +194,7 @@ const time = kindOf({
   read: (reader) => {
     reader.word('in', 'a time is asked for with time in 08:00..18:00 ZONE');
     const written = reader.next('a window such as 08:00..18:00 follows time in').text;
-    const window = windowOf(written);
+    const window = parseWindow(written);
     if ('fault' in window) throw new ConditionFault(window.fault);
     const zone = reader.zone();
     if (zone !== undefined) return { ...window, zone };
@@ -196,7 +203,7 @@ const time = kindOf({
   zone: ({ zone }) => zone,
   value: (now) => now.time,
   shown: (now, _, { zone }) => shownTime(zone, now.time),
-  test: (window) => (millis) => isWithin(window, wallTime(window.zone, millis).minute),
+  test: (window) => (millis) => windowHolds(window, wallTime(window.zone, millis).minute),
   group: ({ zone }) => zone,
   canMeet: windowsMeet,
 } satisfies Row<number, TimeWindow & { readonly zone: string }>);
@@ -209,7 +216,7 @@ interface Days {
   readonly zone?: string | undefined;
 }
 
-const day = kindOf({
+const day = conditionKind({
   variable: 'day',
   examples: ['day in mon..fri', 'day in sat, sun UTC'],
   about: "the day of the week, in the zone of the condition's time or else UTC",
@@ -239,11 +246,11 @@ const day = kindOf({
 /** A kind that compares a text with `==`, `!=` or `in`. */
 function textKind(
   row: Pick<
-    Row<string, Membership>,
+    Row<string, TextMembership>,
     'variable' | 'examples' | 'about' | 'source' | 'key' | 'value'
   >,
-): Kind {
-  return kindOf({
+): AnyConditionKind {
+  return conditionKind({
     ...row,
     read: (reader, variable) => reader.membership(variable),
     shown: (now, key) => row.value(now, key) ?? undefined,
@@ -252,7 +259,7 @@ function textKind(
       (value) =>
         values.has(value) === among,
     canMeet: membershipsMeet,
-  } satisfies Row<string, Membership>);
+  } satisfies Row<string, TextMembership>);
 }
 
 const ctx = textKind({
@@ -273,7 +280,7 @@ const onBranch = textKind({
 });
 
 /** Every kind of condition, as refusals list them. */
-export const conditionKinds: readonly Kind[] = [ip, time, day, onBranch, ctx];
+export const conditionKinds: readonly AnyConditionKind[] = [ip, time, day, onBranch, ctx];
 
 function blockOf(text: string): AddressBlock {
   const result = parseBlock(text);
@@ -282,7 +289,7 @@ function blockOf(text: string): AddressBlock {
 }
 
 function namedDays(text: string): readonly Weekday[] {
-  const days = daysOf(text);
+  const days = parseWeekdays(text);
   if (days !== undefined) return days;
   throw new ConditionFault(
     `${JSON.stringify(text)} is no day: write mon, tue, wed, thu, fri, sat, sun or mon..fri`,
@@ -297,7 +304,7 @@ function contextKey(key: string): string {
   throw new ConditionFault(`keys of the context are in lower case: write ctx.${key.toLowerCase()}`);
 }
 
-function membershipsMeet(terms: readonly Membership[]): boolean {
+function membershipsMeet(terms: readonly TextMembership[]): boolean {
   const [first, ...more] = terms.filter(({ among }) => among);
   if (first === undefined) return true;
   const others = [...more, ...terms.filter(({ among }) => !among)];

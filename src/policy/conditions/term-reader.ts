@@ -9,7 +9,7 @@ interface Token {
   readonly end: number;
 }
 
-/** What a word may hold without quotes. */
+/** Characters of a word without quotes. */
 const TOKEN = /\s*(?:(==|!=|[(),])|'([^']*)'|"([^"]*)"|([^\s,()'"=!<>&|]+))/y;
 
 /** A condition that cannot be read; the message is one sentence that says what is wrong. */
@@ -38,7 +38,7 @@ function tokensOf(text: string): readonly Token[] {
 }
 
 /** The values that a term lists, and whether the variable has to be among them (`==`, `in`) or not (`!=`). */
-export interface Membership {
+export interface TextMembership {
   readonly values: ReadonlySet<string>;
   readonly among: boolean;
 }
@@ -100,7 +100,7 @@ export class TermReader {
   }
 
   /** Takes `== VALUE`, `!= VALUE` or `in (VALUE, …)`. @param variable As it is written. */
-  membership(variable: string): Membership {
+  membership(variable: string): TextMembership {
     const mark = this.next(`${variable} is asked for with ==, != or in (…)`);
     if (mark.kind === 'word' && mark.text === 'in') {
       if (this.#peek()?.text !== '(') throw new ConditionFault(`write ${variable} in (…)`);

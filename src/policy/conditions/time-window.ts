@@ -10,7 +10,7 @@ export interface TimeWindow {
 const MINUTES = Array.from({ length: 24 * 60 }, (_, minute) => minute);
 
 /** Reads `08:00..18:00`; either the window, or one sentence that says what is wrong. */
-export function windowOf(text: string): TimeWindow | { readonly fault: string } {
+export function parseWindow(text: string): TimeWindow | { readonly fault: string } {
   const match = /^(\d\d):(\d\d)\.\.(\d\d):(\d\d)$/.exec(text);
   const [, h1 = 99, m1 = 99, h2 = 99, m2 = 99] = (match ?? []).map(Number);
   const [from, to] = [h1 * 60 + m1, h2 * 60 + m2];
@@ -22,13 +22,13 @@ export function windowOf(text: string): TimeWindow | { readonly fault: string } 
 }
 
 /** Whether the window has the minute of the day. */
-export function isWithin({ from, to }: TimeWindow, minute: number): boolean {
+export function windowHolds({ from, to }: TimeWindow, minute: number): boolean {
   return from < to ? from <= minute && minute < to : from <= minute || minute < to;
 }
 
 /** Whether some minute is in all windows. */
 export function windowsMeet(windows: readonly TimeWindow[]): boolean {
-  return MINUTES.some((minute) => windows.every((window) => isWithin(window, minute)));
+  return MINUTES.some((minute) => windows.every((window) => windowHolds(window, minute)));
 }
 
 /** A moment as a clock of the zone shows it: `mon 20:05 UTC`; undefined if there is none. */

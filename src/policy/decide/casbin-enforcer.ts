@@ -6,14 +6,14 @@ import { RoleGraph } from '../lines/role-graph.ts';
 import type { RoleLine } from '../lines/policy-line.ts';
 import {
   EVERYONE,
-  decodePart,
+  decodeSegment,
   parsePattern,
   patternMatches,
   type Pattern,
 } from '../lines/pattern.ts';
 import { conditionHolds, type Condition, type Effect } from '../conditions/condition.ts';
 import { parseCondition } from '../conditions/condition-parser.ts';
-import { partsOf } from '../lines/rights.ts';
+import { rightsOfAction } from '../lines/rights.ts';
 import { BoundedCache } from '../lines/bounded-cache.ts';
 
 const patterns = new BoundedCache<string, Pattern | undefined>(10_000);
@@ -25,14 +25,14 @@ export function within(object: string, pattern: string): boolean {
     return 'fault' in result ? undefined : result.pattern;
   });
   if (compiled === undefined || !object.startsWith('/')) return false;
-  const path = object === '/' ? [] : object.slice(1).split('/').map(decodePart);
+  const path = object === '/' ? [] : object.slice(1).split('/').map(decodeSegment);
   return patternMatches(compiled, path);
 }
 
 /** `covers(p.act, r.act)`: whether a line's action includes the requested one, or all of it. */
 export function covers(lineAction: string, action: string): boolean {
-  const given = partsOf(lineAction);
-  const asked = partsOf(action);
+  const given = rightsOfAction(lineAction);
+  const asked = rightsOfAction(action);
   if (given === undefined || asked === undefined) return false;
   return asked.every((right) => given.includes(right));
 }

@@ -17,7 +17,7 @@ import { RightSet } from '../lines/right-set.ts';
 import { RoleGraph } from '../lines/role-graph.ts';
 import { onlyGiven, wantsUnder } from '../lines/scopes.ts';
 import type { PolicySnapshot, Verdict } from './snapshot.ts';
-import { buildTries, type Entry, type TrieNode } from './trie.ts';
+import { buildTries, type TrieEntry, type TrieNode } from './trie.ts';
 import {
   denied,
   judge,
@@ -27,7 +27,14 @@ import {
   wantFor,
   type TracedGrants,
 } from './verdict.ts';
-import { holds, isReserved, narrow, wantAnything, type Grants, type Want } from '../lines/want.ts';
+import {
+  holds,
+  isReserved,
+  narrowWant,
+  wantAnything,
+  type Grants,
+  type Want,
+} from '../lines/want.ts';
 
 /** The trees of a principal's lines; and, once computed, its rights anywhere. */
 interface Lines {
@@ -172,7 +179,7 @@ function reachable(
   return view.scopes.some(({ pattern, rights }) => {
     const common = intersect(region, pattern);
     if (common === undefined) return false;
-    return reaches(roots, common, narrow(want, rights), circumstances);
+    return reaches(roots, common, narrowWant(want, rights), circumstances);
   });
 }
 
@@ -180,10 +187,10 @@ function reachable(
 class EntryGrants implements TracedGrants {
   readonly allow: RightSet;
   readonly deny: RightSet;
-  readonly #entries: readonly Entry[];
+  readonly #entries: readonly TrieEntry[];
   readonly #circumstances: Circumstances;
 
-  constructor(entries: readonly Entry[], circumstances: Circumstances) {
+  constructor(entries: readonly TrieEntry[], circumstances: Circumstances) {
     let allow = RightSet.none;
     let deny = RightSet.none;
     for (const entry of entries) {

@@ -151,7 +151,7 @@ export class ForeignSnapshot implements PolicySnapshot {
 /** The rights that a decision about one has to know of. */
 function neededGrants(right: Action, object: ObjectPath): readonly Action[] {
   if (isReserved(object)) return [right, 'audit'];
-  return rightsOf(right)!.meets(describeRights) ? rightNames : [right];
+  return rightsOf(right).meets(describeRights) ? rightNames : [right];
 }
 
 /** Casbin's answers, right by right. */
@@ -161,7 +161,7 @@ class EnforcedGrants implements TracedGrants {
   readonly #lines: { rights: RightSet; effect: Effect; line: number }[] = [];
 
   add(effect: Effect, right: Action, line: number | undefined): void {
-    const rights = rightsOf(right)!;
+    const rights = rightsOf(right);
     this[effect] = this[effect].union(rights);
     if (line !== undefined) this.#lines.push({ rights, effect, line });
   }

@@ -1,7 +1,7 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import { ANY } from '../lines/pattern.ts';
-import { nextNodes, type Entry, type TrieNode } from './trie.ts';
+import { nextNodes, type TrieEntry, type TrieNode } from './trie.ts';
 import type { Verdict } from './snapshot.ts';
 
 /** How many places a principal's lines are kept merged for; the others are merged each time. */
@@ -12,15 +12,15 @@ interface MergedLines {
   places: number;
 }
 
-/** The entries that match an object: the same for all objects that no line tells apart. */
+/** The entries that match an object: the same for all objects that no line distinguishes. */
 export class Matching {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly TrieEntry[];
   /** Whether some lines have conditions. */
   readonly isConditional: boolean;
   /** The result for a principal without scopes, outside of `system` and without conditions. */
   #verdicts: Map<Action, Verdict> | undefined;
 
-  constructor(entries: readonly Entry[]) {
+  constructor(entries: readonly TrieEntry[]) {
     this.entries = entries;
     this.isConditional = entries.some(({ conditional }) => conditional !== undefined);
   }

@@ -1,8 +1,8 @@
 import type { Circumstances } from '../conditions/circumstances.ts';
 import { ANY, type Pattern, type PatternSegment } from '../lines/pattern.ts';
 import { RightSet } from '../lines/right-set.ts';
-import { nextNodes, type Entry, type TrieNode } from './trie.ts';
-import { RESERVED, holds, narrow, type Grants, type Want } from '../lines/want.ts';
+import { nextNodes, type TrieEntry, type TrieNode } from './trie.ts';
+import { RESERVED, holds, narrowWant, type Grants, type Want } from '../lines/want.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { CompiledScope } from '../lines/scopes.ts';
 
@@ -31,7 +31,7 @@ export class SummedGrants implements Grants {
     if (any !== undefined) this.#visit(any, depth + 1);
   }
 
-  #add(entry: Entry): void {
+  #add(entry: TrieEntry): void {
     this.allow = this.allow.union(entry.under('allow', this.#circumstances));
     this.deny = this.deny.union(entry.under('deny', this.#circumstances));
   }
@@ -148,7 +148,7 @@ function addExact(grants: Grants, nodes: readonly TrieNode[], now: Circumstances
   );
 }
 
-function add({ allow, deny }: Grants, entry: Entry, now: Circumstances): Grants {
+function add({ allow, deny }: Grants, entry: TrieEntry, now: Circumstances): Grants {
   return {
     allow: allow.union(entry.under('allow', now)),
     deny: deny.union(entry.under('deny', now)),
@@ -202,7 +202,7 @@ export function wantsBelow(
   if (scopes === undefined) return [want];
   return scopes
     .filter(({ pattern }) => holdsAll(pattern, object))
-    .map(({ rights }) => narrow(want, rights));
+    .map(({ rights }) => narrowWant(want, rights));
 }
 
 function holdsAll({ segments, below }: Pattern, object: ObjectPath): boolean {

@@ -24,7 +24,7 @@ export interface PolicySnapshot {
   readonly digest: string;
   /** `file:line: finding` for lines that can never take effect. */
   readonly remarks: readonly string[];
-  /** Whose tokens are believed. */
+  /** Issuers of accepted tokens. */
   readonly issuers: readonly Issuer[];
   /** The commit rules. */
   readonly commits: CommitBook;

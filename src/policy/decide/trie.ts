@@ -5,7 +5,7 @@ import type { PolicyLine } from '../lines/policy-line.ts';
 import { RightSet } from '../lines/right-set.ts';
 
 /** The lines of one subject for one pattern. */
-export class Entry {
+export class TrieEntry {
   allow = RightSet.none;
   deny = RightSet.none;
   /** In the order of the file; a line that adds nothing to those before it is left out. */
@@ -61,9 +61,9 @@ export class TrieNode {
   literals: Map<string, TrieNode> | undefined;
   any: TrieNode | undefined;
   /** Lines for exactly the object of this node. */
-  exact: Entry | undefined;
+  exact: TrieEntry | undefined;
   /** Lines for the object of this node and everything below it. */
-  below: Entry | undefined;
+  below: TrieEntry | undefined;
   /** Every right that is allowed, or denied, by some line at this node or under it, whatever its condition. */
   allowSomewhere = RightSet.none;
   denySomewhere = RightSet.none;
@@ -77,8 +77,8 @@ export class TrieNode {
     this.#note(line);
     const { segments, below } = line.pattern;
     if (depth < segments.length) this.#grow(segments[depth]!).add(line, depth + 1);
-    else if (below) (this.below ??= new Entry()).add(line);
-    else (this.exact ??= new Entry()).add(line);
+    else if (below) (this.below ??= new TrieEntry()).add(line);
+    else (this.exact ??= new TrieEntry()).add(line);
   }
 
   /** The child by a segment's name, or that of `*`. */
@@ -110,8 +110,11 @@ export class TrieNode {
 }
 
 /** The entries of all patterns that name whatever the given pattern names. */
-export function coveringEntries(root: TrieNode, { segments, below }: Pattern): readonly Entry[] {
-  const entries: Entry[] = [];
+export function coveringEntries(
+  root: TrieNode,
+  { segments, below }: Pattern,
+): readonly TrieEntry[] {
+  const entries: TrieEntry[] = [];
   let nodes: readonly TrieNode[] = [root];
   for (const segment of segments) {
     for (const node of nodes) if (node.below !== undefined) entries.push(node.below);

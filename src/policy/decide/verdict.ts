@@ -7,7 +7,7 @@ import {
   accessGroups,
   auditRight,
   describeRights,
-  partsOf,
+  rightsOfAction,
   rightNames,
   rightsOf,
 } from '../lines/rights.ts';
@@ -21,13 +21,13 @@ export interface TracedGrants extends Grants {
   line(rights: RightSet, effect: Effect): number | undefined;
 }
 
-const wants = new Map<string, Want>(rightNames.map((name) => [name, wantRight(rightsOf(name)!)]));
+const wants = new Map<string, Want>(rightNames.map((name) => [name, wantRight(rightsOf(name))]));
 
 const actions = new Set<string>([...rightNames, ...accessGroups]);
 
 /** The single rights that an action needs; undefined for an unknown action. */
 export function neededFor(action: Action): readonly Action[] | undefined {
-  return actions.has(action) ? partsOf(action) : undefined;
+  return actions.has(action) ? rightsOfAction(action) : undefined;
 }
 
 /** The question whether a single right is held. */
@@ -49,7 +49,7 @@ export function judge(
   scopes: readonly CompiledScope[] | undefined,
 ): Verdict {
   const want = wantFor(right);
-  const single = rightsOf(right)!;
+  const single = rightsOf(right);
   const reserved = isReserved(object);
   if (!holds(want, grants, reserved)) return refusal(grants, right, single, reserved);
   if (scopes !== undefined) {

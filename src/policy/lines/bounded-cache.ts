@@ -1,7 +1,7 @@
 /**
- * Keeps the values that were asked for last, at most as many as its limit. They stand in two
- * halves: what is asked for is in the newer one, and when that is full the older one goes. So
- * asking again for one changes nothing, which is what happens most.
+ * Keeps the most recently used values, at most as many as its limit. There are two halves: a used value
+ * moves to the newer one, and when that is full the older one is dropped. So the most frequent case, another
+ * hit in the newer half, changes nothing.
  */
 export class BoundedCache<Key, Value> {
   #newer = new Map<Key, Value>();

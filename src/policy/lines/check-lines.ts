@@ -3,7 +3,7 @@ import { parseCondition, type ConditionResult } from '../conditions/condition-pa
 import type { CsvLine } from './csv.ts';
 import type { PolicyModel } from './model.ts';
 import { parsePattern, EVERYONE, subjectFault, type Pattern } from './pattern.ts';
-import type { Finding } from './policy-error.ts';
+import type { PolicyFinding } from './policy-error.ts';
 import { POLICY_FILE, type PolicyLine, type RoleLine } from './policy-line.ts';
 import { nearestAction, rightsOf } from './rights.ts';
 import { RoleGraph } from './role-graph.ts';
@@ -12,7 +12,7 @@ import { RoleGraph } from './role-graph.ts';
 export interface CheckedLines {
   readonly policies: readonly PolicyLine[];
   readonly roles: readonly RoleLine[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly PolicyFinding[];
 }
 
 type Fault = (text: string) => void;
@@ -20,12 +20,12 @@ type Fault = (text: string) => void;
 /**
  * Reads the lines of `policy.csv` strictly. Under a
  * foreign model only the number of columns, the effects and the roles are
- * checked: what its other columns mean is known to its matcher alone.
+ * checked: only its matcher defines the other columns.
  */
 export function checkLines(lines: readonly CsvLine[], model: PolicyModel): CheckedLines {
   const policies: PolicyLine[] = [];
   const roles: RoleLine[] = [];
-  const findings: Finding[] = [];
+  const findings: PolicyFinding[] = [];
   const conditionOf = conditionReader();
   for (const { line, cells } of lines) {
     const fault: Fault = (text) => findings.push({ file: POLICY_FILE, line, text });
@@ -89,10 +89,10 @@ function readCondition(
 
 /** Parses equal conditions once, so that lines share their results. */
 function conditionReader(): (text: string) => ConditionResult {
-  const known = new Map<string, ConditionResult>();
+  const parsed = new Map<string, ConditionResult>();
   return (text) => {
-    let result = known.get(text);
-    if (result === undefined) known.set(text, (result = parseCondition(text)));
+    let result = parsed.get(text);
+    if (result === undefined) parsed.set(text, (result = parseCondition(text)));
     return result;
   };
 }
@@ -151,7 +151,7 @@ function roleFaults(member: string, role: string): readonly string[] {
   return [subjectFault(member), subjectFault(role)].filter((text) => text !== undefined);
 }
 
-function cycleFindings(roles: readonly RoleLine[]): readonly Finding[] {
+function cycleFindings(roles: readonly RoleLine[]): readonly PolicyFinding[] {
   const cycle = new RoleGraph(roles).cycle();
   if (cycle === undefined) return [];
   const steps = new Set(cycle.slice(1).map((role, index) => `${cycle[index]!}\n${role}`));

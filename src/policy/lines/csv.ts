@@ -1,6 +1,6 @@
 import { Helper, newModelFromString } from 'casbin';
 import { POLICY_FILE } from './policy-line.ts';
-import type { Finding } from './policy-error.ts';
+import type { PolicyFinding } from './policy-error.ts';
 
 /** A line of a policy file as its cells, the first being its kind (`p`, `g`). */
 export interface CsvLine {
@@ -10,22 +10,22 @@ export interface CsvLine {
 
 export interface CsvResult {
   readonly lines: readonly CsvLine[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly PolicyFinding[];
 }
 
-/** Where casbin itself has to say how it reads a line: quotes, and brackets around commas. */
+/** Characters for which casbin's own parser is used: quotes, and brackets around commas. */
 const PECULIAR = /["()]/;
 
 const CONTROL = /(?!\t)[\p{Cc}\u2028\u2029\ufeff]/u;
 
 /**
  * Splits a policy as casbin does: cells between commas, trimmed, quoted where
- * they hold a comma; `#` begins a comment line. What casbin would drop without
- * a word is a finding.
+ * they hold a comma; `#` begins a comment line. Lines that casbin would drop silently
+ * are findings.
  */
 export function parseCsv(text: string): CsvResult {
   const lines: CsvLine[] = [];
-  const findings: Finding[] = [];
+  const findings: PolicyFinding[] = [];
   for (const [index, raw] of text.split('\n').entries()) {
     const content = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
     if (isComment(content)) continue;

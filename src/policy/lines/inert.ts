@@ -2,18 +2,17 @@ import { mayBeAboutBranch } from '../../protocol/branch.ts';
 import type { Action, Operation } from '../../protocol/operations/operation.ts';
 import { isOperationName, operations } from '../../protocol/operations/operations.ts';
 import { ANY, formatPattern } from './pattern.ts';
-import type { Finding } from './policy-error.ts';
+import type { PolicyFinding } from './policy-error.ts';
 import { POLICY_FILE, type PolicyLine } from './policy-line.ts';
-import { auditRight, partsOf } from './rights.ts';
+import { auditRight, rightsOfAction } from './rights.ts';
 import { RESERVED } from './want.ts';
 
 type InertRule = (line: PolicyLine) => string | undefined;
 
 /**
- * The lines that are spelt right and can never decide anything: whoever wrote them believes them
- * to be in force.
+ * Finds valid lines that can never decide anything. Their author believes that they are in force.
  */
-export function inertLines(policies: readonly PolicyLine[]): readonly Finding[] {
+export function inertLines(policies: readonly PolicyLine[]): readonly PolicyFinding[] {
   return policies.flatMap((one) => {
     const texts = rules.map((rule) => rule(one)).filter((text) => text !== undefined);
     return texts.slice(0, 1).map((text) => ({ file: POLICY_FILE, line: one.line, text }));
@@ -45,14 +44,14 @@ const rules: readonly InertRule[] = [
   },
   ({ action, condition }) => {
     const term = condition?.terms.find(({ looksAt }) => looksAt === 'branch');
-    if (term === undefined || partsOf(action)!.some(mayBeAboutBranch)) return undefined;
+    if (term === undefined || rightsOfAction(action)!.some(mayBeAboutBranch)) return undefined;
     return `${action} is about no branch, so it can never be decided by ${term.text}`;
   },
 ];
 
-/** Whether an action has an operation like that; one that is none is like anything. */
+/** Whether an action has an operation that passes the test; an action without operations always passes. */
 function someOperation(action: string, test: (operation: Operation) => boolean): boolean {
-  return partsOf(action)!.some((name: Action) =>
+  return rightsOfAction(action)!.some((name: Action) =>
     isOperationName(name) ? test(operations[name]) : true,
   );
 }

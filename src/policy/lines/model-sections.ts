@@ -1,11 +1,11 @@
 import { MODEL_FILE } from './policy-line.ts';
-import type { Finding } from './policy-error.ts';
+import type { PolicyFinding } from './policy-error.ts';
 
 /** The places of a model's definitions, and parts that casbin would ignore. */
 export interface ModelSections {
   /** The line of each definition, by its key. */
   readonly places: ReadonlyMap<string, number>;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly PolicyFinding[];
 }
 
 /** The sections of a model, and the one key of each. */
@@ -20,7 +20,7 @@ const KEYS: ReadonlyMap<string, string> = new Map([
 /** Reads the outline of `model.conf` as casbin does, strictly. */
 export function readSections(text: string): ModelSections {
   const places = new Map<string, number>();
-  const findings: Finding[] = [];
+  const findings: PolicyFinding[] = [];
   let section: string | undefined;
   for (const { line, content } of definitions(text)) {
     const opened = /^\[(.*)\]$/.exec(content)?.[1];

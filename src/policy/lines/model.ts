@@ -1,6 +1,6 @@
 import { newModelFromString, type Model } from 'casbin';
 import { readSections } from './model-sections.ts';
-import type { Finding } from './policy-error.ts';
+import type { PolicyFinding } from './policy-error.ts';
 import { MODEL_FILE } from './policy-line.ts';
 
 /**
@@ -22,7 +22,7 @@ export interface PolicyModel {
 
 export interface ModelResult {
   readonly model?: PolicyModel;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly PolicyFinding[];
 }
 
 const EFFECT = 'some(where (p_eft == allow)) && !some(where (p_eft == deny))';
@@ -97,7 +97,7 @@ interface KeyFault {
   readonly text: string;
 }
 
-function at(places: ReadonlyMap<string, number>, fault: KeyFault): Finding {
+function at(places: ReadonlyMap<string, number>, fault: KeyFault): PolicyFinding {
   const line = places.get(fault.key);
   return { file: MODEL_FILE, text: fault.text, ...(line === undefined ? {} : { line }) };
 }
@@ -147,7 +147,7 @@ function matcherFault({ m, g }: ModelParts): KeyFault | undefined {
     : { key: 'm', text: `the matcher calls the unknown function ${unknown}` };
 }
 
-/** A condition that is written and never asked for would seem to be in force. */
+/** Refuses a column of conditions that the matcher ignores: it would seem to be in force. */
 function conditionFault({ m, p }: ModelParts): KeyFault | undefined {
   const asks = [...m.matchAll(/\bholds\s*\(([^()]*)\)/g)].map((call) => call[1]!.trim());
   if (asks.some((asked) => asked !== 'p_cond')) {

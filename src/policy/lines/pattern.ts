@@ -13,7 +13,7 @@ const CONTROL = /\p{Cc}/u;
 const NAMED = /^(user|group|role):(.+)$/s;
 
 /**
- * What is wrong with a subject as a policy spells it:
+ * The fault of a subject as a policy spells it:
  * `user:`, `group:` or `role:` and a name percent-encoded like a path
  * segment, or `*`. Undefined if nothing is.
  */
@@ -24,10 +24,10 @@ export function subjectFault(text: string): string | undefined {
     return `the subject ${JSON.stringify(text)} is none of user:NAME, group:NAME, role:NAME and *`;
   }
   if (LONE_SURROGATE.test(name)) return `the subject ${JSON.stringify(text)} is not valid Unicode`;
-  if (CONTROL.test(decodePart(name))) {
+  if (CONTROL.test(decodeSegment(name))) {
     return `the subject ${JSON.stringify(text)} can be nobody: a name holds no control character`;
   }
-  const spelling = encodeSegment(decodePart(name));
+  const spelling = encodeSegment(decodeSegment(name));
   if (spelling === name) return undefined;
   return `the subject ${JSON.stringify(text)} is not in its canonical spelling: write ${kind}:${spelling}`;
 }
@@ -96,7 +96,10 @@ export function parsePattern(text: string): PatternResult {
   if (fault !== undefined) return { fault };
   const below = parts.at(-1) === '**';
   const named = below ? parts.slice(0, -1) : parts;
-  const pattern = { segments: named.map((part) => (part === '*' ? ANY : decodePart(part))), below };
+  const pattern = {
+    segments: named.map((part) => (part === '*' ? ANY : decodeSegment(part))),
+    below,
+  };
   const impossible = impossibleFault(text, pattern.segments);
   if (impossible !== undefined) return { fault: impossible };
   const spelling = formatPattern(pattern);
@@ -143,7 +146,7 @@ function notCanonical(text: string, spelling: string): string {
 function respell(parts: readonly string[]): string {
   const spelt = parts
     .filter((part) => part !== '')
-    .map((part) => (part === '*' || part === '**' ? part : encodeSegment(decodePart(part))));
+    .map((part) => (part === '*' || part === '**' ? part : encodeSegment(decodeSegment(part))));
   return `/${spelt.join('/')}`;
 }
 
@@ -153,7 +156,7 @@ export function canonicalSpelling(text: string): string {
 }
 
 /** The segment that a spelling stands for; one that is not percent-encoding stands for itself. */
-export function decodePart(part: string): string {
+export function decodeSegment(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

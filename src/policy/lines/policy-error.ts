@@ -1,5 +1,5 @@
 /** One thing that is wrong with a policy file, or worth a warning. */
-export interface Finding {
+export interface PolicyFinding {
   readonly file: string;
   /** Counted from 1; absent when it is about the file as a whole. */
   readonly line?: number;
@@ -8,7 +8,7 @@ export interface Finding {
 }
 
 /** Formats a finding: `policy.csv:12: fault`. */
-export function formatFinding(finding: Finding): string {
+export function formatFinding(finding: PolicyFinding): string {
   const place = finding.line === undefined ? finding.file : `${finding.file}:${finding.line}`;
   return `${place}: ${finding.text}`;
 }
@@ -20,7 +20,7 @@ export class PolicyError extends Error {
   /** Whether it may be good the next time, though its folder stays as it is. */
   readonly passing: boolean;
 
-  constructor(findings: readonly Finding[], passing = false) {
+  constructor(findings: readonly PolicyFinding[], passing = false) {
     const shown = findings.map(formatFinding);
     super(shown.join('\n'));
     this.name = 'PolicyError';

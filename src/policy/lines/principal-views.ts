@@ -17,8 +17,8 @@ export interface PrincipalView<Extra> {
 }
 
 /**
- * The principals that were asked about last, each resolved once. They are
- * told apart by subject, groups, roles and scopes, never by the credential.
+ * Cache of the most recent principals, each resolved once. The cache key is subject, groups, roles and
+ * scopes, never the credential.
  */
 export class PrincipalViews<Extra> {
   readonly #roles: RoleGraph;

@@ -27,7 +27,7 @@ const groups = {
 export const accessGroups = Object.keys(groups) as readonly AccessGroup[];
 
 /**
- * What lines give and decisions ask for, smallest pieces first: every
+ * The rights of lines and decisions, in their smallest units: every
  * operation, and each access group that has no operation (`audit`),
  * which is a right of its own.
  */
@@ -52,27 +52,34 @@ const sets = new Map<string, RightSet>(
   ]),
 );
 
+/** An action that every line may name. */
+type KnownAction = Action | '*';
+
 /** The single rights that an action of a line (an operation, an access group or `*`) stands for; undefined if unknown. */
-export function partsOf(action: string): readonly Action[] | undefined {
+export function rightsOfAction(action: KnownAction): readonly Action[];
+export function rightsOfAction(action: string): readonly Action[] | undefined;
+export function rightsOfAction(action: string): readonly Action[] | undefined {
   return parts.get(action);
 }
 
 /** The same as a set. */
+export function rightsOf(action: KnownAction): RightSet;
+export function rightsOf(action: string): RightSet | undefined;
 export function rightsOf(action: string): RightSet | undefined {
   return sets.get(action);
 }
 
 /** Every right there is. */
-export const everyRight = rightsOf('*')!;
+export const everyRight = rightsOf('*');
 
 /** The rights that an allow of any other brings along. */
-export const describeRights = rightsOf('describe')!;
+export const describeRights = rightsOf('describe');
 
 /** Rights that are held unless denied: a listing always succeeds, and shows visible names only. */
-export const listRights = rightsOf('list')!;
+export const listRights = rightsOf('list');
 
 /** The right that opens the reserved namespace `system`. */
-export const auditRight = rightsOf('audit')!;
+export const auditRight = rightsOf('audit');
 
 /** The known action that is nearest to a misspelt one, if one is near. */
 export function nearestAction(action: string): string | undefined {

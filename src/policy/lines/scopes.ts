@@ -3,7 +3,7 @@ import type { KeyScope } from '../../protocol/principal.ts';
 import { parsePattern, patternMatches, type Pattern } from './pattern.ts';
 import { RightSet } from './right-set.ts';
 import { rightsOf } from './rights.ts';
-import { narrow, type Want } from './want.ts';
+import { narrowWant, type Want } from './want.ts';
 
 /** A scope of a credential, understood. */
 export interface CompiledScope {
@@ -42,7 +42,7 @@ export function wantsUnder(
   if (scopes === undefined) return [want];
   const narrowed = scopes
     .filter(({ pattern }) => patternMatches(pattern, object))
-    .map(({ rights }) => narrow(want, rights));
+    .map(({ rights }) => narrowWant(want, rights));
   return [onlyGiven(want), ...narrowed];
 }
 

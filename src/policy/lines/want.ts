@@ -33,7 +33,7 @@ export interface Want {
   readonly direct: RightSet;
   /** … or one of these not denied, while anything is allowed and not denied … */
   readonly implied: RightSet;
-  /** … or one of these is asked for, which everyone holds. */
+  /** … or this is not empty, because everyone holds these. */
   readonly given: RightSet;
   /** In the namespace `system`: one of these not denied, while `audit` is held. */
   readonly reserved: RightSet;
@@ -74,7 +74,7 @@ export const wantAnything: Want = {
  * scope: its own rights and, as with a line, those of `describe`; in `system`
  * only if the scope has `audit`.
  */
-export function narrow(want: Want, scope: RightSet): Want {
+export function narrowWant(want: Want, scope: RightSet): Want {
   return {
     direct: want.direct.and(scope),
     implied: want.implied,

@@ -10,7 +10,7 @@ import {
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import { parseObject, subjectFault } from '../lines/pattern.ts';
-import type { Finding } from '../lines/policy-error.ts';
+import type { PolicyFinding } from '../lines/policy-error.ts';
 import { accessGroups, rightNames } from '../lines/rights.ts';
 import {
   supposedCircumstances,
@@ -51,7 +51,7 @@ const ACTIONS: ReadonlySet<string> = new Set([...rightNames, ...accessGroups]);
 
 /** Reads the nodes of the file and collects faults. */
 export class CaseReader {
-  readonly findings: Finding[] = [];
+  readonly findings: PolicyFinding[] = [];
   readonly #lines: LineCounter;
   readonly #linesBefore: number;
 
@@ -125,7 +125,7 @@ export class CaseReader {
     return supposed;
   }
 
-  /** What a case says of a value: its name and text, or those of each key. */
+  /** The texts of a value in a case, by its name, or by each of its keys. */
   #textsOf(map: YAMLMap, { name, keyed }: ValueSource): readonly (readonly [string, string])[] {
     if (!map.has(name)) return [];
     if (!keyed) return [[name, this.#text(map, name)]];

@@ -67,7 +67,8 @@ const freeze = Type.Object(
   { additionalProperties: false, expects: 'a mapping' },
 );
 
-const requirements = {
+/** The schema of each key of `require`. */
+export const requirementSchemas = {
   append_only: Type.Optional(yes('no row is changed or removed')),
   schema: Type.Optional(
     Type.Union([Type.Literal('additive'), Type.Literal('locked')], {
@@ -108,7 +109,7 @@ const requirements = {
   ),
 } satisfies Record<RequirementName, TSchema>;
 
-const require = Type.Object(requirements, {
+const require = Type.Object(requirementSchemas, {
   additionalProperties: false,
   minProperties: 1,
   expects: 'a mapping with at least one key',

@@ -5,7 +5,7 @@ import { operations } from '../../protocol/operations/operations.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import {
   COMMITS_FILE,
-  checkFault,
+  checkSyntaxFault,
   type CommitRule,
   type PlainField,
   type PlainType,
@@ -13,11 +13,17 @@ import {
   type Requirements,
   type Webhook,
 } from '../../rules/commit-rule.ts';
-import { minuteOf, daysOf, isTimeZone, weekdays, type Freeze } from '../../rules/zone-clock.ts';
+import {
+  minuteOf,
+  parseWeekdays,
+  isTimeZone,
+  weekdayNames,
+  type Freeze,
+} from '../../rules/zone-clock.ts';
 import { commitsSchema } from './commits-schema.ts';
 import { parsePattern, patternMatches, subjectFault, type Pattern } from '../lines/pattern.ts';
-import { PolicyError, type Finding } from '../lines/policy-error.ts';
-import { nearestAction, partsOf } from '../lines/rights.ts';
+import { PolicyError, type PolicyFinding } from '../lines/policy-error.ts';
+import { nearestAction, rightsOfAction } from '../lines/rights.ts';
 import { readTypedYaml } from './typed-yaml.ts';
 
 type Entry = Static<typeof commitsSchema>['rules'][number];
@@ -35,7 +41,7 @@ export interface WrittenRule extends CommitRule {
  */
 export function parseCommits(text: string): readonly WrittenRule[] {
   const yaml = readTypedYaml(COMMITS_FILE, text, commitsSchema);
-  const findings: Finding[] = [];
+  const findings: PolicyFinding[] = [];
   const rules = yaml.value.rules.map((entry, index) => {
     const reader = new RuleReader(entry, findings, (path) =>
       yaml.lineOf(['rules', index, ...path]),
@@ -55,10 +61,10 @@ type Path = readonly (string | number)[];
 /** Reads one rule and collects its faults. */
 class RuleReader {
   readonly #entry: Entry;
-  readonly #findings: Finding[];
+  readonly #findings: PolicyFinding[];
   readonly #lineOf: (path: Path) => number;
 
-  constructor(entry: Entry, findings: Finding[], lineOf: (path: Path) => number) {
+  constructor(entry: Entry, findings: PolicyFinding[], lineOf: (path: Path) => number) {
     this.#entry = entry;
     this.#findings = findings;
     this.#lineOf = lineOf;
@@ -100,7 +106,7 @@ class RuleReader {
   }
 
   #partsOf(name: string, at: number): readonly Action[] {
-    const parts = partsOf(name);
+    const parts = rightsOfAction(name);
     if (parts === undefined) {
       const near = nearestAction(name);
       const hint = near === undefined ? '' : `: write ${near}`;
@@ -118,7 +124,8 @@ class RuleReader {
   #requirements(): Requirements {
     const { columns, freeze, locations, context, max_rows, max_bytes, ...plain } =
       this.#entry.require ?? {};
-    if (plain.check !== undefined) this.#refuse(['require', 'check'], checkFault(plain.check));
+    if (plain.check !== undefined)
+      this.#refuse(['require', 'check'], checkSyntaxFault(plain.check));
     return {
       ...plain,
       ...(max_rows !== undefined && { max_rows: BigInt(max_rows) }),
@@ -158,9 +165,12 @@ class RuleReader {
   ): Freeze {
     const path = ['require', 'freeze', at];
     const { days = 'mon..sun', zone = 'UTC' } = window;
-    const found = [days].flat().map((text) => daysOf(text));
+    const found = [days].flat().map((text) => parseWeekdays(text));
     if (found.includes(undefined)) {
-      this.#fault([...path, 'days'], `days must be of ${weekdays.join(', ')}, such as fri..sun`);
+      this.#fault(
+        [...path, 'days'],
+        `days must be of ${weekdayNames.join(', ')}, such as fri..sun`,
+      );
     }
     const [from, to] = [minuteOf(window.from), minuteOf(window.to)];
     if (from === undefined || from === 1440) {

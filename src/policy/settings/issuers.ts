@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Static } from 'typebox';
 import { keyFileFault, type Issuer, type KeySource } from './issuer.ts';
 import { issuersSchema } from './issuers-schema.ts';
-import { PolicyError, type Finding } from '../lines/policy-error.ts';
+import { PolicyError, type PolicyFinding } from '../lines/policy-error.ts';
 import { readTypedYaml } from './typed-yaml.ts';
 
 /** The file of the issuers of tokens. */
@@ -43,7 +43,7 @@ export async function loadIssuers(text: string, folder: string): Promise<readonl
   return issuers;
 }
 
-async function keyFileFindings({ name, keys }: Issuer): Promise<readonly Finding[]> {
+async function keyFileFindings({ name, keys }: Issuer): Promise<readonly PolicyFinding[]> {
   if (keys.kind !== 'file') return [];
   const fault = await readFile(keys.path, 'utf8').then(
     keyFileFault,
@@ -77,7 +77,7 @@ function secondsOf(duration: string): number {
   return Number.parseInt(duration, 10) * (duration.endsWith('m') ? 60 : 1);
 }
 
-function faultsOf({ entry, lineOf }: Placed): readonly Finding[] {
+function faultsOf({ entry, lineOf }: Placed): readonly PolicyFinding[] {
   const { jwks_uri: uri, jwks_file: file, clock_tolerance: tolerance = '5s' } = entry;
   const found: [key: string, text: string | undefined][] = [
     ['name', keysFault(entry.name, uri, file)],
@@ -120,11 +120,14 @@ function addressFault(text: string): string | undefined {
 }
 
 /** Each pair of issuers that could be confused, reported at the later one. */
-function clashesOf(later: Placed, index: number, all: readonly Placed[]): readonly Finding[] {
+function clashesOf(later: Placed, index: number, all: readonly Placed[]): readonly PolicyFinding[] {
   return all.slice(0, index).flatMap((earlier) => clashes(earlier, later));
 }
 
-function clashes({ entry: one }: Placed, { entry: other, lineOf }: Placed): readonly Finding[] {
+function clashes(
+  { entry: one }: Placed,
+  { entry: other, lineOf }: Placed,
+): readonly PolicyFinding[] {
   const same = (['name', 'issuer'] as const)
     .filter((key) => one[key] === other[key])
     .map((key) => [key, `two issuers have the ${key} ${JSON.stringify(one[key])}`] as const);

@@ -48,7 +48,7 @@ export class LimitBook {
     const { limits, groups, found } = this.#views.of(principal).extra;
     const known = found.get(operation);
     if (known !== undefined) return known;
-    const right = rightsOf(operation)!;
+    const right = rightsOf(operation);
     const own = limits.filter(({ rights }) => right.within(rights));
     if (own.every(isOnEverything)) {
       const on = { limits: own, groups, isKept: true };

@@ -33,7 +33,7 @@ export const limitScopes = [
 
 export type LimitScope = (typeof limitScopes)[number];
 
-/** So much of an operation's cost, as often as the rate says. */
+/** A token bucket: one unit of cost every `intervalMicros`, at most `burst` at once. */
 export interface Rate {
   /** As it is written: `100/s`. */
   readonly text: string;

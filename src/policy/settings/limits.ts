@@ -4,7 +4,7 @@ import { costOf, LIMITS_FILE, type Limit } from './limit.ts';
 import { LimitFields } from './limit-fields.ts';
 import { formatPattern, patternMatches, subtreeOf, type Pattern } from '../lines/pattern.ts';
 import { PolicyError } from '../lines/policy-error.ts';
-import { partsOf, rightsOf } from '../lines/rights.ts';
+import { rightsOfAction, rightsOf } from '../lines/rights.ts';
 import { RightSet } from '../lines/right-set.ts';
 import { YamlReader, type YamlMapping } from './yaml-reader.ts';
 
@@ -81,7 +81,7 @@ function requireEffective(
   if (limit.rate === null && limit.concurrency === null && limit.budget === null) {
     return fields.fault('name', `the limit ${limit.name} has no rate, concurrency or budget`);
   }
-  const covered = operationNames.filter((name) => rightsOf(name)!.within(limit.rights));
+  const covered = operationNames.filter((name) => rightsOf(name).within(limit.rights));
   checkNamed(fields, limit, named);
   for (const pattern of patterns ?? []) {
     if (covered.some((name) => canMatch(name, pattern))) continue;
@@ -92,7 +92,7 @@ function requireEffective(
 
 function checkNamed(fields: LimitFields, limit: Limit, named: readonly string[] | null): void {
   for (const name of named ?? []) {
-    const parts = partsOf(name)!.filter((part): part is OperationName => part in operations);
+    const parts = rightsOfAction(name)!.filter((part): part is OperationName => part in operations);
     if (parts.some((part) => limit.objects.some((pattern) => canMatch(part, pattern)))) continue;
     fields.fault(
       'operations',
@@ -110,7 +110,10 @@ function checkCosts(
   costs: ReadonlyMap<string, number>,
 ): void {
   for (const action of costs.keys()) {
-    if (action === '*' || partsOf(action)!.some((part) => covered.some((name) => name === part)))
+    if (
+      action === '*' ||
+      rightsOfAction(action)!.some((part) => covered.some((name) => name === part))
+    )
       continue;
     fields.fault('cost', `cost names ${action}, which the limit is not about`);
   }

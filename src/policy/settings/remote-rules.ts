@@ -4,7 +4,7 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import type { WrittenRule } from './commits.ts';
 import { formatPattern, intersect, type Pattern } from '../lines/pattern.ts';
-import type { Finding } from '../lines/policy-error.ts';
+import type { PolicyFinding } from '../lines/policy-error.ts';
 
 /** The known facts of a commit to a remote table: its route and headers. */
 const judged: ReadonlySet<RequirementName> = new Set<RequirementName>([
@@ -23,7 +23,7 @@ export interface ServedNamespaces {
   readonly trust: ReadonlySet<Action>;
 }
 
-/** What the body of an operation can do to a table that the route does not show, and which demands that concerns; null for all. */
+/** Requirements that the body of an operation can violate while the route does not show it; null for all. */
 const bodies: Partial<Record<OperationName, readonly RequirementName[] | null>> = {
   RenameTable: ['no_drop'],
   RegisterTable: ['no_drop'],
@@ -34,7 +34,7 @@ const bodies: Partial<Record<OperationName, readonly RequirementName[] | null>> 
 export function remoteFindings(
   rules: readonly WrittenRule[],
   backends: readonly ServedNamespaces[],
-): readonly Finding[] {
+): readonly PolicyFinding[] {
   return rules.flatMap((rule) => {
     const unjudged = requirementNames.filter(
       (name) => rule.require[name] !== undefined && !judged.has(name),
@@ -50,7 +50,7 @@ export function remoteFindings(
 }
 
 /** Operations of such a backend on tables that only request bodies name. */
-function trustFindings(rule: WrittenRule, { name, pattern, trust }: Met): readonly Finding[] {
+function trustFindings(rule: WrittenRule, { name, pattern, trust }: Met): readonly PolicyFinding[] {
   const unjudged = Object.entries(bodies).filter(
     ([operation, demands]) =>
       trust.has(operation as OperationName) &&

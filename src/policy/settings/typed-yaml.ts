@@ -10,9 +10,9 @@ import {
   type Document,
   type YAMLMap,
 } from 'yaml';
-import { PolicyError, type Finding } from '../lines/policy-error.ts';
+import { PolicyError, type PolicyFinding } from '../lines/policy-error.ts';
 
-/** What this file reads of a schema. `expects` says in words what a value has to be; what is `hidden` is not repeated. */
+/** Options of a schema. `expects` describes a valid value in words; a `hidden` value is not repeated in errors. */
 interface Shape extends TSchema {
   readonly expects?: string;
   readonly hidden?: boolean;
@@ -57,7 +57,7 @@ interface Walk {
   readonly file: string;
   readonly document: Document;
   readonly lines: LineCounter;
-  readonly findings: Finding[];
+  readonly findings: PolicyFinding[];
 }
 
 /** A file of aliases that stand for ever more is not spelled out. */

@@ -9,7 +9,7 @@ import {
   type Node,
   type YAMLMap,
 } from 'yaml';
-import type { Finding } from '../lines/policy-error.ts';
+import type { PolicyFinding } from '../lines/policy-error.ts';
 
 /** A mapping of a file with the lines that its keys stand in. */
 export interface YamlMapping {
@@ -26,7 +26,7 @@ export interface YamlValue {
 
 /** Reads a YAML policy file strictly and collects faults. */
 export class YamlReader {
-  readonly findings: Finding[] = [];
+  readonly findings: PolicyFinding[] = [];
   readonly #file: string;
   readonly #lines = new LineCounter();
   readonly #document: Document.Parsed;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { PolicyArchive } from '../../../src/gateway/decision/policy-archive.ts';
 import { PoliciesBefore } from '../../../src/gateway/replay/policy-before.ts';
-import { digestOf } from '../../../src/policy/policy-folder.ts';
+import { policyDigest } from '../../../src/policy/policy-folder.ts';
 import { shippedModel } from '../../policy/support.ts';
 import { testFolders } from '../../support/folder.ts';
 import { PATIENCE_MILLIS } from '../../support/eventually.ts';
@@ -14,7 +14,7 @@ const texts = {
   policy: 'p, user:ann, /a, read, allow\n',
   limits: 'limits: [{ name: one, rate: 1/s }]\n',
 };
-const digest = digestOf(texts);
+const digest = policyDigest(texts);
 
 it('keeps every file that decides, so that the policy can be loaded again', async () => {
   const audit = await newFolder();

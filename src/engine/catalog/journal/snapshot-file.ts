@@ -75,7 +75,7 @@ async function writeLines(
   path: string,
   lines: AsyncIterable<Buffer>,
 ): Promise<void> {
-  const file = storage.create(path);
+  const file = storage.create(path, { links: 'all' });
   try {
     let piece: Buffer[] = [];
     let bytes = 0;

@@ -19,7 +19,7 @@ import { placeSummary } from '../../once/commit-summary.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 
 /** Parts of the operations that give a table a name and a location. */
-export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'tables' | 'locations'>;
+export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations'>;
 
 /**
  * DeclareTable: a name and an empty folder, into which a Lance client then

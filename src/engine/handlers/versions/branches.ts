@@ -54,6 +54,7 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   });
   const answer = () => branched(call, 'create_branch', table.id(), name);
   await branches.create({
+    storage: tables.storage,
     name,
     table: table.read,
     origin,

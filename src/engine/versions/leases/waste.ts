@@ -88,7 +88,7 @@ export class Waste {
       freed = plus(freed, await storage.remove(path, dryRun));
     }
     if (dryRun) return freed;
-    await removeEmpty(folder, manifests);
+    await removeEmpty(storage, folder, manifests);
     await syncAll(storage, folder, [...files, ...manifests]);
     await committer.commit(
       [],
@@ -146,11 +146,15 @@ async function namedByWaste(
 }
 
 /** Removes the folders of branches of which nothing is left. */
-async function removeEmpty(folder: string, manifests: Iterable<string>): Promise<void> {
+async function removeEmpty(
+  storage: Storage,
+  folder: string,
+  manifests: Iterable<string>,
+): Promise<void> {
   const branches = new Set([...manifests].map((path) => dirname(dirname(path))));
   for (const branch of branches) {
     const [tree, id] = branch.split('/');
-    if (tree === TREE && id !== undefined) await removeBranchFolder(folder, id);
+    if (tree === TREE && id !== undefined) await removeBranchFolder(storage, folder, id);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { randomUUID } from 'node:crypto';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Check, Store } from '../../../store/store.ts';
@@ -41,6 +42,8 @@ export interface BranchCreation {
   readonly table: () => Promise<Stored<TableRecord>>;
   /** Throws when there is no such version. */
   readonly origin: (table: TableRecord) => Promise<BranchOrigin>;
+  /** Where the files of the table are. */
+  readonly storage: Storage;
   /** The folder of the table. */
   readonly folder: (table: TableRecord) => string;
   readonly seal?: Seal<unknown> | undefined;
@@ -124,14 +127,14 @@ export class Branches {
       return await this.#created(creation, id, folders);
     } catch (error) {
       if (tookNoEffect(error)) {
-        for (const folder of folders) await removeBranchFolder(folder, id);
+        for (const folder of folders) await removeBranchFolder(creation.storage, folder, id);
       }
       throw error;
     }
   }
 
   async #created(
-    { name, table, origin, folder, seal }: BranchCreation,
+    { name, table, origin, storage, folder, seal }: BranchCreation,
     id: string,
     folders: Set<string>,
   ): Promise<BranchRecord> {
@@ -142,7 +145,7 @@ export class Branches {
       const from = await origin(current.content);
       if (there !== undefined) throw branchExists(name);
       folders.add(folder(current.content));
-      await makeBranchFolder(folder(current.content), id);
+      await makeBranchFolder(storage, folder(current.content), id);
       const record = newBranch(id, from);
       const key = branchKey(current.content.id, name);
       const head = {

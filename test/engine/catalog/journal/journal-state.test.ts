@@ -1,5 +1,14 @@
 import { disk } from '../../../support/disk.ts';
-import { appendFile, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -87,6 +96,14 @@ describe('the state of a journal', () => {
       ['😀', ''],
     ]);
     expect(await lastInJournal(disk, folder)).toBe(3n);
+  });
+
+  it('writes a snapshot in a data folder that is reached through a link', async () => {
+    const link = `${folder}-link`;
+    await symlink(folder, link);
+    await writeSnapshot(disk, link, 3n, each({ a: 'snap' }));
+    await rm(link);
+    expect(await listSnapshots(disk, folder)).toMatchObject([{ sequence: 3n }]);
   });
 
   it('begins with a snapshot, and lines that it holds count no more', async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ActRecords } from '../../../src/audit/record/administrative.ts';
 import type { AuditRecord } from '../../../src/audit/record/record.ts';
-import { recordedIn } from '../../../src/cli/service/recorded-act.ts';
+import { recordedIn } from '../../../src/cli/service/recorded-command.ts';
 
 const records = () => new ActRecords({ operation: 'KeysRevoke', subject: 'user:a', details: {} });
 

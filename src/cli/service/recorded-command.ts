@@ -9,7 +9,7 @@ import { Opened } from './opened.ts';
 import { ServiceError } from '../output/service-error.ts';
 
 /** A command's action, as the audit log records it. */
-export type CommandAct = Pick<Act, 'operation' | 'object' | 'details'>;
+export type RecordedCommand = Pick<Act, 'operation' | 'object' | 'details'>;
 
 /** The result of the action. */
 export interface Done<Result> {
@@ -27,7 +27,7 @@ export interface Done<Result> {
  */
 export async function recorded<Result>(
   config: Config,
-  act: CommandAct,
+  act: RecordedCommand,
   work: () => Promise<Done<Result>>,
 ): Promise<Result> {
   const opened = new Opened();
