@@ -60,6 +60,7 @@ import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './query/scan/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
+import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
@@ -69,7 +70,7 @@ import { VersionStore } from './versions/lines/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
-import { indexerOn } from './workers/thread-tasks.ts';
+import { indexerOn, unpackerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
 import type { Manifest } from './format/manifest.ts';
 import type { Snapshot } from './format/snapshot.ts';
@@ -272,7 +273,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     removed,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const pool = new ThreadPool(options.workers ?? 0);
+  const { pool, unpack, closeThreads } = threadsOf(options);
   const indexer = indexerOn(pool);
   const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
@@ -289,7 +290,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
   const written = { storage, catalog, store, committer, tables, tags, branches, attend };
-  const parts = { ...written, reader, heavy, transactions, runner, held };
+  const parts = { ...written, reader, heavy, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
   const past = pastHandlers({
     storage,
@@ -308,6 +309,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
+      heavy,
     ),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
@@ -336,11 +338,22 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await sweep.close();
       await running.settled();
       await presence.close();
-      await pool.close();
+      await closeThreads();
       await reader.close();
       await journal.close();
     },
   };
+}
+
+/** Threads for heavy work, and one of its own for bodies: a heavy query of their sender must not delay them. */
+function threadsOf({ workers = 0 }: EngineOptions) {
+  const pool = new ThreadPool(workers);
+  const unpackers = new ThreadPool(Math.min(1, workers));
+  const unpack = workers > 0 ? unpackerOn(unpackers) : undefined;
+  const closeThreads = async (): Promise<void> => {
+    await Promise.all([pool.close(), unpackers.close()]);
+  };
+  return { pool, unpack, closeThreads };
 }
 
 /** Makes the folder that holds the folders of tables; its path without links. */
@@ -421,6 +434,7 @@ interface HandlerParts {
   readonly attend: Attend;
   /** What all requests hold together. */
   readonly held: RequestMemory;
+  readonly unpack: IncomingLimits['unpack'];
 }
 
 /** Every operation that is built, on tables that exist. */
@@ -444,7 +458,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
 
 /** The operations that read and write. */
 function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, held } = parts;
+  const { catalog, tables, tags, reader, heavy, held, unpack } = parts;
   const writing = {
     catalog,
     tables,
@@ -452,6 +466,7 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     locations: rootsOf(tables.storage, options),
     maxArrowBytes: options.arrowBody,
     memory: held,
+    unpack,
   };
   const reading = { catalog, tables, tags, reader, heavy };
   const changing = { ...writing, reader };
