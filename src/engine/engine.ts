@@ -38,6 +38,7 @@ import { Transactions } from './upkeep/jobs/transactions.ts';
 import { KnownAnswers, withRecall } from './handlers/call/known-answers.ts';
 import { LateBackend, LateWork } from './late-backend.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
+import { StoreClock, type StoreClockOptions } from './once/store-clock.ts';
 import { Repeats } from './handlers/call/repeats.ts';
 import { adoptionJudge } from './rules/adoption-judge.ts';
 import {
@@ -179,6 +180,8 @@ export interface EngineOptions {
   readonly repeatMillis?: number;
   /** Milliseconds since 1970; the machine's clock unless it is given. */
   readonly clock?: () => number;
+  /** Called with a sentence when that clock and the store's begin to differ by over a second, and with undefined when they agree again. */
+  readonly onSkew?: StoreClockOptions['onSkew'];
   /** The commit rules in force; none unless they are given. */
   readonly rules?: RulesOptions;
   /** Records adoptions in the audit log; without it they are in none. */
@@ -245,13 +248,13 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 }
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
-  const { data } = given;
+  const { data, virtual = [] } = given;
   const storage = new LocalStorage();
   const root = await tablesFolder(storage, data);
   const { journal, committer, store, recent } = await openCoordination(storage, data, given.store);
   const options = { ...given, store };
+  const clock = await clockOf(given);
   const places = await placesOf(storage, data, options.locations);
-  const { virtual = [] } = options;
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
@@ -271,6 +274,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     memory,
     horizon,
     removed,
+    clock: clock.now,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
   const { pool, unpack, closeThreads } = threadsOf(options);
@@ -302,7 +306,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     reader,
     heavy,
   });
-  const answers = { store, committer, ...timesOf(options) };
+  const answers = { store, committer, ...timesOf(options, clock) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     threads: heavy,
@@ -329,12 +333,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       runner.start(onFault);
       reader.onDamage = onFault;
       following.start(onFault);
-      sweep.begin();
+      for (const each of [sweep, clock]) each.begin();
       keeper.start(onFault);
     },
-    readings: () => readingsOf(memory, following.compaction, reader, pool),
+    readings: () => readingsOf({ memory, reader, pool, clock, compaction: following.compaction }),
     close: async () => {
-      await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
+      await Promise.all([runner.stop(), following.stop(), keeper.stop(), clock.close()]);
       await sweep.close();
       await running.settled();
       await presence.close();
@@ -399,10 +403,6 @@ function retentionOf({ data, locations }: EngineOptions, kept: Kept): RetentionP
   };
 }
 
-function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptions) {
-  return { windowMillis: repeatMillis, clock };
-}
-
 function adoptionOf(
   { recordAdoption: record }: EngineOptions,
   judges: Judging,
@@ -412,6 +412,16 @@ function adoptionOf(
   const versions = new VersionStore(store);
   const judge = adoptionJudge(judges, versions);
   return new Adoption({ storage, catalog, store, committer, versions, branches, judge, record });
+}
+
+async function clockOf({ store, clock = Date.now, onSkew }: EngineOptions): Promise<StoreClock> {
+  const measured = new StoreClock({ store, machine: clock, onSkew });
+  await measured.measure();
+  return measured;
+}
+
+function timesOf({ repeatMillis = REPEAT_MILLIS }: EngineOptions, { now }: StoreClock) {
+  return { windowMillis: repeatMillis, clock: now };
 }
 
 function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
