@@ -6,6 +6,7 @@ import { stepsOf, workOf, type Formula } from '../request/formula.ts';
 import type { FormulaThreads, Statement } from '../base/statement.ts';
 import { allFiles, type NearestPlan, type QueryPlan } from '../query/plan/plan.ts';
 import { prunedFiles } from '../query/scan/pruning.ts';
+import { keepsBest } from '../query/rows/best-rows.ts';
 import type { ScanFile } from '../query/scan/scan.ts';
 import { needOf } from '../request/computed-columns.ts';
 import { MemoryReservation, type MemoryBudget } from '../format/memory/memory-budget.ts';
@@ -264,16 +265,26 @@ function misspelt(query: TextQuery): number {
 
 /** Bytes per row that a sort holds beside its keys. */
 const ROW_BYTES = 20;
+/** Usual number of rows of a large batch. */
+const BATCH_ROWS = 2 ** 16;
 
 /** Estimated bytes that a query holds until its answer is sent; only sorts hold much. */
-function heldBytes({ sort, nearest, snapshot, files }: QueryPlan): number {
+function heldBytes(plan: QueryPlan): number {
+  const { sort, nearest, text, snapshot, files } = plan;
   if (sort === null || nearest !== null) return 0;
   const fragments = [...new Set(files.map(({ fragment }) => fragment))];
   const rows = files.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
   const total = fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
   // Keys are held twice: as read and joined; so is a portion of rows.
   const keys = columnBytes(snapshot.schema, fragments, sort.columns);
-  return 2 * keys + ROW_BYTES * rows + 3 * Math.min(PORTION_BYTES, total);
+  const held = text === null && keepsBest(plan, sort) ? bestShare(plan, rows) : 1;
+  return held * (2 * keys + ROW_BYTES * rows) + 3 * Math.min(PORTION_BYTES, total);
+}
+
+/** Share of rows that a sort holds at once if it keeps the best only. */
+function bestShare({ window: { offset, limit } }: QueryPlan, rows: number): number {
+  const most = 2 * (offset + (limit ?? 0)) + BATCH_ROWS;
+  return Math.min(1, most / Math.max(1, rows));
 }
 
 /**
