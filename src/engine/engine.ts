@@ -296,16 +296,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const written = { storage, catalog, store, committer, tables, tags, branches, attend };
   const parts = { ...written, reader, heavy, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
-  const past = pastHandlers({
-    storage,
-    store: recent.store,
-    root,
-    places,
-    memory,
-    manifests,
-    reader,
-    heavy,
-  });
+  const found = { storage, root, places, memory, manifests, reader, heavy };
+  const past = pastHandlers({ ...found, store: recent.store });
   const answers = { store, committer, ...timesOf(options, clock) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
