@@ -1,8 +1,8 @@
 import { RecordFault } from '../audit/record/decoding.ts';
 import { SigningKeyError } from '../audit/signing/keys.ts';
 import { KeyFileError } from '../gateway/identity/key-document.ts';
-import { KeptPolicyError } from '../gateway/replay/policy-before.ts';
-import { PolicyError } from '../policy/lines/policy-error.ts';
+// Every command loads this file: it takes errors from files that load little.
+import { ArchivedPolicyError, PolicyError } from '../policy/lines/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { StoreError } from '../store/store-error.ts';
 import { ConfigError } from './config/config-source.ts';
@@ -19,7 +19,7 @@ const plainErrors = [
   CatalogError,
   ConfigError,
   RecordFault,
-  KeptPolicyError,
+  ArchivedPolicyError,
   KeyFileError,
   ServiceError,
   SigningKeyError,

@@ -1,11 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { archivedPolicy } from '../../audit/archived-policies.ts';
 import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
-import { PolicyError } from '../../policy/lines/policy-error.ts';
+import { ArchivedPolicyError, PolicyError } from '../../policy/lines/policy-error.ts';
 import { policyDigest, readPolicyTexts } from '../../policy/policy-folder.ts';
-
-/** The kept text of a policy is not the text that its digest is of. */
-export class KeptPolicyError extends Error {}
 
 const DIGEST = /^[0-9a-f]{64}$/;
 
@@ -22,7 +19,7 @@ export class PoliciesBefore {
   /**
    * The policy of a digest; undefined where it was not kept, or is one that this version does
    * not understand.
-   * @throws KeptPolicyError when its text was changed.
+   * @throws ArchivedPolicyError when its text was changed.
    */
   of(digest: string): Promise<LoadedPolicy | undefined> {
     let loaded = this.#loaded.get(digest);
@@ -40,7 +37,7 @@ export class PoliciesBefore {
       if (error instanceof PolicyError) return undefined;
       throw error;
     }
-    throw new KeptPolicyError(`${folder} does not hold the policy any more that its name says`);
+    throw new ArchivedPolicyError(`${folder} does not hold the policy any more that its name says`);
   }
 }
 

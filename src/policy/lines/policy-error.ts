@@ -28,3 +28,6 @@ export class PolicyError extends Error {
     this.passing = passing;
   }
 }
+
+/** An archived policy text that does not match its digest. */
+export class ArchivedPolicyError extends Error {}
