@@ -129,13 +129,22 @@ interface TypedArrayConstructor<T extends TypedArray> {
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): T;
 }
 
+/** A copy of some bytes. `slice` of a `Buffer` shares its memory, and nobody sees of bytes whether they are one. */
+export function copyBytes(
+  bytes: Uint8Array,
+  start = 0,
+  end = bytes.length,
+): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes.subarray(start, end));
+}
+
 /** Bytes seen as elements, without copying unless they are not aligned; a trailing part element is left out. */
 export function elementsOf<T extends TypedArray>(
   constructor: TypedArrayConstructor<T>,
   bytes: Uint8Array,
 ): T {
   const width = constructor.BYTES_PER_ELEMENT;
-  const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice();
+  const aligned = bytes.byteOffset % width === 0 ? bytes : copyBytes(bytes);
   return new constructor(aligned.buffer, aligned.byteOffset, Math.floor(bytes.length / width));
 }
 

@@ -1,5 +1,6 @@
 import type { Data } from 'apache-arrow';
 import type { Bounds, HasValue } from './bounds.ts';
+import { copyBytes } from './data.ts';
 import { compareRuns, spansOf } from './spans.ts';
 
 /** Maximum length of a bound, in bytes. */
@@ -36,7 +37,7 @@ export function extremesOfBytes(data: Data, has: HasValue): Bounds {
   }
   const from = starts[least]!;
   return {
-    least: bytes.slice(from, Math.min(ends[least]!, from + MAX_BOUND_BYTES)),
+    least: copyBytes(bytes, from, Math.min(ends[least]!, from + MAX_BOUND_BYTES)),
     greatest: roundedUp(bytes.subarray(starts[greatest], ends[greatest])),
   };
 }
@@ -57,7 +58,7 @@ function shortHeadOf(bytes: Uint8Array, start: number, end: number): number {
 
 /** The least short value that is not less; null when there is none. */
 function roundedUp(value: Uint8Array): Uint8Array | null {
-  if (value.length <= MAX_BOUND_BYTES) return value.slice();
+  if (value.length <= MAX_BOUND_BYTES) return copyBytes(value);
   return successorOf(value.subarray(0, MAX_BOUND_BYTES));
 }
 
@@ -66,7 +67,7 @@ function successorOf(prefix: Uint8Array): Uint8Array | null {
   let length = prefix.length;
   while (length > 0 && prefix[length - 1] === 255) length--;
   if (length === 0) return null;
-  const next = prefix.slice(0, length);
+  const next = copyBytes(prefix, 0, length);
   next[length - 1]!++;
   return next;
 }

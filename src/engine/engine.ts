@@ -38,6 +38,7 @@ import { Transactions } from './upkeep/jobs/transactions.ts';
 import { KnownAnswers, withRecall } from './handlers/call/known-answers.ts';
 import { LateBackend, LateWork } from './late-backend.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
+import { StoreClock, type StoreClockOptions } from './once/store-clock.ts';
 import { Repeats } from './handlers/call/repeats.ts';
 import { adoptionJudge } from './rules/adoption-judge.ts';
 import {
@@ -60,6 +61,7 @@ import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './query/scan/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
+import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
@@ -69,7 +71,7 @@ import { VersionStore } from './versions/lines/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
-import { indexerOn } from './workers/thread-tasks.ts';
+import { indexerOn, unpackerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
 import type { Manifest } from './format/manifest.ts';
 import type { Snapshot } from './format/snapshot.ts';
@@ -178,6 +180,8 @@ export interface EngineOptions {
   readonly repeatMillis?: number;
   /** Milliseconds since 1970; the machine's clock unless it is given. */
   readonly clock?: () => number;
+  /** Called with a sentence when that clock and the store's begin to differ by over a second, and with undefined when they agree again. */
+  readonly onSkew?: StoreClockOptions['onSkew'];
   /** The commit rules in force; none unless they are given. */
   readonly rules?: RulesOptions;
   /** Records adoptions in the audit log; without it they are in none. */
@@ -244,13 +248,13 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 }
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
-  const { data } = given;
+  const { data, virtual = [] } = given;
   const storage = new LocalStorage();
   const root = await tablesFolder(storage, data);
   const { journal, committer, store, recent } = await openCoordination(storage, data, given.store);
   const options = { ...given, store };
+  const clock = await clockOf(given);
   const places = await placesOf(storage, data, options.locations);
-  const { virtual = [] } = options;
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
@@ -270,9 +274,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     memory,
     horizon,
     removed,
+    clock: clock.now,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const pool = new ThreadPool(options.workers ?? 0);
+  const { pool, unpack, closeThreads } = threadsOf(options);
   const indexer = indexerOn(pool);
   const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
@@ -289,25 +294,18 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
   const written = { storage, catalog, store, committer, tables, tags, branches, attend };
-  const parts = { ...written, reader, heavy, transactions, runner, held };
+  const parts = { ...written, reader, heavy, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
-  const past = pastHandlers({
-    storage,
-    store: recent.store,
-    root,
-    places,
-    memory,
-    manifests,
-    reader,
-    heavy,
-  });
-  const answers = { store, committer, ...timesOf(options) };
+  const found = { storage, root, places, memory, manifests, reader, heavy };
+  const past = pastHandlers({ ...found, store: recent.store });
+  const answers = { store, committer, ...timesOf(options, clock) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     threads: heavy,
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
+      heavy,
     ),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
@@ -327,20 +325,31 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       runner.start(onFault);
       reader.onDamage = onFault;
       following.start(onFault);
-      sweep.begin();
+      for (const each of [sweep, clock]) each.begin();
       keeper.start(onFault);
     },
-    readings: () => readingsOf(memory, following.compaction, reader, pool),
+    readings: () => readingsOf({ memory, reader, pool, clock, compaction: following.compaction }),
     close: async () => {
-      await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
+      await Promise.all([runner.stop(), following.stop(), keeper.stop(), clock.close()]);
       await sweep.close();
       await running.settled();
       await presence.close();
-      await pool.close();
+      await closeThreads();
       await reader.close();
       await journal.close();
     },
   };
+}
+
+/** Threads for heavy work, and one of its own for bodies: a heavy query of their sender must not delay them. */
+function threadsOf({ workers = 0 }: EngineOptions) {
+  const pool = new ThreadPool(workers);
+  const unpackers = new ThreadPool(Math.min(1, workers));
+  const unpack = workers > 0 ? unpackerOn(unpackers) : undefined;
+  const closeThreads = async (): Promise<void> => {
+    await Promise.all([pool.close(), unpackers.close()]);
+  };
+  return { pool, unpack, closeThreads };
 }
 
 /** Makes the folder that holds the folders of tables; its path without links. */
@@ -386,10 +395,6 @@ function retentionOf({ data, locations }: EngineOptions, kept: Kept): RetentionP
   };
 }
 
-function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptions) {
-  return { windowMillis: repeatMillis, clock };
-}
-
 function adoptionOf(
   { recordAdoption: record }: EngineOptions,
   judges: Judging,
@@ -399,6 +404,16 @@ function adoptionOf(
   const versions = new VersionStore(store);
   const judge = adoptionJudge(judges, versions);
   return new Adoption({ storage, catalog, store, committer, versions, branches, judge, record });
+}
+
+async function clockOf({ store, clock = Date.now, onSkew }: EngineOptions): Promise<StoreClock> {
+  const measured = new StoreClock({ store, machine: clock, onSkew });
+  await measured.measure();
+  return measured;
+}
+
+function timesOf({ repeatMillis = REPEAT_MILLIS }: EngineOptions, { now }: StoreClock) {
+  return { windowMillis: repeatMillis, clock: now };
 }
 
 function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
@@ -421,6 +436,7 @@ interface HandlerParts {
   readonly attend: Attend;
   /** What all requests hold together. */
   readonly held: RequestMemory;
+  readonly unpack: IncomingLimits['unpack'];
 }
 
 /** Every operation that is built, on tables that exist. */
@@ -444,7 +460,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
 
 /** The operations that read and write. */
 function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, held } = parts;
+  const { catalog, tables, tags, reader, heavy, held, unpack } = parts;
   const writing = {
     catalog,
     tables,
@@ -452,6 +468,7 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     locations: rootsOf(tables.storage, options),
     maxArrowBytes: options.arrowBody,
     memory: held,
+    unpack,
   };
   const reading = { catalog, tables, tags, reader, heavy };
   const changing = { ...writing, reader };

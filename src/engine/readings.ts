@@ -1,6 +1,7 @@
 import type { BackgroundCompaction } from './upkeep/jobs/background-compaction.ts';
 import type { FragmentReader } from './query/scan/fragment-reader.ts';
 import type { MemoryBudget } from './format/memory/memory-budget.ts';
+import type { StoreClock } from './once/store-clock.ts';
 import type { ThreadPool } from './workers/thread-pool.ts';
 
 /** What an engine holds and has done since its start, for those who watch it. */
@@ -17,21 +18,28 @@ export interface EngineReadings {
   /** Threads that there may be, and the tasks that they have. */
   readonly workers: number;
   readonly tasks: number;
+  /** Difference of the clocks of this machine and of the store, in seconds; 0 if they share one. */
+  readonly clockSkew: number;
 }
 
-export function readingsOf(
-  memory: MemoryBudget,
-  compaction: BackgroundCompaction,
-  reader: FragmentReader,
-  threads: ThreadPool,
-): EngineReadings {
+/** The parts that are read. */
+interface ReadParts {
+  readonly memory: MemoryBudget;
+  readonly compaction: BackgroundCompaction;
+  readonly reader: FragmentReader;
+  readonly pool: ThreadPool;
+  readonly clock: StoreClock;
+}
+
+export function readingsOf({ memory, compaction, reader, pool, clock }: ReadParts): EngineReadings {
   return {
     cacheBytes: memory.bytes - memory.left,
     cacheCapacity: memory.bytes,
     commits: compaction.noticed,
     compactions: compaction.merged,
     lookups: reader.lookups,
-    workers: threads.size,
-    tasks: threads.tasks,
+    workers: pool.size,
+    tasks: pool.tasks,
+    clockSkew: Math.abs(clock.skewSeconds),
   };
 }

@@ -45,7 +45,8 @@ export function newId(): string {
   return text.toString('latin1');
 }
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+/** A request id of a client: 1 to 256 visible ASCII characters. */
+const REQUEST_ID = /^[\x21-\x7e]{1,256}$/;
 
 /** Assigns a request its ids and its source address. Refuses nothing, so that refusals have them too. */
 export function receive(
@@ -93,6 +94,18 @@ function distrust(response: OutgoingResponse): void {
 function givenId(incoming: IncomingRequest): string | undefined {
   const given = incoming.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
+}
+
+/**
+ * Refuses a mutation whose request id is invalid: under a new id, its repeat would be another request.
+ * @throws CatalogError InvalidInput
+ */
+export function requireRepeatable({ incoming, clientRequestId }: Received): void {
+  if (clientRequestId !== undefined || incoming.headers['x-request-id'] === undefined) return;
+  throw new CatalogError(
+    'InvalidInput',
+    'the header x-request-id must be 1 to 256 visible ASCII characters; send the request again with such an id or without the header',
+  );
 }
 
 /** Most requests are over before anybody asks, and a signal is dear to make. */

@@ -6,6 +6,7 @@ import { CatalogError } from '../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { matchRoute, withRoot, type RouteMatch } from '../protocol/route.ts';
 import { KnownRoute } from './decision/known-route.ts';
+import { requireRepeatable } from './admit.ts';
 import { advance } from './passage.ts';
 import type { Received, Routed } from './decision/steps.ts';
 
@@ -48,7 +49,7 @@ export class MethodRefused extends CatalogError {
 /**
  * Finds the operation and the object that a request names.
  * @throws CatalogError InvalidInput for an ambiguous spelling, Unsupported for
- * a route outside the operation table; MethodRefused
+ * a route outside the operation table, InvalidInput for a mutation with an invalid request id; MethodRefused
  * @param databases Those that a header may name.
  */
 export function route(received: Received, databases?: Databases): Routed {
@@ -57,6 +58,7 @@ export function route(received: Received, databases?: Databases): Routed {
   const root = 'unknown' in database ? NOWHERE : database;
   const match = matched(method, url, headers['user-agent'], root);
   if (match.kind === 'operation') {
+    if (match.operation.mutates) requireRepeatable(received);
     const unknownDatabase = 'unknown' in database ? database.unknown : undefined;
     return advance(received, { route: match, context: contextOf(headers), unknownDatabase });
   }

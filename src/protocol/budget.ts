@@ -132,12 +132,6 @@ export class RequestBudget {
     return budget;
   }
 
-  /** A budget of less time, in ms, for the only work of the request. */
-  ofTime(most: number): RequestBudget {
-    const time = Math.min(most, this.limits.time);
-    return new RequestBudget({ ...this.limits, time }, this.#onDisconnect);
-  }
-
   /** Processor time spent so far, in ms. */
   get spent(): number {
     return this.#since < 0 ? this.#spent : this.#spent + performance.now() - this.#since;

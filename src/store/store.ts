@@ -123,6 +123,11 @@ export interface Store {
   /** Sequence number of the last change; 0 before the first. */
   sequence(): Promise<bigint>;
   /**
+   * Milliseconds since 1970 on the clock that all processes of the store share. Absent if they
+   * share the clock of their machine.
+   */
+  time?(): Promise<number>;
+  /**
    * Fills an empty store atomically. Later changes are numbered from the given number on.
    * @throws StoreError occupied if the store is not empty.
    */

@@ -122,3 +122,22 @@ describe('the extremes of a column', () => {
     });
   });
 });
+
+describe('bounds of bytes in memory that is shared', () => {
+  it('leave the values as they are', () => {
+    // What makes texts of bytes hands on buffers, whose `slice` copies nothing.
+    const values = Buffer.from('a'.repeat(40));
+    const data = dataOf(new Utf8(), {
+      length: 1,
+      nullCount: 0,
+      values,
+      offsets: Int32Array.of(0, 40),
+    });
+    const bounds = extremesOf(data)?.bounds;
+    expect(bounds?.least).toEqual(new Uint8Array(Buffer.from('a'.repeat(32))));
+    expect(bounds?.greatest).toEqual(new Uint8Array(Buffer.from(`${'a'.repeat(31)}b`)));
+    expect(values.toString()).toBe('a'.repeat(40));
+    values.fill(0);
+    expect(bounds?.least).toEqual(new Uint8Array(Buffer.from('a'.repeat(32))));
+  });
+});

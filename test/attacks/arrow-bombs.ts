@@ -13,8 +13,8 @@ import {
 } from 'apache-arrow';
 import { BufferRegion } from 'apache-arrow/ipc/metadata/message';
 import { compressFrameSync } from 'lz4-napi';
-
-type Codec = 'lz4' | 'zstd';
+import type { PackedBatch } from '../../src/arrow/ipc/body.ts';
+import type { Codec } from '../../src/arrow/ipc/message.ts';
 
 /** An Arrow stream of one column of zeros, compressed: few bytes that become many. */
 export async function zeros(
@@ -27,6 +27,23 @@ export async function zeros(
   const values = new BigInt64Array(rowsPerBatch);
   const data = makeData({ type, length: rowsPerBatch, nullCount: 0, data: values });
   return streamOf(new PackedWriter(codec), type, data, batches);
+}
+
+/** A batch with as many buffers of zeros, compressed. */
+export async function packedBatch(
+  codec: Codec,
+  buffers: number,
+  bytesPerBuffer: number,
+): Promise<PackedBatch> {
+  await zstd.isLoaded;
+  const one = packedZeros(codec, bytesPerBuffer);
+  const body = new Uint8Array(one.length * buffers);
+  const regions = Array.from(
+    { length: buffers },
+    (_, at) => [at * one.length, one.length] as const,
+  );
+  for (const [offset] of regions) body.set(one, offset);
+  return { codec, regions, body };
 }
 
 /** An Arrow stream of one column without a single value, which takes no bytes whatever its rows are. */
@@ -76,16 +93,21 @@ class PackedWriter extends RecordBatchStreamWriter {
     return { byteLength, bufferRegions, buffers: pieces };
   }
 
-  /** So many zeros: their number, then their frame. */
   #pack(length: number): Uint8Array {
     const known = this.#packed.get(length);
     if (known !== undefined) return known;
-    const begin = Buffer.alloc(8);
-    begin.writeBigInt64LE(BigInt(length));
-    const bytes = Buffer.alloc(length);
-    const frame = this.#codec === 'lz4' ? compressFrameSync(bytes) : zstd.compress(bytes, 3);
-    const packed = length === 0 ? Buffer.alloc(0) : Buffer.concat([begin, frame]);
+    const packed = packedZeros(this.#codec, length);
     this.#packed.set(length, packed);
     return packed;
   }
+}
+
+/** A compressed buffer of zeros: their number, then their frame. ZSTD must be loaded. */
+function packedZeros(codec: Codec, length: number): Uint8Array {
+  if (length === 0) return new Uint8Array(0);
+  const begin = Buffer.alloc(8);
+  begin.writeBigInt64LE(BigInt(length));
+  const bytes = Buffer.alloc(length);
+  const frame = codec === 'lz4' ? compressFrameSync(bytes) : zstd.compress(bytes, 3);
+  return Buffer.concat([begin, frame]);
 }

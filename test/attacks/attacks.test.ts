@@ -4,10 +4,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARROW_STREAM, send, sendGranted } from '../service/http.ts';
 import { makeCertificate } from '../support/certificates.ts';
-import { Service } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
 import type { Attack } from './attack.ts';
 import { attackedRows, evaluationAttacks, evaluationRefusal } from './evaluation-attacks.ts';
-import { attacked, attackedBudget, MOST_RESIDENT, tableOf, type Attacked } from './harness.ts';
+import {
+  attacked,
+  attackedBudget,
+  MOST_RESIDENT,
+  startAttacked,
+  tableOf,
+  type Attacked,
+} from './harness.ts';
 import { inputAttacks } from './input-attacks.ts';
 
 /** `npm test` runs some of them, `npm run test:attacks` all. */
@@ -34,14 +41,14 @@ const done: Attacked[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'arrowgate-attacks-'));
   const { cert, key } = await makeCertificate(folder, 'own', { commonName: 'own' });
-  plain = await Service.start({ config: attackedBudget });
+  plain = await startAttacked(attackedBudget);
   await sendGranted(plain.url, 'POST /v1/table/attacked/create', {
     body: attackedRows(),
     headers: ARROW_STREAM,
   });
   const tls = `listen: { tls: { cert: ${cert}, key: ${key} } }\n`;
   // Its table is made before it asks for TLS.
-  secure = await Service.start({ config: attackedBudget });
+  secure = await startAttacked(attackedBudget);
   await sendGranted(secure.url, 'POST /v1/table/attacked/create', {
     body: attackedRows(),
     headers: ARROW_STREAM,

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { ADMIN_KEY, type Service } from '../support/service.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
 import type { Attack, Ending } from './attack.ts';
 
 const MIB = 2 ** 20;
@@ -24,8 +25,16 @@ export interface Attacked {
   readonly endings: readonly Ending[];
   readonly p99Alone: number;
   readonly p99Beside: number;
+  /** The most processor time of one turn of the event loop, in ms: so long others waited, whatever else the machine does. */
+  readonly longestTurn: number;
   /** The most memory that the service held meanwhile, in bytes. */
   readonly peak: number;
+}
+
+/** Starts a service whose event loop is watched. */
+export function startAttacked(config: string): Promise<Service> {
+  const watch = new URL('./loop-turns.mjs', import.meta.url).href;
+  return Service.start({ config, nodeFlags: ['--import', watch] });
 }
 
 /** How long DescribeTable is asked for without an attack, in ms. */
@@ -35,11 +44,20 @@ const ALONE_MILLIS = 500;
 export async function attacked(service: Service, attack: Attack): Promise<Attacked> {
   const p99Alone = await p99During(service, () => sleep(ALONE_MILLIS));
   await forgetPeak(service);
+  const before = (await turnsOf(service)).length;
   let endings: readonly Ending[] = [];
   const p99Beside = await p99During(service, async () => {
     endings = await attack.run(service);
   });
-  return { name: attack.name, endings, p99Alone, p99Beside, peak: await peakOf(service) };
+  const longestTurn = Math.max(0, ...(await turnsOf(service)).slice(before));
+  const peak = await peakOf(service);
+  return { name: attack.name, endings, p99Alone, p99Beside, longestTurn, peak };
+}
+
+/** The turns that `loop-turns.mjs` wrote down in a service. */
+async function turnsOf({ folder }: Service): Promise<readonly number[]> {
+  const text = await readFile(join(folder, 'loop-turns.txt'), 'utf8').catch(() => '');
+  return text.split('\n').filter(Boolean).map(Number);
 }
 
 async function p99During({ url }: Service, act: () => Promise<unknown>): Promise<number> {
@@ -70,12 +88,13 @@ async function peakOf({ pid }: Service): Promise<number> {
 
 /** The table of what attacks did, as text. */
 export function tableOf(all: readonly Attacked[]): string {
-  const head = ['attack', 'p99 alone', 'p99 beside', 'ratio', 'peak', 'ended by'];
+  const head = ['attack', 'p99 alone', 'p99 beside', 'ratio', 'longest turn', 'peak', 'ended by'];
   const rows = all.map((one) => [
     one.name,
     `${one.p99Alone.toFixed(1)} ms`,
     `${one.p99Beside.toFixed(1)} ms`,
     (one.p99Beside / one.p99Alone).toFixed(1),
+    `${one.longestTurn.toFixed(0)} ms`,
     `${Math.round(one.peak / MIB)} MiB`,
     endingsOf(one),
   ]);

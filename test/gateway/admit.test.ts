@@ -111,14 +111,17 @@ describe('headers that could be read in two ways are refused', () => {
 });
 
 describe('the id of a request', () => {
-  it.each(['a', 'A-b_c.9', 'x'.repeat(128)])('is the one that the client gives: %s', async (id) => {
-    await open();
-    const reply = await ask(harness, DESCRIBE, { headers: { ...admin, 'x-request-id': id } });
-    expect(reply.headers['x-request-id']).toBe(id);
-  });
+  it.each(['a', 'A-b_c.9', 'a+b=/~!', '<script>', 'x'.repeat(256)])(
+    'is the one that the client gives: %s',
+    async (id) => {
+      await open();
+      const reply = await ask(harness, DESCRIBE, { headers: { ...admin, 'x-request-id': id } });
+      expect(reply.headers['x-request-id']).toBe(id);
+    },
+  );
 
-  it.each(['', 'a b', 'x'.repeat(129), 'a/b', '<script>'])(
-    'is a new one instead of %j',
+  it.each(['', 'a b', 'x'.repeat(257), 'a\tb', 'é'])(
+    'is a new one instead of %j on a read',
     async (id) => {
       await open();
       const reply = await ask(harness, DESCRIBE, { headers: { ...admin, 'x-request-id': id } });
@@ -126,6 +129,22 @@ describe('the id of a request', () => {
       expect(reply.status).toBe(200);
     },
   );
+
+  it.each(['', 'a b', 'x'.repeat(257), 'a\tb', 'é'])('refuses a mutation as %j', async (id) => {
+    await open();
+    const headers = { ...admin, 'x-request-id': id };
+    const reply = await ask(harness, '/v1/table/prod$t/insert', { headers, body: 'rows' });
+    expect(reply.status).toBe(400);
+    expect(json(reply)).toEqual({
+      error:
+        'the header x-request-id must be 1 to 256 visible ASCII characters; send the request again with such an id or without the header',
+      code: 13,
+      instance: reply.headers['x-request-id'],
+    });
+    expect(reply.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(reply.headers['x-arrowgate-decision']).toBe('invalid');
+    expect(harness.events.filter((event) => event.startsWith('handle'))).toEqual([]);
+  });
 
   it('stands on every answer, also beside the protocol', async () => {
     await open();

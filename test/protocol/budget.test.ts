@@ -12,14 +12,6 @@ function budget(limits: Partial<BudgetLimits>): RequestBudget {
   return new RequestBudget({ ...defaultBudget, ...limits });
 }
 
-describe('a budget of less time', () => {
-  it('keeps the other limits, and is never more than the request has', () => {
-    const budget = new RequestBudget({ ...defaultBudget, time: 5000, memory: 7 });
-    expect(budget.ofTime(1000).limits).toEqual({ ...defaultBudget, time: 1000, memory: 7 });
-    expect(budget.ofTime(9000).limits.time).toBe(5000);
-  });
-});
-
 describe('a budget', () => {
   it('holds memory up to its limit, and gets back what is released', () => {
     const own = budget({ memory: 1024 ** 2 });

@@ -100,11 +100,28 @@ describe('a repeated request', () => {
     expect(await count()).toBe(1);
   });
 
-  it('is not known by an id that is none', async () => {
+  it('is recognised by any visible ASCII characters', async () => {
     service = await Service.start();
     await post('t/create', rows(), 'create');
-    await post('t/insert', rows(1n), 'not an id');
-    await post('t/insert', rows(1n), 'not an id');
-    expect(await count()).toBe(2);
+    for (const id of ['a+b=', 'a/b:{"~"}', '+'.repeat(256)]) {
+      const first = await post('t/insert', rows(1n), id);
+      const second = await post('t/insert', rows(1n), id);
+      expect([first.status, first.headers['x-request-id']]).toStrictEqual([200, id]);
+      expect([second.status, second.headers['x-arrowgate-replayed']]).toStrictEqual([200, 'true']);
+    }
+    expect(await count()).toBe(3);
+  });
+
+  it('is refused under an id that is not valid, and a read gets another id', async () => {
+    service = await Service.start();
+    await post('t/create', rows(), 'create');
+    for (const id of ['not an id', '', 'x'.repeat(257)]) {
+      const refused = await post('t/insert', rows(1n), id);
+      expect([refused.status, refused.json['code']]).toStrictEqual([400, 13]);
+      expect(refused.json['error']).toContain('x-request-id must be 1 to 256 visible ASCII');
+      const read = await post('t/count_rows', {}, id);
+      expect([read.status, read.text]).toStrictEqual([200, '0']);
+      expect(read.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    }
   });
 });

@@ -13,7 +13,7 @@ export interface TestEngine extends Engine {
 
 /** How long a request that comes again is known, by which clock, which commit rules are in force, and how long bodies may be. */
 type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock' | 'rules' | 'recordAdoption'> &
-  Partial<Pick<EngineOptions, 'arrowBody' | 'requestMemory'>>;
+  Partial<Pick<EngineOptions, 'arrowBody' | 'workers'>>;
 
 /** Opens the engine on a fresh folder, with the embedded store unless another is given; closing it removes the folder. */
 export async function freshEngine(

@@ -17,6 +17,8 @@ export interface Staged {
   readonly branch?: string;
   /** How many rows the version has. */
   readonly rows?: number;
+  /** When its client made it: seconds since 1970. */
+  readonly made?: number;
   /** What follows the final name. */
   readonly suffix?: string;
 }
@@ -24,12 +26,14 @@ export interface Staged {
 /**
  * The manifest of a version with one column and one fragment; other bytes each time unless a file is named.
  * @param base The folder of the table whose file it is; that of the manifest's own branch when absent.
+ * @param made When its client made it: seconds since 1970.
  */
 export function manifestOf(
   version: bigint,
   rows = 1,
   file: string = randomUUID(),
   base?: string,
+  made = 1_700_000_000,
 ): Buffer {
   const column = messageOf([2, 'n'], [4, 2n ** 64n - 1n], [5, 'int64'], [6, 1]);
   const place: readonly MessageField[] = base === undefined ? [] : [[7, 3]];
@@ -38,7 +42,7 @@ export function manifestOf(
   const data = messageOf([1, `${file}.lance`], [6, 100], ...place);
   const fragments: readonly MessageField[] =
     rows === 0 ? [] : [[2, messageOf([2, data], [4, rows])]];
-  const seconds: MessageField = [7, messageOf([1, 1_700_000_000])];
+  const seconds: MessageField = [7, messageOf([1, made])];
   return manifestFile(
     messageOf([1, column], ...fragments, [3, BigInt.asUintN(64, version)], seconds, ...bases),
   );
@@ -84,11 +88,18 @@ export class ManagedTable {
 
   /** Stages a manifest. Gives its key in the object store. */
   async stage(version: bigint, staged: Staged = {}): Promise<string> {
-    const { scheme = 'V2', branch, holds = version, rows, suffix = `-${randomUUID()}` } = staged;
+    const {
+      scheme = 'V2',
+      branch,
+      holds = version,
+      rows,
+      made,
+      suffix = `-${randomUUID()}`,
+    } = staged;
     const folder = branch === undefined ? '_versions' : join('tree', branch, '_versions');
     const path = join(this.location, folder, `${versionFile(version, scheme)}${suffix}`);
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, manifestOf(holds, rows));
+    await writeFile(path, manifestOf(holds, rows, undefined, undefined, made));
     return path.slice(1);
   }
 

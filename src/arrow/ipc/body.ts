@@ -13,6 +13,22 @@ const decoders: Readonly<
   zstd: decodeZstd,
 };
 
+/** The compressed buffers of a batch, for a decoder elsewhere. */
+export interface PackedBatch {
+  readonly codec: Codec;
+  /** Offset and length of each buffer in the body. */
+  readonly regions: readonly (readonly [number, number])[];
+  /** Owns its memory, which the decoder may take. */
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+/** Decompresses each buffer of a packed batch, in order. Throws `ArrowError`. */
+export function* unpacked({ codec, regions, body }: PackedBatch): Generator<Uint8Array> {
+  for (const [offset, length] of regions) {
+    yield readCompressed(body.subarray(offset, offset + length), codec);
+  }
+}
+
 /** The buffers of a batch, decompressed, as views of its body or memory of their own. */
 export function readBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[] {
   return atOnce(decodedBuffers(header, body));

@@ -25,7 +25,11 @@ export class ByteSource {
    * input ends exactly here. Throws `corrupt` if it ends in between.
    * @param came Called with bytes before they are kept; waited for.
    */
-  async read(length: number, what: string, came?: Came): Promise<Uint8Array | undefined> {
+  async read(
+    length: number,
+    what: string,
+    came?: Came,
+  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (length > 0 && !(await this.#fill())) return undefined;
     const result = allocate(length);
     let filled = 0;
@@ -45,7 +49,7 @@ export class ByteSource {
   }
 
   /** The next `length` bytes; throws `corrupt` if the input ends before. */
-  async need(length: number, what: string, came?: Came): Promise<Uint8Array> {
+  async need(length: number, what: string, came?: Came): Promise<Uint8Array<ArrayBuffer>> {
     const bytes = await this.read(length, what, came);
     if (bytes === undefined) throw corrupt(`The stream ends before ${what}.`);
     return bytes;
@@ -82,7 +86,7 @@ export class ByteSource {
 }
 
 /** A buffer of its own; pages of it are only taken from the machine when they are written. */
-export function allocate(length: number): Uint8Array {
+export function allocate(length: number): Uint8Array<ArrayBuffer> {
   try {
     return new Uint8Array(length);
   } catch {

@@ -2,7 +2,7 @@ import type { Data, DataType, Dictionary, FixedSizeList, Union } from 'apache-ar
 import { sliceBits } from '../bitmap.ts';
 import type { BodyWriter } from './body-writer.ts';
 import { coveredRange } from '../concat.ts';
-import { bytesOf, nullCountOf, sliceData, wordsOf } from '../data.ts';
+import { bytesOf, copyBytes, nullCountOf, sliceData, wordsOf } from '../data.ts';
 import { type Layout, layoutOf, viewWidth } from '../layout.ts';
 import { childrenOf } from '../nested-type.ts';
 import { takeViews, viewBytes } from '../take.ts';
@@ -88,7 +88,7 @@ function rebased(data: Data, begin: number): Uint8Array {
   if (data.length === 0) return new Uint8Array(width);
   const bytes = bytesOf(offsets, data.length + 1);
   if (begin === 0) return bytes;
-  const words = wordsOf(new Uint32Array(bytes.slice().buffer));
+  const words = wordsOf(new Uint32Array(copyBytes(bytes).buffer));
   if (width === 4) {
     for (let row = 0; row <= data.length; row++) words[row]! -= begin;
     return bytesOf(words);

@@ -1,3 +1,4 @@
+import { copyBytes } from '../data.ts';
 import { corrupt } from '../arrow-error.ts';
 import type { BatchHeader } from './message.ts';
 
@@ -24,7 +25,7 @@ export function narrowValues(
   { offsets, values, rows, width }: OffsetValues,
 ): void {
   const bytes = buffers[offsets]!;
-  const own = bytes.slice(0, (rows + 1) * width);
+  const own = copyBytes(bytes, 0, (rows + 1) * width);
   const list = width === 4 ? new Int32Array(own.buffer) : new BigInt64Array(own.buffer);
   const [first, last] = [Number(list[0]), Number(list[rows])];
   const length = header.buffers[2 * values + 1]!;

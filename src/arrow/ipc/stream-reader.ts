@@ -1,6 +1,13 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../data.ts';
-import { decodedBuffers, decompressedBytes, readBuffers, type Stretches } from './body.ts';
+import {
+  bufferRegions,
+  decodedBuffers,
+  decompressedBytes,
+  readBuffers,
+  type PackedBatch,
+  type Stretches,
+} from './body.ts';
 import { ByteSource } from './byte-source.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
@@ -21,7 +28,14 @@ export interface StreamLimits {
   readonly metadataBytes?: number;
   /** Called before memory is taken; none by default. */
   readonly meter?: StreamMeter;
+  /** Decompresses large batches elsewhere; they are decompressed here, in turns, unless given. */
+  readonly decode?: DecodeBatch | undefined;
 }
+
+/** Decompresses the buffers of a batch, in order, and may take the memory of its body. */
+export type DecodeBatch = (batch: PackedBatch) => Promise<readonly Uint8Array[]>;
+
+type Limits = Required<Omit<StreamLimits, 'decode'>> & Pick<StreamLimits, 'decode'>;
 
 /** Memory accounting of a stream. Methods refuse by throwing. */
 export interface StreamMeter {
@@ -37,6 +51,8 @@ export interface StreamMeter {
   addRows(rows: number): void;
   /** Resolves when it may work on many bytes at once. */
   turn(): void | Promise<void>;
+  /** Gives back all that is held, once the stream was read or left. */
+  close(): void;
 }
 
 const nothing = (): void => undefined;
@@ -48,6 +64,7 @@ const unmetered: StreamMeter = {
   decompress: nothing,
   addRows: nothing,
   turn: nothing,
+  close: nothing,
 };
 
 /** Decompressing more than this many bytes would delay other requests. */
@@ -86,6 +103,7 @@ export async function openStream(
       batchBytes: limits.batchBytes ?? 1_073_741_824,
       metadataBytes: limits.metadataBytes ?? 16_777_216,
       meter: limits.meter ?? unmetered,
+      decode: limits.decode,
     });
   } catch (error) {
     await bytes.close();
@@ -93,10 +111,7 @@ export async function openStream(
   }
 }
 
-async function openSource(
-  source: ByteSource,
-  limits: Required<StreamLimits>,
-): Promise<ArrowStream> {
+async function openSource(source: ByteSource, limits: Limits): Promise<ArrowStream> {
   let prefix = await readPrefix(source);
   const isFile = prefix !== undefined && isFileStart(prefix);
   if (isFile) prefix = await readPrefix(source);
@@ -113,7 +128,7 @@ async function openSource(
 class StreamReader implements ArrowStream {
   readonly schema: Schema;
   readonly #source: ByteSource;
-  readonly #limits: Required<StreamLimits>;
+  readonly #limits: Limits;
   readonly #dictionaries: StreamDictionaries;
   readonly #isFile: boolean;
   #batch: RecordBatch | undefined;
@@ -121,12 +136,7 @@ class StreamReader implements ArrowStream {
   #held = 0;
   #spareRows = spareRows;
 
-  constructor(
-    source: ByteSource,
-    limits: Required<StreamLimits>,
-    decoded: DecodedSchema,
-    isFile: boolean,
-  ) {
+  constructor(source: ByteSource, limits: Limits, decoded: DecodedSchema, isFile: boolean) {
     this.schema = decoded.schema;
     this.#source = source;
     this.#limits = limits;
@@ -145,7 +155,7 @@ class StreamReader implements ArrowStream {
       if (this.#isFile) await this.#source.drain();
       if (!(await this.#source.atEnd())) throw corrupt('Bytes follow the end of the stream.');
     } finally {
-      this.#release();
+      this.#limits.meter.close();
       await this.#source.close();
     }
   }
@@ -188,8 +198,8 @@ class StreamReader implements ArrowStream {
   }
 
   /** Declared sizes are accounted for before memory is taken. */
-  async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<Uint8Array[]> {
-    const { meter, batchBytes } = this.#limits;
+  async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<readonly Uint8Array[]> {
+    const { meter, batchBytes, decode } = this.#limits;
     meter.plan(bodyLength);
     const body = await this.#source.need(bodyLength, 'the body of a message', (bytes) =>
       this.#hold(bytes),
@@ -197,7 +207,11 @@ class StreamReader implements ArrowStream {
     const decompressed = decompressedBytes(header, body, batchBytes);
     meter.decompress(decompressed);
     await this.#hold(decompressed);
-    if (decompressed <= turnBytes) return readBuffers(header, body);
+    const { codec } = header;
+    if (codec === undefined || decompressed <= turnBytes) return readBuffers(header, body);
+    if (decode !== undefined) {
+      return decode({ codec, regions: bufferRegions(header, body.length), body });
+    }
     await meter.turn();
     return inTurns(decodedBuffers(header, body), meter);
   }
@@ -213,7 +227,7 @@ class StreamReader implements ArrowStream {
     });
   }
 
-  /** What dictionaries hold they keep until the end of the stream, which its reader gives back. */
+  /** What dictionaries hold they keep until the end of the stream. */
   #release(): void {
     this.#limits.meter.release(this.#held);
     this.#held = 0;

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { openEngine, type Engine } from '../../engine/engine.ts';
+import { openEngine, type Engine, type EngineOptions } from '../../engine/engine.ts';
 import type { RecordAdoption } from '../../engine/versions/managed/adoption.ts';
 import type { RulesOptions } from '../../engine/rules/commit-judge.ts';
 import { logTable } from '../../audit/search/log-table.ts';
@@ -17,6 +17,8 @@ export interface CatalogWatch {
   readonly recordAdoption?: RecordAdoption;
   /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
+  /** Called when the clocks of this machine and of the store begin to differ, and when they agree again. */
+  readonly onSkew?: EngineOptions['onSkew'];
 }
 
 /** Opens the store and the engine of a data folder; the caller closes them. */
@@ -24,7 +26,7 @@ export async function openCatalog(
   config: Config,
   folder: DataFolder,
   opened: Opened,
-  { rules, recordAdoption, onAvailability }: CatalogWatch = {},
+  { rules, recordAdoption, onAvailability, onSkew }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = {
     redis: config['coordination.redis'],
@@ -52,6 +54,7 @@ export async function openCatalog(
     repeatMillis: config['idempotence.window'],
     ...(bound !== undefined && { rules: bound }),
     ...(recordAdoption !== undefined && { recordAdoption }),
+    onSkew,
     virtual: [logTable(folder.audit)],
   });
   opened.add(() => engine.close());

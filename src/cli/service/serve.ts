@@ -45,6 +45,7 @@ const readings: Readonly<Partial<Record<MetricName, keyof EngineReadings>>> = {
   lookups: 'lookups',
   workers: 'workers',
   workerTasks: 'tasks',
+  clockSkew: 'clockSkew',
 };
 
 /** Registers the metrics that are read on request. */
@@ -141,7 +142,13 @@ export async function compose(start: Start): Promise<Gateway> {
   const audit = await openAudit(start, folder);
   reloads.record(audit);
   const recorder = recorderOf(start, audit, (route) => backends?.nameFor(route) ?? 'none');
+  let skew: string | undefined;
   const engine = await openCatalog(config, folder, opened, {
+    onSkew: (fault) => {
+      if (fault === undefined) log.info('the clocks of this machine and of the store agree again');
+      else log.warn(fault);
+      skew = fault;
+    },
     rules: {
       source: () => policy.current().commits,
       secret: (name) => processEnvironment()[name],
@@ -199,7 +206,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    parts: furtherParts(start),
+    parts: [...furtherParts(start), { part: 'clock', without: 'degraded', fault: () => skew }],
   };
   readInstruments(metrics, gateway, engine);
   return gateway;

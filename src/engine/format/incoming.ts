@@ -1,5 +1,6 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { ArrowError } from '../../arrow/arrow-error.ts';
+import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { openStream } from '../../arrow/ipc/stream-reader.ts';
 import { checkSupported, conform } from '../../arrow/types.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';
@@ -39,16 +40,17 @@ const errorNames: Readonly<Record<ArrowError['kind'], ErrorName>> = {
  * @throws CatalogError InvalidInput or TableSchemaValidationError; OverBudget.
  */
 export async function openIncoming(
-  { body, budget }: Pick<CatalogRequest, 'body' | 'budget'>,
-  { maxArrowBytes, memory }: IncomingLimits,
+  { body, budget, signal }: Pick<CatalogRequest, 'body' | 'budget' | 'signal'>,
+  { maxArrowBytes, memory, unpack }: IncomingLimits,
 ): Promise<Incoming> {
   const meter = new BodyMeter(memory, budget);
   try {
     const bytes = maxArrowBytes === null ? body : bounded(body, maxArrowBytes);
-    const stream = await openStream(bytes, { meter });
+    const decode = unpack && ((batch: PackedBatch) => unpack(batch, signal()));
+    const stream = await openStream(bytes, { meter, decode });
     checkSupported(stream.schema);
     checkNames(stream.schema);
-    return { schema: stream.schema, batches: metered(stream.batches(), meter) };
+    return { schema: stream.schema, batches: stream.batches() };
   } catch (error) {
     throw asRefusal(error);
   }
@@ -60,18 +62,10 @@ export interface IncomingLimits {
   readonly maxArrowBytes: number | null;
   /** Memory shared by all requests. */
   readonly memory: RequestMemory;
-}
-
-/** A batch must not be held while the next one is read, so this delegates. */
-async function* metered(
-  batches: AsyncGenerator<RecordBatch>,
-  meter: BodyMeter,
-): AsyncGenerator<RecordBatch> {
-  try {
-    yield* batches;
-  } finally {
-    meter.close();
-  }
+  /** Decompresses large batches on another thread, until the signal; on this one when absent. */
+  readonly unpack?:
+    | ((batch: PackedBatch, signal: AbortSignal) => Promise<readonly Uint8Array[]>)
+    | undefined;
 }
 
 /** The client's error for an error of the Arrow layer; other errors are returned unchanged. */

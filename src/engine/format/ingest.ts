@@ -3,6 +3,7 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { slice } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import { Flushes } from '../../storage/flushes.ts';
+import { nextTurn } from '../base/pace.ts';
 import { eachOf, asRefusal } from './incoming.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { DATA } from './layout.ts';
@@ -17,6 +18,9 @@ const MAX_FILE_BYTES = 2 ** 30;
  * batch.
  */
 export const PIECE_BYTES = 16 * 2 ** 20;
+
+/** Writing more bytes than this delays other requests: their values are looked at. */
+const TURN_BYTES = 2 ** 20;
 
 /** Smaller batches are joined. */
 const STORED = { largeBytes: 2 ** 16, largeRows: 8192 };
@@ -35,7 +39,10 @@ export async function ingest(
   try {
     const small = new SmallBatches(STORED);
     await eachOf(batches, async (batch) => {
-      for (const piece of pieces(conform(batch, schema))) await sink.writeAll(small.add(piece));
+      for (const piece of pieces(conform(batch, schema))) {
+        if (batchBytes(piece) > TURN_BYTES) await nextTurn();
+        await sink.writeAll(small.add(piece));
+      }
     });
     await sink.writeAll(small.rest());
     const files = await sink.finish();

@@ -95,6 +95,7 @@ export class Tables {
   readonly #mutex = new KeyedMutex();
   readonly #snapshots: ManifestSnapshots;
   readonly #onCommit: OnCommit | undefined;
+  readonly #clock: () => number;
   /** Where the files of tables lie. */
   readonly storage: Storage;
   /** The files of versions that were removed. */
@@ -104,6 +105,7 @@ export class Tables {
     this.storage = options.storage;
     this.#snapshots = new ManifestSnapshots(options.storage);
     this.#onCommit = options.onCommit;
+    this.#clock = options.clock ?? Date.now;
     this.#root = options.root;
     this.#places = options.places ?? new TablePlaces([], [options.root]);
     this.#committer = options.committer;
@@ -249,7 +251,7 @@ export class Tables {
 
   /** The first version of a table whose files lie in its folder, of whatever contents. */
   async founded({ table, contents, commit, remove, flushes }: Founding): Promise<Committed> {
-    const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
+    const manifest = { ...contents, version: 1n, timestampMillis: this.#clock() };
     const folder = this.folder(table);
     const record = await this.#manifests.stage(folder, manifest).catch(async (error: unknown) => {
       await remove();
@@ -371,7 +373,9 @@ export class Tables {
     const folder = this.folder(table);
     const base = await this.#load(table, head);
     const contents = withLiveIndices(await change(base), base);
-    const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
+    // The times of a line never run back, whatever clock made the version before.
+    const timestampMillis = Math.max(this.#clock(), base.timestampMillis);
+    const manifest = { ...contents, version: base.version + 1n, timestampMillis };
     await judge?.({ base, manifest });
     const record = await this.#manifests.stage(folder, manifest, chain.key);
     return { table: table.id, record, base, manifest };
@@ -427,6 +431,8 @@ interface TablesOptions {
   readonly manifests?: ManifestStore;
   /** Told of each version that a table got, once it is settled. It must not throw. */
   readonly onCommit?: OnCommit;
+  /** Times of versions: milliseconds since 1970; the machine's clock unless it is given. */
+  readonly clock?: () => number;
   /** What is in progress in all processes; without it nothing is, and this process is alone. */
   readonly horizon?: Horizon;
   /** Whether versions are only read: what a crash left undone of them stays so. */

@@ -10,17 +10,18 @@ import { jsonAnswer } from '../handlers/call/answers.ts';
 import type { Call, Handler, HandlerTable } from '../handlers/call/handler.ts';
 import { namedBranch } from '../handlers/call/parameters.ts';
 import { attended } from '../query/scan/attended.ts';
-import { rowsAnswer, versionHeaders } from '../query/plan/answer.ts';
-import { countRows } from '../query/rows/count.ts';
+import { fileAnswer, rowsAnswer, versionHeaders } from '../query/plan/answer.ts';
+import { countRows, predicateOf } from '../query/rows/count.ts';
 import { execute } from '../query/execute.ts';
 import { countField, textField } from '../base/fields.ts';
 import { planQuery } from '../query/plan/plan.ts';
 import { statementOf, type Statement } from '../base/statement.ts';
 import { parseQueryRequest } from '../request/request.ts';
+import type { HeavyWork } from '../workers/heavy-work.ts';
 import { MAIN } from '../format/chain.ts';
-import { ONLY_VERSION, VirtualRows } from './virtual-rows.ts';
+import { ONLY_VERSION, VirtualRows } from '../query/scan/virtual-rows.ts';
 
-type VirtualHandler = (table: VirtualTable, call: Call) => Promise<Answer>;
+type VirtualHandler = (table: VirtualTable, call: Call, heavy: HeavyWork) => Promise<Answer>;
 
 const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
   DescribeTable: describe,
@@ -32,6 +33,7 @@ const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
 export function withVirtualTables(
   tables: readonly VirtualTable[],
   handlers: HandlerTable,
+  heavy: HeavyWork,
 ): HandlerTable {
   const guarded = operationNames.flatMap((name): [OperationName, Handler][] => {
     const handler = handlers[name];
@@ -48,7 +50,7 @@ export function withVirtualTables(
       const answer = own[name];
       if (answer === undefined) throw notOf(name, table);
       requireOnly(table, call);
-      return answer(table, call);
+      return answer(table, call, heavy);
     };
   }
 }
@@ -100,17 +102,13 @@ async function describe({ path, schema }: VirtualTable, call: Call): Promise<Ans
   });
 }
 
-/** Processor time of a query, in ms: its rows are known to this thread alone, so that it keeps others waiting. */
-const MOST_MILLIS = 1000;
-
-function boundedStatement(call: Call): Statement {
-  return { ...statementOf(call), budget: call.request.budget.ofTime(MOST_MILLIS) };
-}
-
-async function query(table: VirtualTable, call: Call): Promise<Answer> {
+async function query(table: VirtualTable, call: Call, heavy: HeavyWork): Promise<Answer> {
   const request = parseQueryRequest(call.body);
   const rows = await VirtualRows.of(table);
-  const plan = planQuery(request, rows.snapshot, boundedStatement(call));
+  const plan = planQuery(request, rows.snapshot, statementOf(call));
+  if (heavy.isHeavyQuery(plan)) {
+    return fileAnswer(ONLY_VERSION, await opened(rows, heavy.query(request, plan, rows)));
+  }
   const signal = call.request.signal();
   return rowsAnswer({
     schema: plan.schema,
@@ -118,6 +116,20 @@ async function query(table: VirtualTable, call: Call): Promise<Answer> {
     version: ONLY_VERSION,
     signal,
   });
+}
+
+/** An answer that has begun, and closes the rows at its end. */
+async function opened(
+  rows: VirtualRows,
+  beginning: Promise<AsyncGenerator<Uint8Array>>,
+): Promise<AsyncGenerator<Uint8Array>> {
+  try {
+    const bytes = await beginning;
+    return closing(rows, () => bytes);
+  } catch (error) {
+    await rows.close();
+    throw error;
+  }
 }
 
 async function* closing<Item>(
@@ -131,20 +143,33 @@ async function* closing<Item>(
   }
 }
 
-async function count(table: VirtualTable, call: Call): Promise<Answer> {
+async function count(table: VirtualTable, call: Call, heavy: HeavyWork): Promise<Answer> {
   const predicate = textField(call.body, 'predicate');
   const rows = await VirtualRows.of(table);
   try {
-    const source = attended(rows, call.request.signal());
     return {
       status: 200,
       contentType: 'application/json',
       headers: versionHeaders(ONLY_VERSION),
-      body: stringifyJson(
-        await countRows(source, rows.snapshot, predicate, boundedStatement(call)),
-      ),
+      body: stringifyJson(await counted(rows, predicate, statementOf(call), heavy)),
     };
   } finally {
     await rows.close();
   }
+}
+
+async function counted(
+  rows: VirtualRows,
+  predicate: string | null,
+  statement: Statement,
+  heavy: HeavyWork,
+): Promise<bigint> {
+  const { snapshot } = rows;
+  if (predicate !== null) {
+    const formula = predicateOf(snapshot, predicate, statement);
+    if (heavy.isHeavyCount(snapshot, formula)) {
+      return heavy.count(predicate, snapshot, statement, rows);
+    }
+  }
+  return countRows(attended(rows, statement.signal()), snapshot, predicate, statement);
 }

@@ -72,12 +72,14 @@ export async function valuesOfStream(bytes: readonly Uint8Array[]): Promise<Vect
   return values;
 }
 
-function streamOf(batch: RecordBatch): readonly Uint8Array[] {
+/** An Arrow IPC stream of one batch. */
+export function streamOf(batch: RecordBatch): readonly Uint8Array[] {
   const writer = new StreamWriter(batch.schema);
   return [writer.begin(), ...writer.batch(batch), writer.end()];
 }
 
-async function batchOfStream(bytes: readonly Uint8Array[]): Promise<RecordBatch> {
+/** The batch of such a stream. */
+export async function batchOfStream(bytes: readonly Uint8Array[]): Promise<RecordBatch> {
   const stream = await openStream(inOrder(bytes), { batchBytes: Number.MAX_SAFE_INTEGER });
   for await (const batch of stream.batches()) return batch;
   throw new Error('rows were sent without a batch');

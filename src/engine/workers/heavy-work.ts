@@ -6,6 +6,7 @@ import { stepsOf, workOf, type Formula } from '../request/formula.ts';
 import type { FormulaThreads, Statement } from '../base/statement.ts';
 import { allFiles, type NearestPlan, type QueryPlan } from '../query/plan/plan.ts';
 import { prunedFiles } from '../query/scan/pruning.ts';
+import { keepsBest } from '../query/rows/best-rows.ts';
 import type { ScanFile } from '../query/scan/scan.ts';
 import { needOf } from '../request/computed-columns.ts';
 import { MemoryReservation, type MemoryBudget } from '../format/memory/memory-budget.ts';
@@ -17,6 +18,8 @@ import { bytesOf, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts';
 import { unindexed, type TextPlan } from '../index/text/text-plan.ts';
 import { leavesOf, type TextQuery } from '../request/text-query.ts';
+import type { VirtualRows } from '../query/scan/virtual-rows.ts';
+import { rowsFor } from './caller-rows.ts';
 import { formulaMessage, rowsOf, valuesOfStream } from './formula-task.ts';
 import { snapshotMessage, type Task } from './task.ts';
 import type { ThreadPool } from './thread-pool.ts';
@@ -93,11 +96,21 @@ export class HeavyWork implements FormulaThreads {
     return isLong(predicate, rows, bytes) || this.#isMuch(snapshot, open, predicate.columns);
   }
 
-  /** The bytes of the answer. @throws CatalogError as when the query is run here. */
-  async query(request: QueryRequest, plan: QueryPlan): Promise<AsyncGenerator<Uint8Array>> {
+  /**
+   * The bytes of the answer.
+   * @param rows Where the rows lie in no files; closed by the caller.
+   * @throws CatalogError as when the query is run here.
+   */
+  async query(
+    request: QueryRequest,
+    plan: QueryPlan,
+    rows?: VirtualRows,
+  ): Promise<AsyncGenerator<Uint8Array>> {
     const { statement, snapshot } = plan;
     statement.signal().throwIfAborted();
-    const task = { kind: 'query', request, snapshot: snapshotMessage(snapshot) } as const;
+    const message = snapshotMessage(snapshot);
+    const virtual = rows !== undefined;
+    const task = { kind: 'query', request, snapshot: message, virtual } as const;
     const bytes = heldBytes(plan);
     // The estimate may be too high, so it is no reason to refuse the query.
     const shared = Math.min(bytes, this.#requests.bytes);
@@ -109,7 +122,7 @@ export class HeavyWork implements FormulaThreads {
       this.#requests.give(shared);
       release();
     };
-    return this.#run(task, statement, done);
+    return this.#run(task, statement, done, rows);
   }
 
   /** The plan of a query that is run, as text. @throws CatalogError as when it is run here. */
@@ -119,9 +132,16 @@ export class HeavyWork implements FormulaThreads {
   }
 
   /** Counts rows on a thread. @throws CatalogError as the count itself does. */
-  async count(predicate: string, snapshot: Snapshot, statement: Statement): Promise<bigint> {
-    const task = { kind: 'count', predicate, snapshot: snapshotMessage(snapshot) } as const;
-    return BigInt(Buffer.concat(await this.#all(task, statement)).toString());
+  async count(
+    predicate: string,
+    snapshot: Snapshot,
+    statement: Statement,
+    rows?: VirtualRows,
+  ): Promise<bigint> {
+    const message = snapshotMessage(snapshot);
+    const virtual = rows !== undefined;
+    const task = { kind: 'count', predicate, snapshot: message, virtual } as const;
+    return BigInt(Buffer.concat(await this.#all(task, statement, rows)).toString());
   }
 
   /** Whether evaluating a formula for the rows of a batch should leave the main thread. */
@@ -143,11 +163,11 @@ export class HeavyWork implements FormulaThreads {
   }
 
   /** The whole result of a task. Its bytes are charged as held memory. */
-  async #all(task: Task, statement: Statement): Promise<readonly Uint8Array[]> {
+  async #all(task: Task, statement: Statement, rows?: VirtualRows): Promise<readonly Uint8Array[]> {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     try {
-      for await (const piece of await this.#run(task, statement)) {
+      for await (const piece of await this.#run(task, statement, undefined, rows)) {
         statement.budget.charge(piece.byteLength);
         bytes += piece.byteLength;
         pieces.push(piece);
@@ -163,12 +183,17 @@ export class HeavyWork implements FormulaThreads {
     task: Task,
     { budget, owner, signal }: Statement,
     done: () => void = () => undefined,
+    rows?: VirtualRows,
   ): Promise<AsyncGenerator<Uint8Array>> {
     const ended = (spent: number): void => {
       budget.add(spent);
       done();
     };
-    return this.#pool.run({ ...task, budget: budget.message() }, signal(), { owner, ended });
+    return this.#pool.run({ ...task, budget: budget.message() }, signal(), {
+      owner,
+      ended,
+      rows: rows && rowsFor(rows),
+    });
   }
 
   /** Texts without an index are tokenised for each search. */
@@ -240,16 +265,26 @@ function misspelt(query: TextQuery): number {
 
 /** Bytes per row that a sort holds beside its keys. */
 const ROW_BYTES = 20;
+/** Usual number of rows of a large batch. */
+const BATCH_ROWS = 2 ** 16;
 
 /** Estimated bytes that a query holds until its answer is sent; only sorts hold much. */
-function heldBytes({ sort, nearest, snapshot, files }: QueryPlan): number {
+function heldBytes(plan: QueryPlan): number {
+  const { sort, nearest, text, snapshot, files } = plan;
   if (sort === null || nearest !== null) return 0;
   const fragments = [...new Set(files.map(({ fragment }) => fragment))];
   const rows = files.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
   const total = fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
   // Keys are held twice: as read and joined; so is a portion of rows.
   const keys = columnBytes(snapshot.schema, fragments, sort.columns);
-  return 2 * keys + ROW_BYTES * rows + 3 * Math.min(PORTION_BYTES, total);
+  const held = text === null && keepsBest(plan, sort) ? bestShare(plan, rows) : 1;
+  return held * (2 * keys + ROW_BYTES * rows) + 3 * Math.min(PORTION_BYTES, total);
+}
+
+/** Share of rows that a sort holds at once if it keeps the best only. */
+function bestShare({ window: { offset, limit } }: QueryPlan, rows: number): number {
+  const most = 2 * (offset + (limit ?? 0)) + BATCH_ROWS;
+  return Math.min(1, most / Math.max(1, rows));
 }
 
 /**

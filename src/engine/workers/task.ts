@@ -4,6 +4,7 @@ import type { Storage } from '../../storage/storage.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import type { QueryRequest } from '../request/request.ts';
 import { CatalogError, errorTable } from '../../protocol/errors.ts';
+import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
 /** Budget and owner of a task. */
@@ -11,14 +12,45 @@ interface TaskBudget {
   readonly budget?: BudgetMessage;
 }
 
+/** Source of a task's rows. */
+interface CallerRows {
+  /** Whether the task requests its rows from its caller: they are in no files. */
+  readonly virtual?: boolean;
+}
+
+/** Rows that a task requests from its caller. */
+export interface WantedRows {
+  /** Position of the part. */
+  readonly part: number;
+  /** Position of the batch in it; null requests the row counts of its batches. */
+  readonly batch: number | null;
+  readonly columns: readonly string[];
+}
+
+/** Answer of a caller: row counts, an Arrow IPC stream of one batch, or an error. */
+export type FoundRows =
+  | { readonly counts: readonly number[] }
+  | { readonly stream: readonly Uint8Array[] }
+  | { readonly fault: FaultMessage };
+
 /** Work for a thread as plain data. */
 export type Task = TaskBudget & TaskWork;
 
 type TaskWork =
-  | { readonly kind: 'query'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
+  | (CallerRows & {
+      readonly kind: 'query';
+      readonly request: QueryRequest;
+      readonly snapshot: SnapshotMessage;
+    })
   | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
-  | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
+  | (CallerRows & {
+      readonly kind: 'count';
+      readonly predicate: string;
+      readonly snapshot: SnapshotMessage;
+    })
   | { readonly kind: 'formula'; readonly formula: FormulaMessage }
+  /** Decompress the buffers of a batch: each is a piece of the result. Its memory is transferred. */
+  | { readonly kind: 'unpack'; readonly batch: PackedBatch }
   /** Index the only fragment of the snapshot. */
   | { readonly kind: 'index'; readonly index: IndexDefinition; readonly snapshot: SnapshotMessage };
 
@@ -30,11 +62,18 @@ export type ToThread =
   | { readonly kind: 'begin'; readonly id: number; readonly task: Task }
   /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
+  | { readonly kind: 'rows'; readonly id: number; readonly call: number; readonly found: FoundRows }
   | { readonly kind: 'cancel'; readonly id: number };
 
 /** Messages from a thread: pieces of a result, then its end. */
 export type FromThread =
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'want';
+      readonly id: number;
+      readonly call: number;
+      readonly wanted: WantedRows;
+    }
   | { readonly kind: 'end'; readonly id: number; readonly spent: number }
   | {
       readonly kind: 'fault';

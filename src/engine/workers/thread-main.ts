@@ -3,9 +3,10 @@ import { parentPort } from 'node:worker_threads';
 import { RequestBudget, unboundedBudget } from '../../protocol/budget.ts';
 import { hintCollection } from '../format/memory/memory-budget.ts';
 import { FragmentReader } from '../query/scan/fragment-reader.ts';
-import { faultMessage, type FromThread, type Task, type ToThread } from './task.ts';
+import { faultMessage, type FoundRows, type FromThread, type Task, type ToThread } from './task.ts';
 import { LocalStorage } from '../../storage/local-storage.ts';
 import { giveWay } from '../../store/process-mark.ts';
+import type { AskCaller } from './caller-rows.ts';
 import { runTask } from './thread-tasks.ts';
 
 /** Lets one pass for each time that it was opened. */
@@ -38,6 +39,8 @@ class Turnstile {
 interface Running {
   readonly pieces: Turnstile;
   readonly abort: AbortController;
+  /** Questions to the caller that are not answered, by their number. */
+  readonly calls: Map<number, (found: FoundRows) => void>;
 }
 
 giveWay();
@@ -53,21 +56,36 @@ const handlers: {
 } = {
   begin: ({ id, task }) => void run(id, task),
   more: ({ id }) => running.get(id)?.pieces.open(),
+  rows: ({ id, call, found }) => {
+    const calls = running.get(id)?.calls;
+    calls?.get(call)?.(found);
+    calls?.delete(call);
+  },
   cancel: ({ id }) => {
     const task = running.get(id);
-    task?.abort.abort(new Error('nobody waits for the task any more'));
+    const gone = new Error('nobody waits for the task any more');
+    task?.abort.abort(gone);
     task?.pieces.open();
+    // The caller answers no more.
+    for (const answered of task?.calls.values() ?? []) answered({ fault: faultMessage(gone) });
   },
 };
 
 async function run(id: number, task: Task): Promise<void> {
   const pieces = new Turnstile();
   const abort = new AbortController();
-  running.set(id, { pieces, abort });
+  const calls: Running['calls'] = new Map();
+  let asked = 0;
+  const ask: AskCaller = (wanted) =>
+    new Promise((resolve) => {
+      calls.set(++asked, resolve);
+      send({ kind: 'want', id, call: asked, wanted });
+    });
+  running.set(id, { pieces, abort, calls });
   const budget = task.budget === undefined ? unboundedBudget() : RequestBudget.of(task.budget);
   const before = budget.spent;
   try {
-    for await (const bytes of runTask(task, reader, { signal: abort.signal, budget })) {
+    for await (const bytes of runTask(task, reader, { signal: abort.signal, budget, ask })) {
       await pieces.pass();
       abort.signal.throwIfAborted();
       send({ kind: 'piece', id, bytes }, [bytes.buffer]);

@@ -1,10 +1,12 @@
 import type { Task } from './task.ts';
-import { Thread } from './thread.ts';
+import { Thread, type RowsAnswer } from './thread.ts';
 
 /** How a task is done. */
 interface TaskOptions {
   /** Owner of the task: one owner never occupies all threads. */
   readonly owner?: string;
+  /** Answers what the task asks for, where its rows lie in no files. */
+  readonly rows?: RowsAnswer | undefined;
   /** Called once when the task has ended, however it did, with the processor time that it took, in ms. */
   readonly ended?: (spent: number) => void;
 }
@@ -44,10 +46,10 @@ export class ThreadPool {
   async run(
     task: Task,
     signal: AbortSignal,
-    { owner = '', ended = () => undefined }: TaskOptions = {},
+    { owner = '', rows, ended = () => undefined }: TaskOptions = {},
   ): Promise<AsyncGenerator<Uint8Array>> {
     signal.throwIfAborted();
-    const result = this.#thread(owner).begin(task, owner);
+    const result = this.#thread(owner).begin(task, owner, rows);
     const cancel = () => result.cancel(new Error('the request was aborted'));
     signal.addEventListener('abort', cancel, { once: true });
     result.whenEnded(() => {

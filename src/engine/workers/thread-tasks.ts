@@ -1,3 +1,6 @@
+import { copyBytes } from '../../arrow/data.ts';
+import { unpacked } from '../../arrow/ipc/body.ts';
+import { zstdReady } from '../../arrow/ipc/codec-zstd.ts';
 import { analyzePlan } from '../query/analyze.ts';
 import { rowsAnswer } from '../query/plan/answer.ts';
 import { attended } from '../query/scan/attended.ts';
@@ -7,6 +10,8 @@ import { planQuery } from '../query/plan/plan.ts';
 import { ownStatement } from '../base/statement.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
 import type { BatchSource, FragmentReader } from '../query/scan/fragment-reader.ts';
+import { callerRows, type AskCaller } from './caller-rows.ts';
+import { asRefusal, type IncomingLimits } from '../format/incoming.ts';
 import { evaluated } from './formula-task.ts';
 import { snapshotOf, snapshotMessage, type Task, type IndexStep } from './task.ts';
 import type { ByteStream } from '../../protocol/backend.ts';
@@ -47,6 +52,19 @@ async function onThread(
   }
   if (file !== undefined) return file;
   throw new Error('a thread has indexed a fragment and named no file');
+}
+
+/**
+ * Decompresses batches on a thread of the pool. Bodies of several requests take turns, buffer by
+ * buffer.
+ */
+export function unpackerOn(pool: ThreadPool): NonNullable<IncomingLimits['unpack']> {
+  return async (batch, signal) => {
+    const buffers: Uint8Array[] = [];
+    for await (const bytes of await pool.run({ kind: 'unpack', batch }, signal))
+      buffers.push(bytes);
+    return buffers;
+  };
 }
 
 /** Reads the files of tables in a thread. */
@@ -110,7 +128,7 @@ async function* inChunks(
     if (piece.byteLength > ENOUGH) {
       if (bytes > 0) yield taken();
       // Piece by piece, so that it is not held twice.
-      for (let at = 0; at < piece.byteLength; at += ENOUGH) yield piece.slice(at, at + ENOUGH);
+      for (let at = 0; at < piece.byteLength; at += ENOUGH) yield copyBytes(piece, at, at + ENOUGH);
       if ('sent' in stream) stream.sent?.(piece);
       continue;
     }
@@ -119,6 +137,13 @@ async function* inChunks(
     if (bytes >= ENOUGH) yield taken();
   }
   if (bytes > 0) yield taken();
+}
+
+/** Bytes in memory of their own. */
+function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer, byteLength } = bytes;
+  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  return isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
 }
 
 function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
@@ -142,12 +167,15 @@ type Run<Kind extends Task['kind']> = (
 interface TaskUse {
   readonly signal: AbortSignal;
   readonly budget: RequestBudget;
+  readonly ask: AskCaller;
 }
 
 /** How each kind of task is done: its result is a sequence of bytes. */
 const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
-  query: async function* ({ request, snapshot: message }, source, { signal, budget }) {
-    const snapshot = snapshotOf(message, source.storage);
+  query: async function* ({ request, snapshot: message, virtual }, reader, use) {
+    const { signal, budget, ask } = use;
+    const snapshot = snapshotOf(message, reader.storage);
+    const source: BatchSource = virtual === true ? callerRows(snapshot, ask) : reader;
     const plan = planQuery(request, snapshot, ownStatement(budget));
     const { body } = await rowsAnswer({
       schema: plan.schema,
@@ -158,10 +186,12 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
     });
     if (body !== null && typeof body !== 'string') yield* inChunks(body);
   },
-  count: async function* ({ predicate, snapshot }, source, { signal, budget }) {
-    const read = attended(source, signal);
+  count: async function* ({ predicate, snapshot: message, virtual }, source, use) {
+    const { signal, budget, ask } = use;
+    const snapshot = snapshotOf(message, source.storage);
+    const read = attended(virtual === true ? callerRows(snapshot, ask) : source, signal);
     const statement = ownStatement(budget);
-    const count = await countRows(read, snapshotOf(snapshot, source.storage), predicate, statement);
+    const count = await countRows(read, snapshot, predicate, statement);
     yield new TextEncoder().encode(String(count));
   },
   analyze: async function* ({ request, snapshot }, source, { signal, budget }) {
@@ -171,6 +201,14 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
   formula: async function* ({ formula }, _, { budget }) {
     const statement = { ...ownStatement(budget), now: formula.now };
     yield* inChunks(evaluated(formula, statement));
+  },
+  unpack: async function* ({ batch }) {
+    try {
+      await zstdReady;
+      for (const bytes of unpacked(batch)) yield owned(bytes);
+    } catch (error) {
+      throw asRefusal(error);
+    }
   },
   index: async function* ({ index, snapshot: message }, source, { signal }) {
     const snapshot = snapshotOf(message, source.storage);

@@ -1,6 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { CatalogError } from '../../protocol/errors.ts';
-import { errorOf, type FromThread, type Task, type ToThread } from './task.ts';
+import {
+  errorOf,
+  type FoundRows,
+  type FromThread,
+  type Task,
+  type ToThread,
+  type WantedRows,
+} from './task.ts';
 import { TaskResult } from './task-result.ts';
 
 /** The built program: threads run no TypeScript. Found from the sources as well as from what is built of them. */
@@ -9,11 +16,15 @@ const MAIN = new URL('../../../dist/engine/workers/thread-main.js', import.meta.
 /** The most memory of a thread's own objects, in MiB. Rows lie outside of it. */
 const HEAP_MIB = 256;
 
+/** Reads rows for a task. Does not reject. */
+export type RowsAnswer = (wanted: WantedRows) => Promise<FoundRows>;
+
 /** One thread, and the tasks that it is doing. */
 export class Thread {
   readonly #worker: Worker;
   readonly #results = new Map<number, TaskResult>();
   readonly #owners = new Map<number, string>();
+  readonly #rows = new Map<number, RowsAnswer>();
   readonly #ended: () => void;
   #next = 0;
 
@@ -42,11 +53,15 @@ export class Thread {
     return [...this.#owners.values()].filter((each) => each === owner).length;
   }
 
-  /** @param owner Whom the task is for. */
-  begin(task: Task, owner: string): TaskResult {
+  /**
+   * @param owner Whom the task is for.
+   * @param rows Answers what the task asks its caller for.
+   */
+  begin(task: Task, owner: string, rows?: RowsAnswer): TaskResult {
     const id = this.#next++;
     this.#owners.set(id, owner);
-    this.#send({ kind: 'begin', id, task });
+    if (rows !== undefined) this.#rows.set(id, rows);
+    this.#send({ kind: 'begin', id, task }, task.kind === 'unpack' ? [task.batch.body.buffer] : []);
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
       () => this.#send({ kind: 'cancel', id }),
@@ -65,6 +80,11 @@ export class Thread {
       result?.add(message.bytes);
       return;
     }
+    if (message.kind === 'want') {
+      void this.#answer(message);
+      return;
+    }
+    this.#rows.delete(message.id);
     this.#results.delete(message.id);
     this.#owners.delete(message.id);
     if (result !== undefined) result.spent = message.spent;
@@ -72,8 +92,14 @@ export class Thread {
     else result?.fail(errorOf(message.fault));
   }
 
+  async #answer({ id, call, wanted }: Extract<FromThread, { kind: 'want' }>): Promise<void> {
+    const found = await this.#rows.get(id)?.(wanted);
+    if (found !== undefined) this.#send({ kind: 'rows', id, call, found });
+  }
+
   #end(): void {
     this.#ended();
+    this.#rows.clear();
     const broken = [...this.#results.values()];
     this.#results.clear();
     this.#owners.clear();
@@ -83,7 +109,7 @@ export class Thread {
     }
   }
 
-  #send(message: ToThread): void {
-    this.#worker.postMessage(message, []);
+  #send(message: ToThread, memory: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, [...memory]);
   }
 }

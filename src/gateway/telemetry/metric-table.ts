@@ -99,6 +99,12 @@ export const metricTable = {
   lookups: counter('index_lookups_total', [], 'Times that an index found the rows of a file.'),
   workers: gauge('workers', [], 'Threads for heavy work that there may be.'),
   workerTasks: gauge('worker_tasks', [], 'Tasks that threads work on or that wait for them.'),
+  clockSkew: gauge(
+    'clock_skew_seconds',
+    [],
+    'Difference of the clocks of this machine and of Redis; 0 with the embedded store.',
+    'max',
+  ),
   spans: counter('spans_total', ['result'], 'Spans of traces, by exported or lost.'),
   info: gauge('info', ['version'], 'The running program: always 1.', 'max'),
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -1,3 +1,4 @@
+import { copyBytes } from '../../arrow/data.ts';
 import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import { Field, List, type DataType } from 'apache-arrow';
 import { kernelOf, type Bound, type Kernel } from '../evaluate/bound.ts';
@@ -22,7 +23,7 @@ const elementKernel: Kernel = kernelOf(2, ([operand, index], call) => {
   const lists = listsOf(operand);
   const wanted = bigintsOf(index);
   const present = bothValid(validOf(lists), validOf(index)) ?? new Uint8Array(call.length).fill(1);
-  const valid = present.slice();
+  const valid = copyBytes(present);
   const rows = new Uint32Array(call.length);
   for (let row = 0; row < rows.length; row++) {
     const size = sizeAt(lists, row);

@@ -1,3 +1,4 @@
+import { copyBytes } from '../../arrow/data.ts';
 import type { DataType } from 'apache-arrow';
 import {
   isValid,
@@ -142,7 +143,7 @@ const readers: Readers = {
   number: numberAt,
   bigint: ({ values }, row) => values[row]!,
   wide: ({ values }, row) => values[row]!,
-  bytes: ({ bytes, starts, ends }, row) => bytes.slice(starts[row], ends[row]),
+  bytes: ({ bytes, starts, ends }, row) => copyBytes(bytes, starts[row], ends[row]),
   list: listAt,
   struct: (column, row) => takeRows(column, Uint32Array.of(row)),
   nested: () => null,

@@ -187,6 +187,11 @@ local run = allowed and type(info) == 'string' and string.match(info, 'run_id:(%
 return {redis.call('GET', sequence) or '0', run or ''}
 `);
 
+/** The time of the server: seconds since 1970, and microseconds. One argument, which is not looked at. */
+export const TIME = script(`
+return redis.call('TIME')
+`);
+
 /** Begins to put entries back. Argument: the id of whoever does. */
 export const RESTORE_BEGIN = script(`
 redis.call('UNLINK', restored_keys, restored_values)

@@ -35,6 +35,7 @@ import {
   RESTORE_BEGIN,
   RESTORE_END,
   STATE,
+  TIME,
   VALUES,
   type RedisScript,
 } from './scripts.ts';
@@ -178,6 +179,11 @@ class RedisStore implements Store {
   async sequence(): Promise<bigint> {
     const [sequence] = listOf(await this.#read(STATE, ['']));
     return BigInt(bytesOf(sequence).toString());
+  }
+
+  async time(): Promise<number> {
+    const [seconds, micros] = listOf(await this.#read(TIME, [''])).map((each) => Number(each));
+    return (seconds ?? NaN) * 1000 + (micros ?? NaN) / 1000;
   }
 
   async restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void> {

@@ -28,7 +28,10 @@ async function storedRows(body: AsyncIterable<Uint8Array>): Promise<readonly Rec
   const memory = new RequestMemory(Infinity);
   const budget = unboundedBudget();
   const limits = { maxArrowBytes: null, memory };
-  const { schema, batches } = await openIncoming({ body, budget }, limits);
+  const { schema, batches } = await openIncoming(
+    { body, budget, signal: () => new AbortController().signal },
+    limits,
+  );
   const files = await ingest({ storage: disk, folder }, schema, batches);
   const { fieldIds, nextFieldId } = empty(schema);
   const fragments = files.map((file) => newFragment(file, fieldIds, 0n));

@@ -238,7 +238,7 @@ it('finds among vectors that are alike, without distance, endless or in heaps', 
 });
 
 it('is made on a thread where there is much, and given up when its job is cancelled', async () => {
-  const other = await EngineTable.open({ workers: 1, arrowBody: 2 ** 25 } as never);
+  const other = await EngineTable.open({ workers: 1, arrowBody: 2 ** 25 });
   const [size, count] = [100, 12_000];
   const value = (row: number, at: number) => Math.sin(row * (at + 1));
   const rows = Array.from({ length: count }, (_, row) =>

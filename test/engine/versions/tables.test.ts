@@ -238,6 +238,21 @@ describe('commits', () => {
     },
   );
 
+  it('gives no version an earlier time than the version before', async () => {
+    await create([1n]);
+    const { timestampMillis } = (await tables.version(record)).content;
+    const behind = new Tables({
+      storage: new LocalStorage(),
+      root,
+      store,
+      committer: store,
+      memory: new MemoryBudget(2 ** 20),
+      clock: () => timestampMillis - 1_200_000,
+    });
+    await append(behind, [2n]);
+    expect((await tables.version(record)).content).toMatchObject({ version: 2n, timestampMillis });
+  });
+
   it('keeps every version readable after rows were overwritten', async () => {
     await create([1n, 2n]);
     const files = await tables.write(record, schema, stream(batch([9n])));

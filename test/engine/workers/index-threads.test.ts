@@ -27,7 +27,7 @@ function rowsOf(): Columns {
 
 /** The files of an index that is built with so many threads, and how often one of these was asked. */
 async function built(type: string, workers: number) {
-  table = await EngineTable.open({ workers, arrowBody: 2 ** 25 } as never);
+  table = await EngineTable.open({ workers, arrowBody: 2 ** 25 });
   table.engine.startWork(() => undefined);
   await table.create(rowsOf());
   const run = vi.spyOn(ThreadPool.prototype, 'run');

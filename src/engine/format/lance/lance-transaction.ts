@@ -6,6 +6,7 @@ import {
   LanceManifestError,
   numberField,
   readMessage,
+  smallFields,
   textField,
   type Draft,
   type FieldReaders,
@@ -36,11 +37,15 @@ const kinds = {
 export type LanceChange = (typeof kinds)[keyof typeof kinds];
 
 /** The transaction of a Lance client. */
-interface LanceTransaction {
+export interface LanceTransaction {
   /** Id of the transaction across retries; null if the client recorded none. */
   readonly id: string | null;
   /** Null if the client recorded none or an unknown one. */
   readonly change: LanceChange | null;
+  /** Predicate of a delete, as its client wrote it. */
+  readonly predicate?: string;
+  /** Ids of the fields whose values an update changed, as far as its client recorded them. */
+  readonly modified?: readonly number[];
   /** Version that a new branch copies; absent for other changes. */
   readonly origin?: LanceOrigin;
 }
@@ -98,10 +103,27 @@ const changeReaders: FieldReaders<ChangeDraft> = {
       (one: ChangeDraft) => (one.change = change),
     ]),
   ),
+  101: (one, pbf) => {
+    one.change = 'delete';
+    const { predicate } = innerMessage(pbf, deleteFields, { predicate: '' });
+    if (predicate !== '') one.predicate = predicate;
+  },
+  108: (one, pbf) => {
+    one.change = 'update';
+    one.modified = innerMessage<number[]>(pbf, updateFields, []);
+  },
   113: (one, pbf) => {
     one.change = 'clone';
     one.origin = innerMessage(pbf, originFields, { branch: null, version: 0n });
   },
+};
+
+const deleteFields: FieldReaders<{ predicate: string }> = {
+  3: (one, pbf) => (one.predicate = textField(pbf)),
+};
+
+const updateFields: FieldReaders<number[]> = {
+  4: (modified, pbf) => modified.push(...smallFields(pbf)),
 };
 
 const originFields: FieldReaders<Draft<LanceOrigin>> = {

@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import type { StreamMeter } from '../../../arrow/ipc/stream-reader.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
 import { TryAgain } from '../../../protocol/errors.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { nextTurn } from '../../base/pace.ts';
 
 /** Requests that hold less never wait, so that a large request does not delay small ones. */
 const SMALL_BYTES = 2 ** 20;
@@ -23,7 +23,6 @@ export class RequestMemory {
   readonly bytes: number;
   readonly #waitMillis: number;
   #held = 0;
-  #turn: Promise<void> = Promise.resolve();
   readonly #waiters: Waiter[] = [];
 
   /**
@@ -38,15 +37,6 @@ export class RequestMemory {
   /** Bytes in use. */
   get held(): number {
     return this.#held;
-  }
-
-  /**
-   * Resolves in a turn of the event loop of its own, so that long work of several requests does not
-   * run in one turn.
-   */
-  turn(): Promise<void> {
-    this.#turn = this.#turn.then(() => setImmediate());
-    return this.#turn;
   }
 
   /** Takes memory without waiting. */
@@ -157,7 +147,7 @@ export class BodyMeter implements StreamMeter {
   }
 
   turn(): Promise<void> {
-    return this.#memory.turn();
+    return nextTurn();
   }
 
   /** Returns all held memory. */

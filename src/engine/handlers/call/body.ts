@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { nextTurn } from '../../base/pace.ts';
 import { checkAgreement } from '../../../protocol/agreement.ts';
 import type { CatalogRequest } from '../../../protocol/backend.ts';
 import { completeBody } from '../../../protocol/body-completion.ts';
@@ -38,7 +38,7 @@ export function bodyOf(request: CatalogRequest, text: string): MaybePromise<Body
 }
 
 async function longBodyOf(request: CatalogRequest, text: string): Promise<Body> {
-  return agreed(request, objectIn(await parseJsonInTurns(text, () => setImmediate())));
+  return agreed(request, objectIn(await parseJsonInTurns(text, nextTurn)));
 }
 
 function agreed(request: CatalogRequest, body: Body): Body {
@@ -64,7 +64,7 @@ export async function checkedLongBody(request: CatalogRequest, sent: Body): Prom
   // A context with many entries takes long to check.
   contextOf(request, body);
   const model = request.operation.request;
-  if (model !== undefined) await prepareCheck(model, body, () => setImmediate());
+  if (model !== undefined) await prepareCheck(model, body, nextTurn);
   return checked(request, body);
 }
 

@@ -52,6 +52,7 @@ export function backfillColumns(parts: BackfillColumnsParts): Handler {
       ...wanted,
       branch: chain.branch,
       branchKey: chain.key,
+      memory: memoryOf(call),
     } as const;
     const answer = ({ id }: TransactionRecord): Answer =>
       jsonAnswer(call, { job_id: id }, { commit: placeSummary('backfill', table.content.id) });
@@ -60,6 +61,12 @@ export function backfillColumns(parts: BackfillColumnsParts): Handler {
     parts.runner.wake();
     return answer(record);
   };
+}
+
+/** Bytes that the job may hold: as many as its request. JSON has no infinity. */
+function memoryOf({ request: { budget } }: Call): number | null {
+  const { memory } = budget.limits;
+  return Number.isFinite(memory) ? memory : null;
 }
 
 function wantedOf({ body }: Call): Pick<BackfillSpec, 'column' | 'where'> {

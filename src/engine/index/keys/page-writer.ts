@@ -1,5 +1,5 @@
 import { Binary, Field, Schema, Uint32, type Data, type DataType } from 'apache-arrow';
-import { batchOfData, dataOf } from '../../../arrow/data.ts';
+import { batchOfData, copyBytes, dataOf } from '../../../arrow/data.ts';
 import { concatData } from '../../../arrow/concat.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import { takeData } from '../../../arrow/take.ts';
@@ -33,7 +33,7 @@ export function encodePostings(rows: Uint32Array, of: number): Uint8Array {
 
 /** The inverse of `encodePostings`. */
 export function decodePostings(bytes: Uint8Array): Uint32Array {
-  const body = bytes.slice(HEADER);
+  const body = copyBytes(bytes, HEADER);
   if (bytes[0] === AS_ROWS) return new Uint32Array(body.buffer, 0, body.length >> 2);
   const rows = new Uint32Array(8 * body.length);
   let count = 0;

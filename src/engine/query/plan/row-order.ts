@@ -32,6 +32,17 @@ export function rowOrder(
   return rows;
 }
 
+/** Compares two rows by some keys. */
+export function rowComparison(keys: readonly OrderKey[]): Comparison {
+  return (left, right) => {
+    for (const { compare } of keys) {
+      const difference = compare(left, right);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  };
+}
+
 class RowOrder {
   readonly #keys: readonly OrderKey[];
   readonly #count: number;
@@ -58,14 +69,10 @@ class RowOrder {
   }
 
   #compare(rows: Uint32Array, index: number): void {
-    const keys = this.#keys.slice(index);
+    const compare = rowComparison(this.#keys.slice(index));
     rows.sort((left, right) => {
       this.#work(COMPARED_BYTES);
-      for (const { compare } of keys) {
-        const difference = compare(left, right);
-        if (difference !== 0) return difference;
-      }
-      return 0;
+      return compare(left, right);
     });
   }
 

@@ -8,7 +8,7 @@ import type { QueryPlan } from '../plan/plan.ts';
 import { countOf, listed, stretch, pick, rowAt, type Rows } from '../scan/rows.ts';
 import type { Scanner } from '../scan/scan.ts';
 import type { FoundRows } from '../../index/vectors/nearest-rows.ts';
-import { keysOf, orderOf } from './sort-rows.ts';
+import { keysOf, orderOf } from './sort-keys.ts';
 import type { SortPlan } from '../plan/sort-plan.ts';
 
 /** A running search. */

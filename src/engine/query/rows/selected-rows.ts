@@ -4,7 +4,7 @@ import { AHEAD, readAhead, type Meters } from '../scan/meters.ts';
 import { Pace } from '../../base/pace.ts';
 import type { QueryPlan } from '../plan/plan.ts';
 import { countOf, listed, stretch, WindowCutter, type Rows } from '../scan/rows.ts';
-import type { PlacedBatch, Scanner } from '../scan/scan.ts';
+import type { PlacedBatch, ScanFile, Scanner } from '../scan/scan.ts';
 import type { RecordBatch } from 'apache-arrow';
 import { workAhead } from '../../format/memory/read-memory.ts';
 
@@ -29,15 +29,19 @@ export function readingOrder(plan: QueryPlan, need: ColumnNeed): ReadingOrder {
   return { first: plan.filterNeed, late, lateAhead: late.stored.length > 0 ? aheadOf(plan) : 0 };
 }
 
-/** Scans the files of a plan and filters the rows. Batches without passing rows are skipped. */
+/**
+ * Scans the files of a plan and filters the rows. Batches without passing rows are skipped.
+ * @param files The files in another order, or some of them; each is asked for when it is due.
+ */
 export async function* selectedRows(
   plan: QueryPlan,
   scanner: Scanner,
   first: ColumnNeed,
   meters: Meters,
+  files: Iterable<ScanFile> = plan.files,
 ): AsyncGenerator<SelectedRows> {
   const pace = new Pace();
-  const scanned = scanner.scan(plan.files, first, aheadOf(plan));
+  const scanned = scanner.scan(files, first, aheadOf(plan));
   for await (const found of readsAll(plan) ? readAhead(scanned) : scanned) {
     const rows = meters.timed('filter', () => judge(plan, found));
     meters.passed('filter', { rowsIn: found.place.rows, rowsOut: countOf(rows), batches: 1 });

@@ -1,18 +1,17 @@
-import { DataType, Field, Schema, type RecordBatch, type Vector } from 'apache-arrow';
-import { batchOf, concat } from '../../../arrow/select.ts';
+import type { RecordBatch } from 'apache-arrow';
+import { concat } from '../../../arrow/select.ts';
 import { hintCollection } from '../../format/memory/memory-budget.ts';
-import { columnAt } from '../../request/column-path.ts';
 import { gather, Places, rowsAtOnce } from '../scan/gather.ts';
 import { KeptPositions } from '../scan/radix-order.ts';
 import type { Meters } from '../scan/meters.ts';
-import { comparisonOf, type Comparison } from '../plan/order-of-values.ts';
-import { wordSource } from '../plan/order-words.ts';
 import type { QueryPlan } from '../plan/plan.ts';
-import { rowOrder, type OrderKey } from '../plan/row-order.ts';
 import { countOf, pick, stretch } from '../scan/rows.ts';
 import type { Scanner } from '../scan/scan.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
-import type { SortKey, SortPlan } from '../plan/sort-plan.ts';
+import type { SortPlan } from '../plan/sort-plan.ts';
+import { BestRows, keepsBest } from './best-rows.ts';
+import { keysOf, orderOf } from './sort-keys.ts';
+import { filesByBest } from './best-files.ts';
 
 /**
  * Greatest number of rows fetched at once: each portion of unordered rows reads all batches, so
@@ -28,16 +27,17 @@ const DROPPED_BYTES = 24;
 /** Memory per row of a sort beside its keys in bytes: position, order and two words. */
 const ROW_BYTES = 24;
 
-/** Sorted rows: their places, and their order among the kept ones. */
+/** Sorted rows. */
 interface Sorted {
   readonly places: Places;
-  readonly positions: KeptPositions;
-  readonly order: Uint32Array;
+  readonly length: number;
+  /** Positions of some of the rows, in their order. */
+  positions(start: number, end: number): Float64Array;
 }
 
 /**
- * Yields rows of a query in the order of its keys. Only keys are held in memory; rows are read in
- * that order.
+ * Yields rows of a query in the order of its keys. Only keys are held in memory, those of the best
+ * rows if the window has a small end; rows are read in that order.
  */
 export async function* sortRows(
   plan: QueryPlan,
@@ -45,17 +45,44 @@ export async function* sortRows(
   scanner: Scanner,
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const { places, positions, order } = await sorted(plan, sort, scanner, meters);
   const { offset, limit } = plan.window;
-  const { length } = order;
+  const rows = await (keepsBest(plan, sort) ? best : sorted)(plan, sort, scanner, meters);
+  const { places, length } = rows;
   if (length === 0) return;
   const end = Math.min(length, offset + (limit ?? Infinity));
   meters.passed('window', { rowsIn: length, rowsOut: Math.max(0, end - offset), batches: 1 });
   const step = rowsAtOnce(plan.snapshot, MOST_ROWS);
   for (let start = offset; start < end; start += step) {
-    const some = positions.of(order.subarray(start, Math.min(start + step, end)));
+    const some = rows.positions(start, Math.min(start + step, end));
     yield* inPieces(await gather(scanner, places, some, plan.need));
   }
+}
+
+/** Files that cannot hold one of the best rows are left out. */
+async function best(
+  plan: QueryPlan,
+  sort: SortPlan,
+  scanner: Scanner,
+  meters: Meters,
+): Promise<Sorted> {
+  const { offset, limit } = plan.window;
+  const kept = new BestRows(sort, offset + (limit ?? 0), plan.statement.budget);
+  const { first, late } = readingOrder(plan, sort.need);
+  const files = filesByBest(plan, sort, () => kept.worst);
+  for await (const { found, rows } of selectedRows(plan, scanner, first, meters, files)) {
+    const keys = keysOf(sort, await scanner.complete(found, late, rows));
+    meters.timed('sort', () => kept.add(found.place, rows, keys));
+    meters.passed('sort', { rowsIn: countOf(rows), batches: 1 });
+    // Kept keys are copies. Rows of a list were copied before.
+    if (rows.kind === 'stretch') found.release?.();
+  }
+  const { places, positions } = meters.timed('sort', () => kept.sorted());
+  meters.passed('sort', { rowsOut: positions.length });
+  return {
+    places,
+    length: positions.length,
+    positions: (start, end) => positions.subarray(start, end),
+  };
 }
 
 /** Splits fetched rows into smaller batches. */
@@ -87,14 +114,19 @@ async function sorted(
     keys.push(key);
     positions.add(found.place.offset, rows);
   }
+  const sortedBy = (order: Uint32Array): Sorted => ({
+    places,
+    length: order.length,
+    positions: (start, end) => positions.of(order.subarray(start, end)),
+  });
   const batches = keys.length;
-  if (batches === 0) return { places, positions, order: new Uint32Array() };
+  if (batches === 0) return sortedBy(new Uint32Array());
   const order = meters.timed('sort', () =>
     orderOf(sort, joined(keys), (bytes) => budget.work(bytes)),
   );
   hintCollection(order.length * DROPPED_BYTES);
   meters.passed('sort', { rowsIn: order.length, rowsOut: order.length, batches });
-  return { places, positions, order };
+  return sortedBy(order);
 }
 
 /** Joins batches and empties the list, so that keys are not held twice. */
@@ -103,60 +135,4 @@ function joined(batches: RecordBatch[]): RecordBatch {
   batches.length = 0;
   hintCollection(all.numRows * DROPPED_BYTES);
   return all;
-}
-
-/** Keys of rows that have the columns of the keys. */
-export function keysOf({ keys }: SortPlan, batch: RecordBatch): RecordBatch {
-  const columns = keys.map(({ path }) => columnAt(batch, path));
-  const fields = columns.map((column, index) => new Field(`key${index}`, column.type, true));
-  return batchOf(new Schema(fields), columns, batch.numRows);
-}
-
-/** Sorts rows by keys. The sort is stable. */
-export function orderOf(
-  sort: SortPlan,
-  keys: RecordBatch,
-  work?: (bytes: number) => void,
-): Uint32Array {
-  return rowOrder(
-    sort.keys.map((key, index) => orderKey(key, keys, index)),
-    keys.numRows,
-    work,
-  );
-}
-
-function orderKey(key: SortKey, batch: RecordBatch, index: number): OrderKey {
-  const column = batch.getChildAt(index);
-  if (column === null) throw new Error(`the batch has no column ${index} to sort by`);
-  const isValid = validity(column);
-  const { ascending, nullsFirst } = key;
-  const compare = comparisonOfKey(key, column, isValid);
-  return { ascending, nullsFirst, isValid, words: wordSource(column), compare };
-}
-
-function comparisonOfKey(key: SortKey, column: Vector, isValid: Validity): Comparison {
-  const compare = lazily(() => comparisonOf(column));
-  const sign = key.ascending ? 1 : -1;
-  const nulls = key.nullsFirst ? -1 : 1;
-  if (isValid === null) return (left, right) => sign * compare(left, right);
-  return (left, right) => {
-    const [one, other] = [isValid(left), isValid(right)];
-    if (one && other) return sign * compare(left, right);
-    if (one === other) return 0;
-    return one ? -nulls : nulls;
-  };
-}
-
-/** Many sorts need no comparison, so it is prepared on first use. */
-function lazily(make: () => Comparison): Comparison {
-  let made: Comparison | undefined;
-  return (left, right) => (made ??= make())(left, right);
-}
-
-type Validity = ((row: number) => boolean) | null;
-
-/** Tests whether a row has a value; null if all have. Entries of a dictionary may be null. */
-function validity(column: Vector): Validity {
-  if (DataType.isDictionary(column.type)) return (row) => column.get(row) !== null;
-  return column.nullCount === 0 ? null : (row) => column.isValid(row);
 }

@@ -53,7 +53,7 @@ export async function gather(
 }
 
 /** The order that sorts positions. */
-function ascending(positions: Float64Array): Uint32Array {
+export function ascending(positions: Float64Array): Uint32Array {
   const order = Uint32Array.from(positions, (_, at) => at);
   const low = Uint32Array.from(positions);
   const high = Uint32Array.from(positions, (position) => position / 2 ** 32);

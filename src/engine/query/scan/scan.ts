@@ -96,7 +96,7 @@ export class Scanner {
    * @param needIfCertain Columns to read if all rows are known to pass the filter.
    */
   async *scan(
-    files: readonly ScanFile[],
+    files: Iterable<ScanFile>,
     need: ColumnNeed,
     ahead = 0,
     needIfCertain = need,

@@ -33,7 +33,7 @@ export interface BackfillParts {
   readonly rowsInCommit?: number;
   /** Where long expressions are evaluated; all are here when absent. */
   readonly threads?: FormulaThreads;
-  /** Bytes that evaluating an expression may hold; any unless given. */
+  /** Bytes that evaluating an expression may hold where the job's request had no bound; any unless given. */
   readonly memory?: number;
   /** What judges the version that a job makes. */
   readonly judge?: (
@@ -218,7 +218,7 @@ class Filling {
 
   constructor(writer: ColumnWriter, job: Job, { threads, memory = Infinity }: Evaluation) {
     this.#statement = {
-      ...ownStatement(budgetOfMemory(memory)),
+      ...ownStatement(budgetOfMemory(memoryOf(job, memory))),
       threads: threads ?? null,
       owner: `job ${job.record.id}`,
     };
@@ -257,6 +257,11 @@ class Filling {
     this.#job.progress(this.#rows, Number(total));
     return [new Vector([values])];
   }
+}
+
+/** A job of an older version, or of an index, does not know the budget of its request. */
+function memoryOf({ record: { job } }: Job, configured: number): number {
+  return (job.type === 'backfill' ? job.memory : null) ?? configured;
 }
 
 function readsOf({ assignment, where, field }: BackfillPlan): readonly string[] {

@@ -14,6 +14,8 @@ export interface BackfillSpec {
   /** The line of versions that gets the values, and what tells it from a later one of its name. */
   readonly branch: string;
   readonly branchKey: string;
+  /** `budget.memory` of the request that asked for it, in bytes; null for any, absent in older records. */
+  readonly memory?: number | null;
 }
 
 /** Builds an index over the rows that a table has. */

@@ -9,7 +9,7 @@ import {
 } from '../../format/lance/lance-manifest.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { wasReplaced } from '../../once/commit-summary.ts';
-import { lanceTransaction } from '../../format/lance/lance-transaction.ts';
+import { lanceTransaction, type LanceTransaction } from '../../format/lance/lance-transaction.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { isAbsent } from '../../../storage/storage-error.ts';
 
@@ -47,8 +47,10 @@ export async function lanceSummary(
   const fragments = before?.fragments ?? [];
   const came = rowsMissing(next.fragments, fragments);
   const went = rowsMissing(fragments, next.fragments);
-  const kept =
-    came > 0n && went > 0n ? await movedRows(storage, file, next, came, went) : NOTHING_MOVED;
+  const replaced = rowsReplaced(fragments, next.fragments);
+  // Versions that only add rows need no transaction to describe them.
+  const transaction = went + replaced > 0n ? await lanceTransaction(storage, file, next) : null;
+  const kept = movedRows(transaction, came, went);
   return {
     kind: KIND,
     baseVersion: base?.version ?? null,
@@ -58,10 +60,33 @@ export async function lanceSummary(
     schemaChanged: before === undefined || fieldsOf(before) !== fieldsOf(next),
     rules: [],
     table,
-    rowsChanged: kept.changed + rowsReplaced(fragments, next.fragments),
-    columns: before === undefined ? [] : changedFields(before, next),
-    statement: null,
+    rowsChanged: kept.changed + replaced,
+    columns: before === undefined ? [] : columnsOf(before, next, transaction),
+    statement:
+      transaction?.predicate === undefined ? null : `delete where ${transaction.predicate}`,
   };
+}
+
+/** Columns whose definition changed, and those that an update named. */
+function columnsOf(
+  before: LanceManifest,
+  after: LanceManifest,
+  transaction: LanceTransaction | null,
+): readonly string[] {
+  const modified = (transaction?.modified ?? []).flatMap((id) => columnNameOf(after, id) ?? []);
+  return [...new Set([...changedFields(before, after), ...modified])];
+}
+
+/** Name of the column that a field lies in. */
+function columnNameOf({ fields }: LanceManifest, id: number): string | undefined {
+  const byId = new Map(fields.map((field) => [field.id, field]));
+  let field = byId.get(id);
+  // A damaged manifest may have a circle of fields.
+  for (let depth = 0; field !== undefined && field.parent >= 0; depth++) {
+    if (depth > fields.length) return undefined;
+    field = byId.get(field.parent);
+  }
+  return field?.name;
 }
 
 interface Moved {
@@ -74,14 +99,9 @@ interface Moved {
 const NOTHING_MOVED: Moved = { moved: 0n, changed: 0n };
 
 /** An update writes rows again, and a compaction puts them elsewhere: its transaction says which it was. */
-async function movedRows(
-  storage: Storage,
-  file: string,
-  manifest: LanceManifest,
-  came: bigint,
-  went: bigint,
-): Promise<Moved> {
-  const { change } = await lanceTransaction(storage, file, manifest);
+function movedRows(transaction: LanceTransaction | null, came: bigint, went: bigint): Moved {
+  if (transaction === null || came === 0n || went === 0n) return NOTHING_MOVED;
+  const { change } = transaction;
   const moved = came < went ? came : went;
   if (change === 'rewrite') return { moved, changed: 0n };
   return change === 'update' || change === 'merge' ? { moved, changed: moved } : NOTHING_MOVED;

@@ -133,7 +133,7 @@ export class VersionPlan {
     const names = { file: staged.file, staging: place.staging, held };
     await holdStaged(this.#parts.storage, locationOf(table), names, target.base === undefined);
     const digest = adoptsExternalWrites(table) ? { digest: await openDigest(staged.file) } : {};
-    const record = { ...this.#recordOf(request, place, staged), ...digest };
+    const record = { ...this.#recordOf(request, place, staged, target.base), ...digest };
     this.#parts.manifests?.remember(record, staged.manifest);
     const writes = target.writes(record);
     if (target.line !== undefined) {
@@ -273,11 +273,20 @@ export class VersionPlan {
     return stored === undefined ? undefined : { ...chainOf(branch, stored), lineage: [] };
   }
 
-  #recordOf(request: VersionRequest, place: StagedPlace, staged: StagedManifest): VersionRecord {
+  #recordOf(
+    request: VersionRequest,
+    place: StagedPlace,
+    staged: StagedManifest,
+    base: VersionRecord | undefined,
+  ): VersionRecord {
     const { version, metadata, eTag } = request;
     return {
       version,
-      timestampMillis: staged.manifest.timestampMillis ?? this.#now,
+      // Its client's clock may be behind that of the client before.
+      timestampMillis: Math.max(
+        staged.manifest.timestampMillis ?? this.#now,
+        base?.timestampMillis ?? 0,
+      ),
       manifest: place.manifest,
       staging: heldName(request, place),
       claimed: place.staging,

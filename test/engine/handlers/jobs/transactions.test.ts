@@ -1,5 +1,6 @@
 import { Int64, tableFromIPC, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defaultBudget, RequestBudget } from '../../../../src/protocol/budget.ts';
 import { canonicalPath } from '../../../../src/protocol/identifier.ts';
 import { EngineTable, refusalOf } from '../../../support/engine-table.ts';
 import { jobIdOf, settled } from '../../../support/jobs.ts';
@@ -64,12 +65,11 @@ describe('a transaction', () => {
   });
 
   it('fails where an expression passes the memory of a request, and changes nothing', async () => {
-    await table.close();
-    table = await EngineTable.open({ requestMemory: 16 * 2 ** 20 });
-    await table.create({ n: vectorFromArray([1n, 2n], new Int64()) });
-    const computed = "repeat('long', n * 8000000)";
+    const computed = "repeat('long', 8000000 + 0 * n)";
     await table.post('add_columns', { new_columns: [{ name: 'much', computed }] });
-    const job = jobIdOf(await table.post('backfill_column', { column: 'much' }));
+    const budget = new RequestBudget({ ...defaultBudget, memory: 16 * 2 ** 20 });
+    const sent = { body: { column: 'much' }, budget };
+    const job = jobIdOf((await table.send('backfill_column', sent)).json);
     table.engine.startWork(() => undefined);
     expect(await settled(table.engine.backend, job)).toMatchObject({ job_state: 'FAILED' });
     expect(await send(`POST /v1/transaction/${job}/describe`)).toMatchObject({

@@ -39,6 +39,14 @@ async function tableId(): Promise<string> {
 }
 
 describe('CreateTableVersion', () => {
+  it('gives no version an earlier time than the version before, whatever its client says', async () => {
+    await table.commit(1n, { made: 1_700_000_000 });
+    const behind = await table.commit(2n, { made: 1_699_990_000 });
+    expect(behind).toMatchObject({ version: { timestamp_millis: 1_700_000_000_000 } });
+    const after = await table.commit(3n, { made: 1_700_000_001 });
+    expect(after).toMatchObject({ version: { timestamp_millis: 1_700_000_001_000 } });
+  });
+
   it('makes the first version of a declared table, which Lance clients write from then on', async () => {
     const staged = await table.stage(1n, { rows: 5 });
     const answer = await table.create(1n, staged, {

@@ -1,6 +1,8 @@
 import { disk } from '../../../support/disk.ts';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
+import { PbfWriter } from 'pbf';
 import { describe, expect, it } from 'vitest';
 import type { VersionRecord } from '../../../../src/engine/format/records.ts';
 import { readManifestFile } from '../../../../src/engine/format/lance/manifest-file.ts';
@@ -43,9 +45,48 @@ describe('the record of a commit of LanceDB', () => {
       { ...shared, baseVersion: null, rowsAdded: 100n, rowsRemoved: 0n, schemaChanged: true },
       { ...shared, rowsAdded: 1n, rowsRemoved: 0n, schemaChanged: false },
       { ...shared, rowsAdded: 0n, rowsRemoved: 0n, rowsChanged: 30n, schemaChanged: false },
-      { ...shared, rowsAdded: 0n, rowsRemoved: 11n },
+      { ...shared, rowsAdded: 0n, rowsRemoved: 11n, statement: 'delete where id >= 90' },
       { ...shared, rowsAdded: 0n, rowsRemoved: 0n, schemaChanged: true, columns: ['twice'] },
       { ...shared, rowsAdded: 0n, rowsRemoved: 0n, schemaChanged: true, columns: ['twice'] },
     ]);
   });
+
+  it('names the columns that an update said it gave other values, by the column that each field lies in', async () => {
+    const root = await newFolder();
+    const rows = Array.from({ length: 10 }, (_, id) => ({ id, price: { net: id, tax: 1 } }));
+    const table = await (await connect(root)).createTable('t', rows);
+    await table.update({ where: 'id < 3', valuesSql: { id: 'id + 100' } });
+    const folder = join(root, 't.lance');
+    const [before, made] = await lanceVersions(disk, folder);
+    const known = (await readManifestFile(disk, before!.manifest)).manifest;
+    const { manifest } = await readManifestFile(disk, made!.manifest);
+    const { id } = manifest.fields.find(({ name }) => name === 'tax')!;
+    await writeFile(join(folder, '_transactions', 'said.txn'), updateOf([id]));
+    const next = { ...manifest, transaction: null, transactionFile: 'said.txn' };
+    const record = { version: before!.version } as VersionRecord;
+    const summary = await lanceSummary(
+      disk,
+      folder,
+      { record, known },
+      { table: 'id', manifest: next, file: made!.manifest },
+    );
+    expect(summary).toMatchObject({
+      rowsAdded: 0n,
+      rowsRemoved: 0n,
+      rowsChanged: 3n,
+      schemaChanged: false,
+      columns: ['price'],
+    });
+  });
 });
+
+/** A transaction that updated fields. */
+function updateOf(ids: readonly number[]): Uint8Array {
+  const pbf = new PbfWriter();
+  pbf.writeMessage(
+    108,
+    (fields: readonly number[], update) => update.writePackedVarint(4, [...fields]),
+    ids,
+  );
+  return pbf.finish();
+}

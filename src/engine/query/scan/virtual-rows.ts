@@ -1,10 +1,10 @@
-import { MemoryStorage } from '../../storage/memory-storage.ts';
-import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
-import type { RowRange } from '../../arrow/ipc/row-range.ts';
-import { slice } from '../../arrow/select.ts';
-import type { BatchRange, BatchSource, FragmentBatch } from '../query/scan/fragment-reader.ts';
-import type { DataFile, Fragment, Snapshot } from '../format/snapshot.ts';
-import { StatisticsBytes } from '../format/statistics-bytes.ts';
+import { MemoryStorage } from '../../../storage/memory-storage.ts';
+import type { OpenPart, VirtualPart, VirtualTable } from '../../../protocol/virtual-table.ts';
+import type { RowRange } from '../../../arrow/ipc/row-range.ts';
+import { slice } from '../../../arrow/select.ts';
+import type { BatchRange, BatchSource, FragmentBatch } from './fragment-reader.ts';
+import type { DataFile, Fragment, Snapshot } from '../../format/snapshot.ts';
+import { StatisticsBytes } from '../../format/statistics-bytes.ts';
 
 /** A virtual table has no files. */
 const noFiles = new MemoryStorage();
@@ -12,13 +12,18 @@ const noFiles = new MemoryStorage();
 /** The only version of a virtual table. */
 export const ONLY_VERSION = 1n;
 
+/** Approximate bytes of a row, to estimate the cost of queries. */
+const ROW_BYTES = 512;
+
+type Openable = Pick<VirtualPart, 'open'>;
+
 /** A snapshot of a virtual table's rows as a source for queries. */
 export class VirtualRows implements BatchSource {
   readonly snapshot: Snapshot;
-  readonly #parts: ReadonlyMap<Fragment, VirtualPart>;
+  readonly #parts: ReadonlyMap<Fragment, Openable>;
   readonly #open = new Map<Fragment, Promise<OpenPart>>();
 
-  private constructor(snapshot: Snapshot, parts: ReadonlyMap<Fragment, VirtualPart>) {
+  private constructor(snapshot: Snapshot, parts: ReadonlyMap<Fragment, Openable>) {
     this.snapshot = snapshot;
     this.#parts = parts;
   }
@@ -47,6 +52,23 @@ export class VirtualRows implements BatchSource {
       nextRowId: BigInt(rows),
     };
     return new VirtualRows(snapshot, parts);
+  }
+
+  /**
+   * The rows of a snapshot that another thread made.
+   * @param open Opens the part at a position.
+   */
+  static from(snapshot: Snapshot, open: (at: number) => Promise<OpenPart>): VirtualRows {
+    const { fragments } = snapshot;
+    return new VirtualRows(
+      snapshot,
+      new Map(fragments.map((fragment, at) => [fragment, { open: () => open(at) }])),
+    );
+  }
+
+  /** The part at a position, opened. `close` closes it. */
+  part(at: number): Promise<OpenPart> {
+    return this.#opened(this.snapshot.fragments[at]!);
   }
 
   async *batches(
@@ -103,7 +125,7 @@ export class VirtualRows implements BatchSource {
 function fragmentOf(table: VirtualTable, part: VirtualPart, at: number, before: number): Fragment {
   const file: DataFile = {
     path: `${at}`,
-    bytes: 0,
+    bytes: ROW_BYTES * part.rows,
     fields: table.schema.fields.map((_, id) => id),
     statistics: statisticsOf(table, part),
   };
