@@ -8,7 +8,7 @@ import { makeFolder, syncFolder } from '../../storage/folder.ts';
 import { openStore } from '../../store/open/open-store.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
-import { disk, dataFolderOf, makeDataFolder } from '../service/data-folder.ts';
+import { disk, dataFolderOf, makeDataFolder, withoutLinks } from '../service/data-folder.ts';
 import { openCatalog } from '../service/open-catalog.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
@@ -32,7 +32,7 @@ export function addBackup(catalog: Command, run: Run): void {
     .description('copy a consistent state of the catalog, also while a gateway runs')
     .option('--json', 'print JSON')
     .action(async (dir: string, flags: { readonly json?: boolean }, command: Command) => {
-      const done = await backedUp(command, resolve(dir), run);
+      const done = await backedUp(command, withoutLinks(resolve(dir)), run);
       if (done === undefined) return;
       if (done.findings.length > 0) run.code = 1;
       run.output.line(flags.json === true ? jsonOf(done) : textOf(done));

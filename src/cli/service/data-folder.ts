@@ -1,13 +1,14 @@
 import { LocalStorage } from '../../storage/local-storage.ts';
+import { realpathSync } from 'node:fs';
 import { chmod, mkdir, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { openFormat, requireFormat } from '../../engine/catalog/journal/identity.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Config } from '../config/config-table.ts';
 import { UsageError } from '../output/service-error.ts';
 import { dataFolderMode } from '../config/file-modes.ts';
 
-/** The places of a data folder. Absolute paths. */
+/** The places of a data folder. Absolute paths; that of the folder itself leads through no link. */
 interface DataPlaces {
   readonly root: string;
   readonly keys: string;
@@ -72,7 +73,7 @@ async function faultOf(root: string): Promise<string | undefined> {
 }
 
 function placesOf(config: Config): DataPlaces {
-  const root = resolve(config.data);
+  const root = withoutLinks(resolve(config.data));
   return {
     root,
     keys: join(root, 'private', 'keys.json'),
@@ -87,6 +88,19 @@ function placesOf(config: Config): DataPlaces {
     lance: managedOf(config['locations.managed'], root),
     mode: dataFolderMode(config),
   };
+}
+
+/**
+ * Path of a configured folder without symbolic links, which storage does not follow. What is not
+ * there yet, or cannot be looked at, stays as it is named.
+ */
+export function withoutLinks(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(withoutLinks(parent), basename(path));
+  }
 }
 
 /** The disk on which data folders lie. */

@@ -26,7 +26,7 @@ export async function knownKeys(config: Config): Promise<KnownKeys> {
     return { all: await readKeys(folder.keys), unseen: undefined };
   }
   const fault = `${folder.root} is not a data folder`;
-  if (folder.root !== resolve(settings.data.default)) {
+  if (resolve(config.data) !== resolve(settings.data.default)) {
     throw new UsageError(`${fault}: name the folder that \`arrowgate serve\` uses with --data`);
   }
   const text = `the keys of ${folder.keys} were not seen, and so no roles and scopes of keys`;
