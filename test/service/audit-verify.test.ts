@@ -47,15 +47,15 @@ describe('arrowgate audit verify', () => {
 
     const json = await verify('--json');
     expect(json.code).toBe(0);
-    expect(JSON.parse(json.out)).toMatchObject({
-      instances: 2,
-      findings: [],
-      notes: [
-        expect.stringMatching(
-          / ended without a signed head: \S+ signed the \d+ records that survived, at /,
-        ),
-      ],
-    });
+    const { notes, ...verified } = JSON.parse(json.out);
+    expect(verified).toMatchObject({ instances: 2, findings: [] });
+    // The head of the first instance may have been signed before the kill.
+    for (const note of notes) {
+      expect(note).toMatch(
+        / ended without a signed head: \S+ signed the \d+ records that survived, at /,
+      );
+    }
+    expect(notes.length).toBeLessThan(2);
 
     const [first, second] = await logFiles();
     const text = await readFile(first!, 'utf8');

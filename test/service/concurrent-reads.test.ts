@@ -16,7 +16,7 @@ const SPACE = 1_000_000;
 let service: Service;
 
 beforeAll(async () => {
-  service = await Service.start({ config: 'limits: { scans: 24 }\n' });
+  service = await Service.start({ config: 'limits: { scans: null }\n' });
   for (let table = 0; table < TABLES; table++) {
     await post(`t${table}/create`, rowsFrom(table * SPACE, ROWS / 2));
     await post(`t${table}/insert`, rowsFrom(table * SPACE + ROWS / 2, ROWS / 2));

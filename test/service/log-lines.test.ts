@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readdir } from 'node:fs/promises';
+import { cp, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeCertificate } from '../support/certificates.ts';
@@ -55,14 +55,17 @@ describe('log.format: text', () => {
   it.each([1, 2])(
     'is the form of every line of %i processes, warnings of Node too',
     async (processes) => {
+      const begin = join(await freshFolder(), 'begin');
       const service = await started({
         config: text,
         flags: ['--processes', String(processes)],
         nodeFlags: [
           '--import',
-          'data:text/javascript,setTimeout(()=>process.emitWarning("ahem"),2000).unref()',
+          `data:text/javascript,import{watchFile}from"node:fs";watchFile("${begin}",{interval:50},({size})=>size>0&&process.emitWarning("ahem")).unref()`,
         ],
       });
+      // A start that takes long would be warned before it has its log.
+      await writeFile(begin, 'now');
       await eventually(async () => expect(service.errors).toContain('ahem'));
       await service.end();
       for (const line of linesOf(service.errors)) expect(line).toMatch(TEXT_LINE);
