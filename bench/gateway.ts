@@ -6,33 +6,20 @@ import { createInterface } from 'node:readline';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
-import { policyText } from './decide/workload.ts';
 import { ConstantProxy } from './gateway/nginx.ts';
 import { MEASURED_CORE, pin } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds } from './harness/rounds.ts';
 import { printResult } from './harness/table.ts';
+import { enforced, LINES, ROLE } from './gateway/workload.ts';
 
-const LINES = 10_000;
-const ROLE = 'role:reader';
-/** Both count every request of the caller, and let all of them through. */
-const LIMITS = `limits:
-  - name: everyone
-    rate: 1000000/s
-    burst: 1000000
-  - name: readers
-    subjects: ["${ROLE}"]
-    operations: [describe, read]
-    concurrency: 1000
-`;
 const UNDECIDED = new URL('./gateway/undecided.ts', import.meta.url).pathname;
 
 const options = readOptions();
 const seconds = options.quick ? 1 : 5;
 const service = await Service.start({
-  policy: `${policyText(LINES)}p, ${ROLE}, /**, read, allow\np, role:admin, /**, *, allow\n`,
-  limits: LIMITS,
+  ...enforced,
 });
 try {
   await createTable(service);

@@ -14,7 +14,7 @@ export interface Measurement {
   readonly unit: Row['unit'];
   /** How often it runs before it is measured; once when absent. */
   readonly warmups?: number;
-  /** At most so many rounds in a sitting, for what takes long. */
+  /** Maximum number of rounds per sitting, for work that takes long. */
   readonly rounds?: number;
   /** Runs once before the warm-up. */
   prepare?(): Promise<void>;

@@ -1,30 +1,14 @@
 import { ADMIN_KEY } from '../../test/support/service.ts';
 import { RawSide } from '../data/raw-side.ts';
 import { rowsFrom } from '../data/rows.ts';
-import { policyText } from '../decide/workload.ts';
 import { MEASURED_CORE, pin } from '../harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from '../harness/load.ts';
 import type { Build, OpenArea } from './area.ts';
-
-const LINES = 10_000;
-const ROLE = 'role:reader';
-/** Both count every request of the caller, and let all of them through. */
-const LIMITS = `limits:
-  - name: everyone
-    rate: 1000000/s
-    burst: 1000000
-  - name: readers
-    subjects: ["${ROLE}"]
-    operations: [describe, read]
-    concurrency: 1000
-`;
+import { enforced, ROLE } from '../gateway/workload.ts';
 
 /** Small requests with an API key, a long policy, two limits and the audit log. */
 export async function openGateway(build: Build, quick: boolean): Promise<OpenArea> {
-  const service = await build.start({
-    policy: `${policyText(LINES)}p, ${ROLE}, /**, read, allow\np, role:admin, /**, *, allow\n`,
-    limits: LIMITS,
-  });
+  const service = await build.start(enforced);
   const side = new RawSide(service.url, ADMIN_KEY);
   await side.create('events', rowsFrom(0, 10));
   side.close();

@@ -199,7 +199,7 @@ export interface Engine {
   readonly upkeep: Upkeep | null;
   /**
    * Begins the work that no request waits for: jobs, and merging of small files. It
-   * continues until the engine is closed; faults in it are told to `onFault`.
+   * continues until the engine is closed; its faults are passed to `onFault`.
    */
   startWork(onFault: OnFault): void;
   /** What it holds and has done; null while it is not open. */

@@ -21,7 +21,7 @@ export class PolicyFollower {
 
   /**
    * The current policy of the folder, or `current` itself if it is unchanged. A number means that the policy
-   * takes effect only when the folder has been unchanged for so many ms.
+   * takes effect only when the folder has been unchanged for that many ms.
    * @throws PolicyError
    */
   async next(current: LoadedPolicy, stillMillis: number): Promise<LoadedPolicy | number> {

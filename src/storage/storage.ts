@@ -55,7 +55,7 @@ export interface Storage {
   write(key: string, bytes: Uint8Array, links?: Links): Promise<void>;
   /**
    * Writes an object whole unless the name is taken: decides races. Nobody sees a part of it.
-   * An object of that name is durable when this resolves, whoever made it.
+   * When this resolves, the object of that name is durable, even if another writer made it.
    * @param mode Of a file; the umask decides when absent.
    */
   putIfAbsent(key: string, bytes: Uint8Array, mode?: number): Promise<Placed>;
@@ -68,7 +68,7 @@ export interface Storage {
   note(key: string, bytes: Uint8Array): Promise<void>;
   /**
    * Gives an object a second name unless that is taken: decides races. An object of that name is
-   * durable when this resolves, whoever made it, if the first one is.
+   * durable when this resolves, even if another writer made it, provided that the first one is.
    */
   linkIfAbsent(from: string, to: string): Promise<Placed>;
   /**

@@ -8,7 +8,7 @@ const NICENESS = 10;
 
 /**
  * Lowers the priority of the calling thread, so that threads that answer requests run first.
- * Does nothing on systems without thread priorities, such as any but Linux.
+ * Does nothing on systems without thread priorities, which are all but Linux.
  */
 export function giveWay(): void {
   try {

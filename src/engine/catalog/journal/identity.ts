@@ -126,7 +126,7 @@ export async function openIdentity(
 /**
  * Founds the catalog: an id is proposed on disk, then put into the store, then
  * made final on disk. A crash, or another process that does the same, leaves
- * the proposal, and whoever comes next continues with it.
+ * the proposal, and the next process continues with it.
  */
 async function found(
   storage: Storage,

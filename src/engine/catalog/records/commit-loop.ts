@@ -4,7 +4,7 @@ import { isFullDisk } from '../../../storage/storage-error.ts';
 import { NotDurable, AlreadyDone, type Seal } from './seal.ts';
 import type { Check, CommitResult, Write } from '../../../store/store.ts';
 
-/** How often a change is planned again before its caller is told to retry. */
+/** Number of attempts before a change fails with a request to retry. */
 const ATTEMPTS = 24;
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE = 64;

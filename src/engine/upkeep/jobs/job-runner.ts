@@ -158,7 +158,7 @@ export class JobRunner {
     }
   }
 
-  /** A store that is unavailable is told of where the service says whether it is ready. */
+  /** Reports a fault. Readiness reports an unavailable store, so that is left out here. */
   #tell(error: unknown): void {
     if (!mayPass(error)) this.#onFault(error);
   }

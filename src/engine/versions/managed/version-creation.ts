@@ -150,7 +150,7 @@ export class VersionPlan {
     };
   }
 
-  /** A client that counts the versions in the folder is told which of them keeps it from the next. */
+  /** Refuses a version behind a refused one, and names that one: clients count the versions in the folder. */
   async #requireNoRefused(
     table: TableRecord,
     { path, branch }: VersionRequest,
