@@ -5,6 +5,7 @@ import { openAudit } from './builds/audit.ts';
 import { openCommit } from './builds/commit.ts';
 import { printComparison, type Comparison } from './builds/comparison.ts';
 import { openData } from './builds/data.ts';
+import { openForward } from './builds/forward.ts';
 import { openGateway } from './builds/gateway.ts';
 import { openIndex } from './builds/index.ts';
 import { readOptions } from './harness/options.ts';
@@ -12,6 +13,7 @@ import { measureRounds } from './harness/rounds.ts';
 
 const AREAS: Readonly<Record<string, Area>> = {
   gateway: openGateway,
+  forward: openForward,
   data: openData,
   commit: openCommit,
   index: openIndex,

@@ -1,4 +1,4 @@
-// Runs the benchmarks: npm run bench -- [NAME…] [--rounds N] [--quick] [--warm-disk SIZE] [--against FOLDER]
+// Runs the benchmarks: npm run bench -- [NAME…] [--rounds N] [--quick] [--large] [--warm-disk SIZE] [--against FOLDER]
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -20,9 +20,10 @@ const QUESTIONS = [
   'audit',
   'list',
   'index',
+  'growth',
 ];
 /** Those that compare two builds too. */
-const OF_BUILDS = ['gateway', 'data', 'commit', 'index', 'audit'];
+const OF_BUILDS = ['gateway', 'forward', 'data', 'commit', 'index', 'audit'];
 
 const options = readOptions();
 const { against } = options;

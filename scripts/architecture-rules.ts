@@ -40,6 +40,7 @@ const floors: readonly string[] = [
   'protocol/openapi',
   'arrow',
   'arrow/ipc',
+  'arrow/sealed',
   'arrow/distance',
   'sql/values',
   'sql/patterns',
@@ -100,6 +101,7 @@ const floors: readonly string[] = [
   'engine/upkeep/retention',
   'engine/upkeep/recovery',
   'engine/upkeep/verification',
+  'engine/upkeep/upgrade',
   'engine/workers',
   'engine/handlers/call',
   'engine/virtual',
@@ -131,6 +133,7 @@ const floors: readonly string[] = [
 /** Packages and modules that only these files may import; a folder ends with a slash. */
 const confined: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['src/store/embedded/file.ts'],
+  'fs-native-extensions': ['src/store/embedded/write-lock.ts'],
   ioredis: ['src/store/'],
   casbin: ['src/policy/'],
   'http-proxy': ['src/gateway/backends/'],
@@ -145,6 +148,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/cli/',
     // The file that LMDB opens, notes that need not be durable, and processes in /proc.
     'src/store/embedded/file.ts',
+    'src/store/embedded/write-lock.ts',
     'src/store/embedded/notes.ts',
     'src/store/process-mark.ts',
     'src/storage/',
@@ -169,7 +173,12 @@ interface Source {
 /** Every breach of the rules under a project's folder, one sentence each. */
 export function checkArchitecture(root: string): readonly string[] {
   const sources = readSources(root);
-  return [...sources.flatMap(fileFindings), ...folderFindings(sources), ...cycleFindings(sources)];
+  return [
+    ...sources.flatMap(fileFindings),
+    ...folderFindings(sources),
+    ...nameFindings(sources),
+    ...cycleFindings(sources),
+  ];
 }
 
 function readSources(root: string): readonly Source[] {
@@ -211,6 +220,10 @@ const fileRules: readonly ((source: Source) => readonly string[])[] = [
       : [],
   ({ path, text }) =>
     /^export\s+(default|\*)/m.test(text) ? [`${path}: exports are named, one by one`] : [],
+  ({ path, text }) =>
+    /^export\s+(type\s+)?\{/m.test(text)
+      ? [`${path}: no exports in braces; export a thing where it is defined`]
+      : [],
   lengthFindings,
 ];
 
@@ -258,6 +271,22 @@ function folderFindings(sources: readonly Source[]): readonly string[] {
   return [...counts]
     .filter(([, count]) => count > MAX_FILES)
     .map(([folder, count]) => `${folder}: has ${count} files, more than ${MAX_FILES}`);
+}
+
+const EXPORTED =
+  /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function\*?|class|interface|type|const|let|enum)\s+(\w+)/gm;
+
+/** Names that two files export. */
+function nameFindings(sources: readonly Source[]): readonly string[] {
+  const places = new Map<string, Set<string>>();
+  for (const { path, text } of sources) {
+    for (const [, name] of text.matchAll(EXPORTED)) {
+      places.set(name!, (places.get(name!) ?? new Set()).add(path));
+    }
+  }
+  return [...places]
+    .filter(([, paths]) => paths.size > 1)
+    .map(([name, paths]) => `"${name}" is exported twice: ${[...paths].join(', ')}`);
 }
 
 function confinementFindings(source: Source): readonly string[] {

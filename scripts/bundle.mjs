@@ -16,8 +16,16 @@ const PROGRAMS = [
   'audit/segments/sealing-thread',
 ];
 
-/** Packages of very many small modules; all others are loaded where they are installed. */
-const JOINED = ['apache-arrow', 'flatbuffers', 'jose', 'lossless-json', 'tslib', 'typebox'];
+/** Packages of many small modules, or ones that every command loads; all others are loaded where they are installed. */
+const JOINED = [
+  'apache-arrow',
+  'flatbuffers',
+  'ipaddr.js',
+  'jose',
+  'lossless-json',
+  'tslib',
+  'typebox',
+];
 
 await build({
   entryPoints: PROGRAMS.map((name) => ({ in: join(dist, `${name}.js`), out: name })),

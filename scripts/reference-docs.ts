@@ -12,6 +12,7 @@ import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operations/operation.ts';
 import { operationNames, operations } from '../src/protocol/operations/operations.ts';
 import { functions } from '../src/sql/functions/table.ts';
+import { waits } from './wait-table.ts';
 
 /** The documents that are generated from tables in the code, by their path. */
 export function referenceDocs(): Readonly<Record<string, string>> {
@@ -21,6 +22,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/reference/errors.md': errorsDoc(),
     'docs/reference/headers.md': headersDoc(),
     'docs/reference/metrics.md': metricsDoc(),
+    'docs/reference/waits.md': waitsDoc(),
     'docs/reference/commands.md': commandsDoc(),
     'docs/reference/sql-functions.md': functionsDoc(),
     'docs/reference/commit-rules.md': commitRulesDoc(),
@@ -63,6 +65,21 @@ is \`bytes\` under \`cache\`. Unknown keys and invalid values stop the start wit
     ['Key', 'Flag', 'Variable', 'Kind', 'Default', 'Meaning'],
     rows,
   );
+}
+
+function waitsDoc(): string {
+  return doc(
+    'Waits',
+    `Everything that the gateway waits for, how long at most, and what happens then. A bound with a key is
+its default, and the key sets it.`,
+    ['Wait', 'At most', 'Key', 'Then'],
+    waits.map(({ what, bound, key, end }) => [what, bound, keyText(key), end]),
+  );
+}
+
+function keyText(key: string | undefined): string {
+  if (key === undefined) return '–';
+  return key.includes('`') ? key : `\`${key}\``;
 }
 
 function operationsDoc(): string {

@@ -72,6 +72,27 @@ describe('the architecture', () => {
       'src/sql/a.ts: exports are named, one by one',
     ],
     [
+      'a re-export',
+      { 'sql/a.ts': "export type { B } from './b.ts';\n", 'sql/b.ts': 'export interface B {}\n' },
+      'src/sql/a.ts: no exports in braces; export a thing where it is defined',
+    ],
+    [
+      'two exports of one name',
+      {
+        'sql/a.ts': 'export const columns = [];\n',
+        'arrow/b.ts': 'export async function* columns() {}\n',
+      },
+      '"columns" is exported twice: src/arrow/b.ts, src/sql/a.ts',
+    ],
+    [
+      'two types of one name',
+      {
+        'sql/a.ts': 'export interface Column {}\nexport type Row = 1;\n',
+        'sql/b.ts': 'export abstract class Column {}\ninterface Row {}\n',
+      },
+      '"Column" is exported twice: src/sql/a.ts, src/sql/b.ts',
+    ],
+    [
       'a file that is too long',
       { 'sql/a.ts': '\n'.repeat(601) },
       'src/sql/a.ts: has 601 lines, more than 600',

@@ -7,6 +7,8 @@ export interface BenchOptions {
   readonly rounds: number;
   /** Less data and few rounds: shows that everything runs, its numbers say little. */
   readonly quick: boolean;
+  /** Whether sizes are included that take long to make. */
+  readonly large: boolean;
   /** How many bytes of the disk are written before anything is measured. */
   readonly warmDisk: number;
   /** The folder of another checkout, built, that this one is compared with; undefined for the peers. */
@@ -18,7 +20,7 @@ export interface BenchOptions {
 const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
 /**
- * Reads the flags of `npm run bench`: `--rounds N` (7; 8 with `--against`), `--quick`,
+ * Reads the flags of `npm run bench`: `--rounds N` (7; 8 with `--against`), `--quick`, `--large`,
  * `--warm-disk SIZE` (4GiB; 1GiB with `--against`, 0 with `--quick`), `--against FOLDER`, and the names of the questions.
  * @throws Error for a flag or value that is not known.
  */
@@ -29,13 +31,15 @@ export function readOptions(args: readonly string[] = process.argv.slice(2)): Be
     options: {
       rounds: { type: 'string' },
       quick: { type: 'boolean', default: false },
+      large: { type: 'boolean', default: false },
       'warm-disk': { type: 'string' },
       against: { type: 'string' },
     },
   });
-  const { quick } = values;
+  const { quick, large } = values;
   return {
     quick,
+    large,
     against: values.against === undefined ? undefined : resolve(values.against),
     rounds: countOf(values.rounds ?? (quick ? '2' : values.against === undefined ? '7' : '8')),
     warmDisk: bytesOf(
@@ -46,13 +50,14 @@ export function readOptions(args: readonly string[] = process.argv.slice(2)): Be
 }
 
 /** The flags that make another process read the same options. */
-export function flagsOf({ rounds, quick, against }: BenchOptions): readonly string[] {
+export function flagsOf({ rounds, quick, large, against }: BenchOptions): readonly string[] {
   return [
     '--rounds',
     String(rounds),
     '--warm-disk',
     '0',
     ...(quick ? ['--quick'] : []),
+    ...(large ? ['--large'] : []),
     ...(against === undefined ? [] : ['--against', against]),
   ];
 }

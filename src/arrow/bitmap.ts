@@ -5,7 +5,6 @@ export function bitmapBytes(bits: number): number {
   return Math.ceil(bits / 8);
 }
 
-/** The bit at an index. */
 export function getBit(bits: Uint8Array, index: number): boolean {
   return ((bits[index >> 3]! >> (index & 7)) & 1) === 1;
 }

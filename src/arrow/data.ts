@@ -24,8 +24,8 @@ export function batchOfData(schema: Schema, children: Data[], rows: number): Rec
 const structs = new WeakMap<Schema, Struct>();
 
 function structOf(schema: Schema): Struct {
-  const known = structs.get(schema);
-  if (known !== undefined) return known;
+  const cached = structs.get(schema);
+  if (cached !== undefined) return cached;
   const struct = new Struct(schema.fields);
   structs.set(schema, struct);
   return struct;
@@ -80,8 +80,8 @@ export function retyped(
 ): Data {
   // `Data.clone` cannot take a dictionary.
   const { offset, length, nullCount, variadicBuffers } = data;
-  const known = layoutOf(type) === 'null' ? length : nullCount;
-  return new Data(type, offset, length, known, data, children, dictionary, variadicBuffers);
+  const nulls = layoutOf(type) === 'null' ? length : nullCount;
+  return new Data(type, offset, length, nulls, data, children, dictionary, variadicBuffers);
 }
 
 /** How many rows are null by the column's own bitmap. Unions have no bitmap. */
@@ -129,7 +129,7 @@ interface TypedArrayConstructor<T extends TypedArray> {
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): T;
 }
 
-/** A copy of some bytes. `slice` of a `Buffer` shares its memory, and nobody sees of bytes whether they are one. */
+/** Copies bytes. `slice` of a `Buffer` shares its memory, and the type does not show which it is. */
 export function copyBytes(
   bytes: Uint8Array,
   start = 0,

@@ -1,16 +1,16 @@
 import type { Field } from 'apache-arrow';
 
-const known = new WeakMap<readonly Field[], ReadonlyMap<string, number>>();
+const cache = new WeakMap<readonly Field[], ReadonlyMap<string, number>>();
 
 /**
  * The position of the first field of a name. The list must not change
  * afterwards: its names are looked through once, for there may be 65,536.
  */
 export function fieldPosition(fields: readonly Field[], name: string): number | undefined {
-  let positions = known.get(fields);
+  let positions = cache.get(fields);
   if (positions === undefined) {
     positions = new Map(fields.map((field, at) => [field.name, at] as const).toReversed());
-    known.set(fields, positions);
+    cache.set(fields, positions);
   }
   return positions.get(name);
 }

@@ -9,7 +9,7 @@ const blockElements = 192;
  * Copies rows of `stride` elements each into `target`, by default a new array of the same kind.
  * Works on integers of at most 32 bits, so that no bit pattern changes.
  */
-export function gather<T extends TypedArray>(
+export function gatherRows<T extends TypedArray>(
   source: T,
   stride: number,
   rows: Uint32Array,

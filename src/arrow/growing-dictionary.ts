@@ -106,8 +106,8 @@ export class GrowingDictionary {
   }
 
   #addChunk(chunk: Data): Int32Array {
-    const known = this.#maps.get(chunk);
-    if (known !== undefined) return known;
+    const cached = this.#maps.get(chunk);
+    if (cached !== undefined) return cached;
     const map = new Int32Array(chunk.length);
     const added: number[] = [];
     for (let row = 0; row < chunk.length; row++) {

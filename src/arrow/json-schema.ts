@@ -16,7 +16,6 @@ export interface JsonType {
   readonly length?: number;
 }
 
-/** A field in JSON. */
 export interface JsonField {
   readonly name: string;
   readonly type: JsonType;
@@ -24,7 +23,6 @@ export interface JsonField {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A schema in JSON. */
 export interface JsonSchema {
   readonly fields: readonly JsonField[];
   readonly metadata?: Readonly<Record<string, string>>;

@@ -87,13 +87,13 @@ const namespacePlain: Readonly<Record<string, () => DataType>> = {
 /** Types with settings after colons. */
 const parted: Readonly<Record<string, (parts: readonly string[]) => DataType | undefined>> = {
   timestamp: ([unit, zone, ...more]) => {
-    const known = units[unit ?? ''];
-    if (known === undefined || zone === undefined || more.length > 0) return undefined;
-    return new Timestamp(known, zone === '-' ? null : zone);
+    const parsedUnit = units[unit ?? ''];
+    if (parsedUnit === undefined || zone === undefined || more.length > 0) return undefined;
+    return new Timestamp(parsedUnit, zone === '-' ? null : zone);
   },
   duration: ([unit, ...more]) => {
-    const known = units[unit ?? ''];
-    return known === undefined || more.length > 0 ? undefined : new Duration(known);
+    const parsedUnit = units[unit ?? ''];
+    return parsedUnit === undefined || more.length > 0 ? undefined : new Duration(parsedUnit);
   },
   decimal: ([bits, precision, scale, ...more]) => {
     const [width, digits, shift] = [bits, precision, scale].map(Number);

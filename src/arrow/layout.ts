@@ -45,7 +45,6 @@ const layouts: ReadonlyMap<Type, Layout> = new Map<Type, Layout>([
   [Type.Dictionary, 'dictionary'],
 ]);
 
-/** The layout of a type. */
 export function layoutOf(type: DataType): Layout {
   if (DataType.isUnion(type)) return type.mode === UnionMode.Dense ? 'dense-union' : 'sparse-union';
   const layout = layouts.get(type.typeId);

@@ -12,7 +12,7 @@ import {
 } from 'apache-arrow';
 
 /** A map type over its entries field, a struct of key and value, which keep their names. */
-export function mapOf(entries: Field, keysSorted: boolean): Map_ {
+export function mapType(entries: Field, keysSorted: boolean): Map_ {
   // The package's constructor renames the fields it is given, so it gets copies.
   const spare = Field.new('entries', new Struct(childrenOf(entries.type).map(copyOf)));
   const type = new Map_(spare, keysSorted);
@@ -41,7 +41,7 @@ export function withChildren(type: DataType, children: readonly Field[]): DataTy
     if (DataType.isList(type)) return new List(first);
     if (DataType.isLargeList(type)) return new LargeList(first);
     if (DataType.isFixedSizeList(type)) return new FixedSizeList(type.listSize, first);
-    if (DataType.isMap(type)) return mapOf(first, type.keysSorted);
+    if (DataType.isMap(type)) return mapType(first, type.keysSorted);
   }
   if (DataType.isStruct(type)) return new Struct([...children]);
   if (DataType.isUnion(type)) return new Union(type.mode, type.typeIds, [...children]);

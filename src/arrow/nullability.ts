@@ -100,8 +100,8 @@ function retypeDictionary(dictionary: Vector | undefined, type: DataType): Vecto
   if (dictionary === undefined) return undefined;
   const values = (type as Dictionary).dictionary;
   if (dictionary.type === values) return dictionary;
-  const known = retypedDictionaries.get(dictionary)?.get(values);
-  if (known !== undefined) return known;
+  const cached = retypedDictionaries.get(dictionary)?.get(values);
+  if (cached !== undefined) return cached;
   const vector = new Vector(dictionary.data.map((chunk) => retype(chunk, values)));
   const byType = retypedDictionaries.get(dictionary) ?? new WeakMap<DataType, Vector>();
   retypedDictionaries.set(dictionary, byType.set(values, vector));

@@ -85,7 +85,7 @@ function columnAt(batch: RecordBatch, index: number, field: Field): Data {
 }
 
 /** The named columns in the order of the names. Throws `mismatch` for a name that the batch lacks. */
-export function project(batch: RecordBatch, names: readonly string[]): RecordBatch {
+export function projectColumns(batch: RecordBatch, names: readonly string[]): RecordBatch {
   const indices = names.map((name) => fieldIndex(batch.schema, name));
   const fields = indices.map((index) => batch.schema.fields[index]!);
   const children = indices.map((index) => batch.data.children[index]!);

@@ -1,7 +1,7 @@
 import { DataType, type Data } from 'apache-arrow';
 import { wordsOf } from './data.ts';
 
-/** Where the values of a column lie: row `i` from `starts[i]` up to `ends[i]`. */
+/** Positions of the values of a column: row `i` from `starts[i]` up to `ends[i]`. */
 export interface Spans {
   readonly starts: Uint32Array | Int32Array;
   readonly ends: Uint32Array | Int32Array;
@@ -30,12 +30,12 @@ function evenSpans(length: number, width: number): Spans {
   return { starts: bounds.subarray(0, length), ends: bounds.subarray(1) };
 }
 
-/** Where the value of a row begins. */
+/** Start of the value of a row. */
 export function startAt({ starts }: Spans, row: number): number {
   return starts[row]!;
 }
 
-/** Where the value of a row ends. */
+/** End of the value of a row. */
 export function endAt({ ends }: Spans, row: number): number {
   return ends[row]!;
 }

@@ -9,7 +9,7 @@ import {
   isNull,
   type DataParts,
 } from './data.ts';
-import { gather, copyRun } from './gather.ts';
+import { gatherRows, copyRun } from './gather.ts';
 import { layoutOf, inlineCapacity, type Layout } from './layout.ts';
 import { ArrowError } from './arrow-error.ts';
 
@@ -157,7 +157,7 @@ type Take = (data: Data, rows: Uint32Array) => Partial<DataParts>;
 const takers: Readonly<Record<Layout, Take>> = {
   null: () => ({}),
   bool: (data, rows) => ({ values: takeBits(data.values, data.offset, rows) }),
-  fixed: (data, rows) => ({ values: gather(data.values, data.stride, rows) }),
+  fixed: (data, rows) => ({ values: gatherRows(data.values, data.stride, rows) }),
   bytes: takeBytes,
   'large-bytes': takeBytes,
   view: takeViews,
@@ -166,12 +166,12 @@ const takers: Readonly<Record<Layout, Take>> = {
   'fixed-list': takeFixedList,
   struct: (data, rows) => ({ children: takeChildren(data, rows) }),
   'sparse-union': (data, rows) => ({
-    typeIds: gather<Int8Array>(data.typeIds, 1, rows),
+    typeIds: gatherRows<Int8Array>(data.typeIds, 1, rows),
     children: takeChildren(data, rows),
   }),
   'dense-union': takeDenseUnion,
   dictionary: (data, rows) => ({
-    values: gather(data.values, 1, rows),
+    values: gatherRows(data.values, 1, rows),
     dictionary: data.dictionary,
   }),
 };
@@ -214,7 +214,7 @@ function takeFixedList(data: Data, rows: Uint32Array): Partial<DataParts> {
   const [child] = data.children;
   if (child !== undefined && layoutOf(child.type) === 'fixed' && nullCountOf(child) === 0) {
     // The usual vector column: each row is one wide value.
-    const values = gather(child.values, listSize * child.stride, rows);
+    const values = gatherRows(child.values, listSize * child.stride, rows);
     const length = listSize * rows.length;
     return { children: [dataOf(child.type, { length, nullCount: 0, values })] };
   }
@@ -227,7 +227,7 @@ function takeFixedList(data: Data, rows: Uint32Array): Partial<DataParts> {
 }
 
 function takeDenseUnion(data: Data, rows: Uint32Array): Partial<DataParts> {
-  const typeIds = gather<Int8Array>(data.typeIds, 1, rows);
+  const typeIds = gatherRows<Int8Array>(data.typeIds, 1, rows);
   const source: Int32Array = data.valueOffsets;
   const offsets = new Int32Array(rows.length);
   const children = data.children.map((child, index) => {

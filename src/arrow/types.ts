@@ -33,7 +33,6 @@ const intervalUnits = {
   [IntervalUnit.MONTH_DAY_NANO]: 'month_day_nano',
 };
 
-/** Names of the float types. */
 export const floatNames = {
   [Precision.HALF]: 'float16',
   [Precision.SINGLE]: 'float32',
@@ -211,9 +210,9 @@ export function conform(batch: RecordBatch, schema: Schema): RecordBatch {
   const columns = new Map(
     batch.schema.fields.map((field, index) => [field.name, batch.data.children[index]!]),
   );
-  const known = new Set(schema.fields.map((field) => field.name));
+  const names = new Set(schema.fields.map((field) => field.name));
   for (const { name } of batch.schema.fields) {
-    if (!known.has(name)) throw new ArrowError('mismatch', `The table has no column "${name}".`);
+    if (!names.has(name)) throw new ArrowError('mismatch', `The table has no column "${name}".`);
   }
   const children = schema.fields.map((field) =>
     conformColumn(field, columns.get(field.name), batch.numRows),

@@ -24,7 +24,6 @@ export interface ValueKind<Value> {
   readonly type: DataType;
   /** The column of these values. */
   data(values: readonly (Value | null)[]): Data;
-  /** The value of a row. */
   read(data: Data, row: number): Value | null;
 }
 
@@ -37,21 +36,20 @@ function kindOf<Value>(
   return { type, data, read: (column, row) => (isNull(column, row) ? null : read(column, row)) };
 }
 
-/** Texts. */
-export const text: ValueKind<string> = kindOf(new Utf8(), textsOf, readText);
+export const textValues: ValueKind<string> = kindOf(new Utf8(), textsOf, readText);
 
 /** Texts with few distinct values, dictionary-encoded. */
-export const word: ValueKind<string> = wordKind(new Dictionary(new Utf8(), new Int32()));
+export const wordValues: ValueKind<string> = wordKind(new Dictionary(new Utf8(), new Int32()));
 
 /** Truth values. */
-export const flag: ValueKind<boolean> = kindOf(
+export const flagValues: ValueKind<boolean> = kindOf(
   new Bool(),
   (values) => dataOf(new Bool(), { ...nullsOf(values), values: bitsOf(values, Boolean) }),
   (data, row) => getBit(data.values, data.offset + row),
 );
 
 /** Integers of 32 bits. */
-export const int32: ValueKind<number> = kindOf(
+export const int32Values: ValueKind<number> = kindOf(
   new Int32(),
   (values) => {
     const numbers = new Int32Array(values.length);
@@ -62,13 +60,13 @@ export const int32: ValueKind<number> = kindOf(
 );
 
 /** Integers of 64 bits. */
-export const int64: ValueKind<bigint> = signedKind(new Int64());
+export const int64Values: ValueKind<bigint> = signedKind(new Int64());
 
 /** Moments in UTC, as microseconds since 1970. */
-export const moment: ValueKind<bigint> = signedKind(new TimestampMicrosecond('UTC'));
+export const momentValues: ValueKind<bigint> = signedKind(new TimestampMicrosecond('UTC'));
 
 /** Integers of 64 bits without a sign. */
-export const uint64: ValueKind<bigint> = kindOf(
+export const uint64Values: ValueKind<bigint> = kindOf(
   new Uint64(),
   (values) => {
     const numbers = BigUint64Array.from(values, (value) => value ?? 0n);
@@ -78,7 +76,7 @@ export const uint64: ValueKind<bigint> = kindOf(
 );
 
 /** Lists of values of one kind; none of the values is null. */
-export function list<Value>(item: ValueKind<Value>): ValueKind<readonly Value[]> {
+export function listValues<Value>(item: ValueKind<Value>): ValueKind<readonly Value[]> {
   const type = new List(new Field('item', item.type, false));
   return kindOf(
     type,
@@ -96,7 +94,7 @@ export function list<Value>(item: ValueKind<Value>): ValueKind<readonly Value[]>
 }
 
 /** Values of several named parts. */
-export function struct<Value extends object>(parts: {
+export function structValues<Value extends object>(parts: {
   readonly [Name in keyof Value & string]: ValueKind<NonNullable<Value[Name]>>;
 }): ValueKind<Value> {
   const names = Object.keys(parts) as (keyof Value & string)[];
@@ -159,8 +157,8 @@ function wordOf(dictionary: Vector | undefined, place: number): string {
 
 function placeOf(places: Map<string, number>, value: string | null): number {
   if (value === null) return 0;
-  const known = places.get(value);
-  if (known !== undefined) return known;
+  const place = places.get(value);
+  if (place !== undefined) return place;
   places.set(value, places.size);
   return places.size - 1;
 }
@@ -170,7 +168,7 @@ function textsOf(values: readonly (string | null)[]): Data {
   const length = offsets.at(-1)!;
   if (length > JOINED) return widerTextsOf(values);
   const whole = Buffer.from(values.join(''));
-  // Of ASCII each text has as many bytes as it is long, so that all are encoded together.
+  // ASCII texts have as many bytes as characters, so all are encoded together.
   if (whole.byteLength !== length) return widerTextsOf(values);
   return dataOf(new Utf8(), { ...nullsOf(values), offsets, values: new Uint8Array(whole) });
 }

@@ -7,7 +7,6 @@ const UNFINISHED = /^\..*\.tmp$/;
 /** Age after which an incomplete folder is removed, in ms. */
 const STALE_MILLIS = 3_600_000;
 
-/** A file of a policy. */
 interface PolicyFile {
   readonly name: string;
   readonly text: string;
@@ -42,7 +41,7 @@ export async function sweepIncomplete(audit: string, now: number = Date.now()): 
   const all = await realFolder(join(audit, POLICIES_FOLDER));
   for await (const { path, writtenMillis } of logStorage.entries(all)) {
     if (!UNFINISHED.test(basename(path)) || now - writtenMillis <= STALE_MILLIS) continue;
-    await logStorage.removeTree(path, { kept: [] });
+    await logStorage.removeTree(path, { retained: [] });
   }
 }
 
@@ -62,6 +61,6 @@ async function writeWhole(
       if (logStorage.stat(folder) === undefined) throw error;
     });
   } finally {
-    await logStorage.removeTree(temporary, { kept: [] });
+    await logStorage.removeTree(temporary, { retained: [] });
   }
 }

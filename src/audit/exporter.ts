@@ -8,9 +8,9 @@ import type { AuditLog } from './writer.ts';
 const MAX_WAITING = 8192;
 const BATCH_RECORDS = 512;
 const DELAY_MILLIS = 1000;
-const TIMEOUT_MILLIS = 10_000;
+export const RECORDS_EXPORT_MILLIS = 10_000;
 /** Flush timeout at shutdown, in ms. */
-const LAST_MILLIS = 3000;
+export const RECORDS_FLUSH_MILLIS = 3000;
 
 interface ExporterOptions {
   /** Base address of the collector (OTLP over HTTP); logs go to `/v1/logs` below it. */
@@ -35,7 +35,7 @@ export async function openExporter(options: ExporterOptions): Promise<LogExporte
   const { OTLPLogExporter } = await import('@opentelemetry/exporter-logs-otlp-http');
   const { resourceFromAttributes } = await import('@opentelemetry/resources');
   const url = `${options.endpoint.replace(/\/+$/, '')}/v1/logs`;
-  const sender = new OTLPLogExporter({ url, timeoutMillis: TIMEOUT_MILLIS });
+  const sender = new OTLPLogExporter({ url, timeoutMillis: RECORDS_EXPORT_MILLIS });
   const watched = watch(options.failed);
   const exporter = {
     export: (logs: ReadableLogRecord[], done: Callback) => sender.export(logs, watched(done)),
@@ -53,7 +53,7 @@ export async function openExporter(options: ExporterOptions): Promise<LogExporte
         maxQueueSize: MAX_WAITING,
         maxExportBatchSize: BATCH_RECORDS,
         scheduledDelayMillis: DELAY_MILLIS,
-        exportTimeoutMillis: TIMEOUT_MILLIS,
+        exportTimeoutMillis: RECORDS_EXPORT_MILLIS,
       }),
     ],
   });
@@ -125,7 +125,7 @@ function watch(failed: ExporterOptions['failed']): (done: Callback) => Callback 
 async function withinTime(work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, LAST_MILLIS);
+    timer = setTimeout(resolve, RECORDS_FLUSH_MILLIS);
   });
   await Promise.race([work.catch(() => undefined), late]);
   clearTimeout(timer);

@@ -24,7 +24,6 @@ export interface RecoveryOptions extends LogFolders {
   /** The instance of this process. */
   readonly own: string;
   readonly key: SigningKey;
-  /** The trusted keys. */
   readonly trusted: readonly PublicKey[];
   readonly places: readonly CheckpointPlace[];
 }

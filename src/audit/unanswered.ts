@@ -1,4 +1,4 @@
-import { text, word } from '../arrow/value-column.ts';
+import { textValues, wordValues } from '../arrow/value-column.ts';
 import { linePieces } from './chain/log-files.ts';
 import { partsOfInstance, readPart, type LogPart } from './segments/log-part.ts';
 import { decodeRecord } from './record/decoding.ts';
@@ -91,8 +91,8 @@ async function* halvesOfSegment({ file }: OpenSegment): AsyncGenerator<Half> {
     const { data } = await file.readBatch(index, ['phase', 'decision_id']);
     for (let row = 0; row < data.length; row++) {
       yield {
-        phase: word.read(data.children[0]!, row) === 'outcome' ? 'outcome' : 'attempt',
-        decisionId: text.read(data.children[1]!, row)!,
+        phase: wordValues.read(data.children[0]!, row) === 'outcome' ? 'outcome' : 'attempt',
+        decisionId: textValues.read(data.children[1]!, row)!,
         load: async () => {
           const rows = { start: row, count: 1 };
           return recordAt(await file.readBatch(index, undefined, { rows }), 0);

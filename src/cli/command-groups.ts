@@ -5,7 +5,7 @@ import type { Run } from './output/output.ts';
 type Add = (program: Command, run: Run) => void;
 
 /** Commands under one word, which are loaded when it is typed: all of them together take long to load. */
-export interface CommandGroup {
+interface CommandGroup {
   readonly name: string;
   /** Description in the program's help. */
   readonly about: string;

@@ -54,8 +54,8 @@ const heading = ['KEY', 'FLAG', 'VARIABLE', 'KIND', 'DEFAULT', 'MEANING'];
 
 /** A value as it may be shown: none that is secret, and none that may hold a password. */
 function shownEntry([path, value]: [string, unknown]): [string, unknown][] {
-  const known = configPaths.find((each) => each === path);
-  const { secret, hidden } = known === undefined ? { secret: true } : settingOf(known);
+  const setting = configPaths.find((each) => each === path);
+  const { secret, hidden } = setting === undefined ? { secret: true } : settingOf(setting);
   if (secret === true) return [];
   return [[path, hidden === true && value !== null ? '(hidden)' : value]];
 }

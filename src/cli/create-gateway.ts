@@ -14,7 +14,7 @@ import { Opened } from './service/opened.ts';
 import { compose } from './service/serve.ts';
 import { programVersion } from './output/version.ts';
 
-/** How a gateway inside another program is set up. */
+/** Options of a gateway inside another program. */
 export interface GatewayOptions {
   /**
    * The configuration as `arrowgate.yaml` has it. Neither that file nor the environment is
@@ -23,7 +23,7 @@ export interface GatewayOptions {
   readonly config?: object;
   /** A value that is an administrator key for this gateway. */
   readonly adminKey?: string;
-  /** Where it logs; standard error when absent. */
+  /** Log stream; standard error when absent. */
   readonly log?: Logger;
 }
 

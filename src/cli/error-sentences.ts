@@ -1,3 +1,4 @@
+import { DamagedFile } from '../arrow/sealed/file-seal.ts';
 import { RecordFault } from '../audit/record/decoding.ts';
 import { SigningKeyError } from '../audit/signing/keys.ts';
 import { KeyFileError } from '../gateway/identity/key-document.ts';
@@ -17,6 +18,7 @@ export function sentencesOf(error: unknown): readonly string[] {
 
 const plainErrors = [
   CatalogError,
+  DamagedFile,
   ConfigError,
   RecordFault,
   ArchivedPolicyError,

@@ -6,6 +6,7 @@ import type { Config } from './config/config-table.ts';
 import { logFaults, openLog } from './config/log.ts';
 import type { Run, Output } from './output/output.ts';
 import { startGateway } from './service/serve.ts';
+import { answerHeartbeats } from './processes/heartbeat.ts';
 import { relayMetrics } from './processes/shared-metrics.ts';
 import { stopSignal } from './output/stop-signal.ts';
 import { Supervisor } from './processes/supervisor.ts';
@@ -28,7 +29,7 @@ export function addServe(program: Command, run: Run): void {
       }
       if (isServedProcess()) return serveTogether(config, log, output);
       for (const name of unknownVariables(processEnvironment())) {
-        log.warn({ name }, 'this variable is not one of the configuration');
+        log.warn({ name }, 'unknown environment variable');
       }
       return config.processes === 1 ? serveAlone(config, log, output) : supervise(config, log, run);
     });
@@ -48,6 +49,7 @@ async function supervise(config: Config, log: Logger, run: Run): Promise<void> {
     processes: config.processes,
     log,
     drainMillis: config['shutdown.delay'] + config['shutdown.grace'],
+    silenceMillis: config['supervision.timeout'],
   });
   void stopSignal().then((signal) => {
     log.info({ signal }, 'stopping');
@@ -67,7 +69,7 @@ function announce(
 }
 
 /** Whether this process is one of several that serve together. */
-export function isServedProcess(): boolean {
+function isServedProcess(): boolean {
   return cluster.isWorker;
 }
 
@@ -75,8 +77,9 @@ export function isServedProcess(): boolean {
  * One of several processes that serve: runs until it is stopped. When the
  * supervisor dies, the channel to it closes, and this process ends with it.
  */
-export async function serveTogether(config: Config, log: Logger, output: Output): Promise<void> {
+async function serveTogether(config: Config, log: Logger, output: Output): Promise<void> {
   const stop = stopFromSupervisor();
+  answerHeartbeats();
   try {
     const running = await startGateway(shareOf(config), log, output);
     const { url, admin } = running;

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import { isAbandoned } from '../audit/instances/owner.ts';
 import { requireOwnStore } from '../engine/catalog/records/catalog-id.ts';
-import { requireFormat } from '../engine/catalog/journal/identity.ts';
+import { requireFormat } from '../engine/catalog/journal/data-format.ts';
 import { readKeys } from '../gateway/identity/key-file.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import { loadForService, type FolderPolicy } from '../policy/load.ts';
@@ -24,7 +24,7 @@ import { firstPolicy, policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
 import { policyReport } from './policy/policy-check.ts';
 import { UsageError } from './output/service-error.ts';
-import { requireWritable } from './service/writable-folder.ts';
+import { readOnlyFault, requireWritable, writeFault } from './service/writable-folder.ts';
 
 /** Result of a simulated start. */
 export interface StartReport {
@@ -151,9 +151,12 @@ async function lookAtShadow({ config, warnings }: Looking): Promise<Counts> {
   }
 }
 
-async function lookAtData({ folder, isThere, notes }: Looking): Promise<Counts> {
-  await requireWritable(folder.root);
-  await requireWritable(folder.lance);
+async function lookAtData({ config, folder, isThere, warnings, notes }: Looking): Promise<Counts> {
+  const fault = await readOnlyFault(config, folder, false);
+  if (fault === undefined) {
+    await requireWritable(folder.root);
+    await requireWritable(folder.lance);
+  } else warnings.push(`${fault}: the service starts in read-only mode`);
   await requireFormat(disk, folder.root);
   if (isThere) return { folder: folder.root };
   notes.push(`${folder.root} is not there yet: the first start makes it`);
@@ -213,7 +216,7 @@ async function lookAtStore(looking: Looking): Promise<Counts> {
 
 /** The file is not opened: that alone would write to its lock. */
 async function lookAtEmbeddedStore({ folder, warnings }: Looking): Promise<Counts> {
-  await requireWritable(folder.store);
+  if ((await writeFault(folder, false)) === undefined) await requireWritable(folder.store);
   const isThere = await exists(join(folder.store, 'data.mdb'));
   if (!isThere && (await exists(join(folder.root, 'catalog', 'id')))) {
     warnings.push(
@@ -281,15 +284,15 @@ function listenOnce(place: ReturnType<typeof addressesOf>[number]): Promise<Erro
   });
 }
 
-/** Whether a process of this machine serves a data folder, as its audit log knows it. */
+/** Whether a process of this machine serves a data folder, by its audit log. */
 async function isServed({ audit, auditProcesses }: DataFolder): Promise<boolean> {
   const names = await readdir(auditProcesses).catch(() => []);
   const instances = names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -5));
   const places = { folder: audit, processes: auditProcesses };
-  const gone = await Promise.all(
+  const missing = await Promise.all(
     instances.map((instance) => isAbandoned(places, instance).catch(() => true)),
   );
-  return gone.includes(false);
+  return missing.includes(false);
 }
 
 async function exists(path: string): Promise<boolean> {

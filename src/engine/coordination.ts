@@ -1,6 +1,8 @@
 import type { Storage } from '../storage/storage.ts';
+import { CatalogError } from '../protocol/errors.ts';
 import { join } from 'node:path';
 import type { Store } from '../store/store.ts';
+import { idPaths, readId, requireOwnStore } from './catalog/records/catalog-id.ts';
 import { openIdentity, OwnCommitter, type Identity } from './catalog/journal/identity.ts';
 import { openJournal, type Journal } from './catalog/journal/journal.ts';
 import { NotedCommitter, NotedStore } from './catalog/records/noted-store.ts';
@@ -8,13 +10,25 @@ import { RecentRecords } from './catalog/records/recent-records.ts';
 import { SettlingCommitter } from './catalog/journal/settling-committer.ts';
 import { guardStore } from './upkeep/recovery/store-guard.ts';
 
-/** What every part of the engine commits to and reads from. */
-export interface Coordination {
+/** The committer and reader shared by all parts of the engine. */
+interface Coordination {
   readonly journal: Journal;
   readonly committer: SettlingCommitter;
   readonly store: NotedStore;
-  /** What was read or written lately, for reads while the store is unavailable. */
+  /** Recently read or written records, for reads while the store is unavailable. */
   readonly recent: RecentRecords;
+}
+
+/** Guards a store with the journal of a data folder. Returns the folder of the catalog, and the function that guards again. */
+function guarded(
+  storage: Storage,
+  data: string,
+  store: Store,
+): { readonly folder: string; readonly look: () => void } {
+  const folder = join(data, 'catalog');
+  const look = (): void => guardStore(storage, store, folder);
+  look();
+  return { folder, look };
 }
 
 /**
@@ -26,9 +40,7 @@ export async function openCoordination(
   data: string,
   store: Store,
 ): Promise<Coordination> {
-  const folder = join(data, 'catalog');
-  const look = () => guardStore(storage, store, folder);
-  look();
+  const { folder, look } = guarded(storage, data, store);
   const journal = await openJournal(storage, folder, store);
   const identity = await identityOf(storage, data, store, journal);
   const recent = new RecentRecords();
@@ -36,6 +48,45 @@ export async function openCoordination(
   const committer = new SettlingCommitter(own);
   return { journal, committer, recent, store: new NotedStore(store, identity.id, recent, look) };
 }
+
+/**
+ * The same for a data folder that is only read, with a store that was opened for reading: commits
+ * are refused, and changes without a line in the journal get none.
+ * @throws CatalogError ServiceUnavailable as `openCoordination` does.
+ */
+export async function openReadCoordination(
+  storage: Storage,
+  data: string,
+  store: Store,
+): Promise<Coordination> {
+  const { folder, look } = guarded(storage, data, store);
+  await requireOwnStore(storage, folder, store);
+  const id = await readId(storage, idPaths(folder).final);
+  if (id === undefined) {
+    throw new CatalogError('ServiceUnavailable', `the catalog in ${folder} was never founded`);
+  }
+  const recent = new RecentRecords();
+  const committer = new SettlingCommitter(new NotedCommitter(readJournal, recent));
+  return {
+    journal: readJournal,
+    committer,
+    recent,
+    store: new NotedStore(store, id, recent, look),
+  };
+}
+
+/** The journal of a catalog that is only read. */
+const readJournal: Journal = {
+  commit: async () => {
+    throw new CatalogError(
+      'ServiceUnavailable',
+      'the catalog is only read, and nothing is changed',
+    );
+  },
+  catchUp: async () => undefined,
+  fault: undefined,
+  close: async () => undefined,
+};
 
 async function identityOf(
   storage: Storage,

@@ -20,7 +20,7 @@ import { LocalStorage } from '../storage/local-storage.ts';
 import { Tables } from './versions/tables.ts';
 import { Verifier, type Verified, type VerifyOptions } from './upkeep/verification/verifier.ts';
 
-export interface ReadingOptions {
+interface ReadingOptions {
   /** The data folder. */
   readonly data: string;
   /** A store that was opened for reading. */
@@ -31,12 +31,12 @@ export interface ReadingOptions {
   readonly cacheBytes: number;
 }
 
-/** What can be asked of a catalog that is opened for reading. */
+/** Operations of a catalog that is opened for reading. */
 export interface CatalogReading {
   verify(options: VerifyOptions): Promise<Verified>;
   /** The dropped tables that can be brought back. */
   dropped(): Promise<readonly DroppedTable[]>;
-  /** What a collection would remove. */
+  /** Dry run of a collection. */
   wouldCollect(options: Omit<CollectOptions, 'dryRun'>): Promise<Collected>;
   judgePast(options: HistoryOptions): Promise<History>;
 }
@@ -72,21 +72,23 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     journal: join(data, 'catalog'),
     managed,
     // Nothing is removed.
-    kept: [],
+    retained: [],
     reader: new RecordReader(store),
     folder: (table) => tables.folder(table),
     named: (folder, record) => readNamed(storage, folder, record),
     waste: tables.waste,
+    removing: (table, work) => tables.removing(table, work),
+    clock: Date.now,
     horizon,
     removed: async () => undefined,
     process: '',
     isAlive: async () => true,
   };
   return {
-    verify: (asked) => new Verifier(retention).verify(asked),
+    verify: (options) => new Verifier(retention).verify(options),
     dropped: () => new DroppedTables(retention).list(),
-    wouldCollect: (asked) => new Collector(retention).collect({ ...asked, dryRun: true }),
-    judgePast: (asked) => judgeHistory({ store, tables }, asked),
+    wouldCollect: (options) => new Collector(retention).collect({ ...options, dryRun: true }),
+    judgePast: (options) => judgeHistory({ store, tables }, options),
   };
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
-import { StoreError } from '../store/store-error.ts';
+import { isStoreDamage, StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { LocalStorage } from '../storage/local-storage.ts';
@@ -11,7 +11,7 @@ import type { Journal } from './catalog/journal/journal.ts';
 import { JournalKeeper } from './catalog/journal/journal-keeper.ts';
 import { CATALOG_KEY } from './catalog/records/keys.ts';
 import { EmbeddedBackend } from './handlers/call/backend.ts';
-import { openCoordination } from './coordination.ts';
+import { openCoordination, openReadCoordination } from './coordination.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { HandlerTable } from './handlers/call/handler.ts';
 import {
@@ -61,6 +61,7 @@ import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './query/scan/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
+import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
@@ -70,6 +71,7 @@ import { Tags } from './versions/lines/tags.ts';
 import { VersionStore } from './versions/lines/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
+import { AnswerMemory, ANSWERS_BYTES } from './format/memory/answer-memory.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { indexerOn, unpackerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
@@ -78,7 +80,7 @@ import type { Snapshot } from './format/snapshot.ts';
 import {
   BackgroundCompaction,
   type CompactionParts,
-  type Line,
+  type VersionLine,
 } from './upkeep/jobs/background-compaction.ts';
 import { BackgroundIndexing, type IndexingParts } from './upkeep/jobs/background-indexing.ts';
 import { operations } from '../protocol/operations/operations.ts';
@@ -87,7 +89,7 @@ import { backfill, type BackfillParts } from './upkeep/jobs/backfill.ts';
 import { versionJudge } from './rules/version-judge.ts';
 import { buildIndex, type IndexJobParts } from './upkeep/jobs/index-job.ts';
 
-/** What is done in the background about the versions that tables get: small files are merged, indices follow. */
+/** Background work on new versions: small files are merged, indices are extended. */
 class VersionWork {
   readonly compaction: BackgroundCompaction;
   readonly #indexing: BackgroundIndexing;
@@ -98,20 +100,20 @@ class VersionWork {
   }
 
   /** Looks at a version that a table got. */
-  notice(line: Line, manifest: Manifest): void {
+  notice(line: VersionLine, manifest: Manifest): void {
     this.compaction.notice(line, manifest);
     this.#indexing.notice(line, manifest);
   }
 
   /**
-   * Looks at the newest version of a table that somebody asks about. A process that ended may
-   * have left rows that no index covers, and a table that was renamed some, too.
+   * Checks the newest version of a table that is in use: after a process ended, or after a rename, rows
+   * may be left that no index covers.
    */
-  attend(line: Line, snapshot: Snapshot): void {
+  attend(line: VersionLine, snapshot: Snapshot): void {
     this.#indexing.notice(line, snapshot);
   }
 
-  /** Begins to work. Faults are told; nothing else is the worse for them. */
+  /** Begins to work. Errors are reported and have no other effect. */
   start(onFault: OnFault): void {
     this.compaction.start(onFault);
     this.#indexing.start(onFault);
@@ -123,7 +125,7 @@ class VersionWork {
   }
 }
 
-/** What judges the version that a backfill makes. */
+/** Judge of the version that a backfill makes. */
 function backfillJudge(
   judging: Judging,
   tables: Pick<Tables, 'folder' | 'snapshotOf'>,
@@ -136,8 +138,8 @@ function backfillJudge(
 }
 
 /**
- * What judges a commit of work that no request waits for. Who asked for it is not known any
- * more, so that no exception counts, nor is the context of the request.
+ * Judge of commits without a request. The principal is no longer known, so neither exceptions nor the
+ * context of a request apply.
  */
 function jobJudge(judging: Judging, operation: OperationName, id: string): CommitJudge {
   const request = { operation: operations[operation], requestId: id, context: null };
@@ -146,7 +148,7 @@ function jobJudge(judging: Judging, operation: OperationName, id: string): Commi
   return new CommitJudge(judging, request, { principal, decisionId: id }, judging.source().all);
 }
 
-/** What does each kind of job; files that it writes are not collected meanwhile. */
+/** Implementation of each kind of job; its files are not collected meanwhile. */
 function jobWorks(
   parts: BackfillParts & IndexJobParts,
   running: Running,
@@ -161,7 +163,7 @@ function jobWorks(
 export interface EngineOptions {
   /** The data folder. */
   readonly data: string;
-  /** What coordinates versions and names. The engine does not close it. */
+  /** Store that coordinates versions and names. The engine does not close it. */
   readonly store: Store;
   readonly locations: LocationRules;
   /** Memory for what is read often, in bytes. */
@@ -182,10 +184,19 @@ export interface EngineOptions {
   readonly clock?: () => number;
   /** Called with a sentence when that clock and the store's begin to differ by over a second, and with undefined when they agree again. */
   readonly onSkew?: StoreClockOptions['onSkew'];
+  /** Called with each read of a table's file that does not match its seal. */
+  readonly onDamage?: OnDamage;
   /** The commit rules in force; none unless they are given. */
   readonly rules?: RulesOptions;
   /** Records adoptions in the audit log; without it they are in none. */
   readonly recordAdoption?: RecordAdoption;
+  /** How small fragments are merged in the background. */
+  readonly compaction?: Pick<CompactionParts, 'fewest' | 'record'>;
+  /**
+   * Whether the data folder cannot be written, and the store was opened for reading: commits are
+   * refused, `upkeep` is null, no work begins, and what a crash left undone stays so.
+   */
+  readonly readOnly?: boolean;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
 }
@@ -202,7 +213,7 @@ export interface Engine {
    * continues until the engine is closed; its faults are passed to `onFault`.
    */
   startWork(onFault: OnFault): void;
-  /** What it holds and has done; null while it is not open. */
+  /** Readings of the engine; null while it is not open. */
   readings(): EngineReadings | null;
   close(): Promise<void>;
 }
@@ -236,22 +247,26 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   };
 }
 
+/** Errors of a store that may be repaired while the service runs. */
+const LATER: ReadonlySet<StoreError['kind']> = new Set(['unavailable', 'busy', 'damaged']);
+
 /** The engine, or why its store keeps it from opening. */
 async function openNow(options: EngineOptions): Promise<Engine | string> {
   try {
     return await openOwn(options);
   } catch (error) {
-    const passes = error instanceof StoreError && error.kind === 'unavailable';
+    const passes = error instanceof StoreError && LATER.has(error.kind);
     if (passes || error instanceof StrangeStore) return error.message;
     throw error;
   }
 }
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
-  const { data, virtual = [] } = given;
+  const { data, virtual = [], readOnly = false } = given;
   const storage = new LocalStorage();
   const root = await tablesFolder(storage, data);
-  const { journal, committer, store, recent } = await openCoordination(storage, data, given.store);
+  const coordinated = readOnly ? openReadCoordination : openCoordination;
+  const { journal, committer, store, recent } = await coordinated(storage, data, given.store);
   const options = { ...given, store };
   const clock = await clockOf(given);
   const places = await placesOf(storage, data, options.locations);
@@ -259,11 +274,13 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
   const reader = new FragmentReader(storage, memory);
+  reader.onDamagedFile = onDamageOf(given);
   const removed = () => reader.closeRemoved();
   const running = new Running();
-  const presence = await Presence.open(storage, join(data, 'catalog', 'processes'), running);
+  const presence = await presenceIn(storage, given, running);
   const horizon = new Horizon(running, presence);
-  const manifests = new ManifestStore(storage, memory);
+  const manifests = new ManifestStore(storage, memory, readOnly);
+  manifests.onDamagedFile = onDamageOf(given);
   const tables: Tables = new Tables({
     storage,
     root,
@@ -279,10 +296,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   });
   const { pool, unpack, closeThreads } = threadsOf(options);
   const indexer = indexerOn(pool);
-  const following = new VersionWork({ store, tables, reader, running, indexer });
+  const indexing = { store, tables, reader, running, indexer };
+  const following = new VersionWork({ ...indexing, ...options.compaction });
   const transactions = new Transactions(store, committer);
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
+  const answerMemory = new AnswerMemory(ANSWERS_BYTES);
   const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
@@ -294,9 +313,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
   const written = { storage, catalog, store, committer, tables, tags, branches, attend };
-  const parts = { ...written, reader, heavy, transactions, runner, held, unpack };
+  const parts = { ...written, reader, heavy, answerMemory, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
-  const found = { storage, root, places, memory, manifests, reader, heavy };
+  const found = { storage, root, places, memory, manifests, reader, heavy, answerMemory };
   const past = pastHandlers({ ...found, store: recent.store });
   const answers = { store, committer, ...timesOf(options, clock) };
   const sweep = new AnswerSweep(answers);
@@ -316,14 +335,15 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
-  const kept = { storage, store, committer, root, tables, places, horizon, removed, presence };
-  const retention = retentionOf(options, kept);
+  const shared = { storage, store, committer, root, tables, places, horizon, removed, presence };
+  const retention = retentionOf(options, { ...shared, clock: clock.now });
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
+    upkeep: readOnly ? null : new Upkeep({ store, catalog, tables, reader, retention }),
     startWork: (onFault) => {
-      runner.start(onFault);
       reader.onDamage = onFault;
+      if (readOnly) return;
+      runner.start(onFault);
       following.start(onFault);
       for (const each of [sweep, clock]) each.begin();
       keeper.start(onFault);
@@ -341,15 +361,32 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   };
 }
 
+function onDamageOf({ onDamage = () => undefined }: EngineOptions): OnDamage {
+  return onDamage;
+}
+
 /** Threads for heavy work, and one of its own for bodies: a heavy query of their sender must not delay them. */
-function threadsOf({ workers = 0 }: EngineOptions) {
-  const pool = new ThreadPool(workers);
+function threadsOf(options: EngineOptions) {
+  const { workers = 0 } = options;
+  const pool = new ThreadPool(workers, onDamageOf(options));
   const unpackers = new ThreadPool(Math.min(1, workers));
   const unpack = workers > 0 ? unpackerOn(unpackers) : undefined;
   const closeThreads = async (): Promise<void> => {
     await Promise.all([pool.close(), unpackers.close()]);
   };
   return { pool, unpack, closeThreads };
+}
+
+/** What other processes of the data folder know of this one, and it of them. */
+function presenceIn(
+  storage: Storage,
+  { data, readOnly }: EngineOptions,
+  running: Running,
+): Promise<Presence> {
+  const folder = join(data, 'catalog', 'processes');
+  return readOnly === true
+    ? Presence.openForReading(storage, folder, running)
+    : Presence.open(storage, folder, running);
 }
 
 /** Makes the folder that holds the folders of tables; its path without links. */
@@ -371,25 +408,26 @@ async function placesOf(
 
 interface Kept extends Pick<
   RetentionParts,
-  'storage' | 'store' | 'committer' | 'root' | 'horizon' | 'removed'
+  'storage' | 'store' | 'committer' | 'root' | 'horizon' | 'removed' | 'clock'
 > {
   readonly tables: Tables;
   readonly places: TablePlaces;
   readonly presence: Presence;
 }
 
-/** What the upkeep of files works with. */
-function retentionOf({ data, locations }: EngineOptions, kept: Kept): RetentionParts {
-  const { tables, places, presence, ...parts } = kept;
+/** Dependencies of the upkeep of files. */
+function retentionOf({ data, locations }: EngineOptions, engine: Kept): RetentionParts {
+  const { tables, places, presence, ...parts } = engine;
   return {
     ...parts,
     journal: join(data, 'catalog'),
     managed: locations.managed,
-    kept: places.kept,
+    retained: places.retained,
     reader: new RecordReader(parts.store),
     folder: (table) => tables.folder(table),
     named: (folder, record) => readNamed(parts.storage, folder, record),
     waste: tables.waste,
+    removing: (table, work) => tables.removing(table, work),
     process: presence.name,
     isAlive: (name) => presence.isAlive(name),
   };
@@ -431,10 +469,11 @@ interface HandlerParts {
   readonly branches: Branches;
   readonly reader: FragmentReader;
   readonly heavy: HeavyWork;
+  readonly answerMemory: AnswerMemory;
   readonly transactions: Transactions;
   readonly runner: JobRunner;
   readonly attend: Attend;
-  /** What all requests hold together. */
+  /** Memory of all requests together. */
   readonly held: RequestMemory;
   readonly unpack: IncomingLimits['unpack'];
 }
@@ -460,7 +499,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
 
 /** The operations that read and write. */
 function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, held, unpack } = parts;
+  const { catalog, tables, tags, reader, heavy, answerMemory, held, unpack } = parts;
   const writing = {
     catalog,
     tables,
@@ -470,7 +509,7 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     memory: held,
     unpack,
   };
-  const reading = { catalog, tables, tags, reader, heavy };
+  const reading = { catalog, tables, tags, reader, heavy, answerMemory };
   const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
@@ -493,7 +532,7 @@ function rootsOf(storage: Storage, { locations, data }: EngineOptions): TableRoo
   return { ...locations, storage, own: ownFolders(data) };
 }
 
-/** What of the data folder no table's location may touch. */
+/** Paths of the data folder that no table's location may touch. */
 function ownFolders(data: string): readonly string[] {
   return ['tables', 'catalog', 'private'].map((name) => join(data, name));
 }
@@ -504,7 +543,9 @@ function healthOf(store: Store, journal: Journal): () => Promise<string | undefi
     return store.get(CATALOG_KEY).then(
       () => undefined,
       (error: unknown) =>
-        error instanceof StrangeStore ? error.message : 'the store does not answer',
+        error instanceof StrangeStore || isStoreDamage(error)
+          ? error.message
+          : 'the store does not answer',
     );
   };
 }

@@ -8,7 +8,7 @@ interface Worker {
   startWork(onFault: OnFault): void;
 }
 
-/** Begins the work of an engine that opens later than it is told to. */
+/** Starts an engine that opens asynchronously. */
 export class LateWork {
   #worker: Worker | undefined;
   #onFault: OnFault | undefined;
@@ -30,13 +30,13 @@ export class LateWork {
 const AGAIN_MILLIS = 1000;
 
 /** Something that serves and that is closed in the end. */
-export interface OpenBackend {
+interface OpenBackend {
   readonly backend: Backend;
   close(): Promise<void>;
 }
 
 /** Opens what serves; or says why it cannot be opened now and may be later. */
-export type Opening = () => Promise<OpenBackend | string>;
+type Opening = () => Promise<OpenBackend | string>;
 
 /**
  * A backend whose store was unavailable, or was not its own, when it was opened. It

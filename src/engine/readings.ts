@@ -4,7 +4,7 @@ import type { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { StoreClock } from './once/store-clock.ts';
 import type { ThreadPool } from './workers/thread-pool.ts';
 
-/** What an engine holds and has done since its start, for those who watch it. */
+/** Gauges and counters of an engine since its start. */
 export interface EngineReadings {
   /** Memory that is spent on what is read often, and what there is for it, in bytes. */
   readonly cacheBytes: number;
@@ -22,7 +22,6 @@ export interface EngineReadings {
   readonly clockSkew: number;
 }
 
-/** The parts that are read. */
 interface ReadParts {
   readonly memory: MemoryBudget;
   readonly compaction: BackgroundCompaction;

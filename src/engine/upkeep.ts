@@ -28,7 +28,7 @@ import { judgeHistory, type History, type HistoryOptions } from './rules/history
 import { Verifier } from './upkeep/verification/verifier.ts';
 import type { RetentionParts } from './upkeep/retention/parts.ts';
 
-export interface UpkeepParts {
+interface UpkeepParts {
   readonly store: Store;
   readonly catalog: Catalog;
   readonly tables: Tables;
@@ -93,6 +93,16 @@ export class Upkeep {
     return this.#parts.retention.horizon.running.during(() => this.#compact(path));
   }
 
+  /** The same for a table that may be dropped meanwhile: there is nothing to merge then. */
+  async compactIfPresent(path: ObjectPath): Promise<Compacted | undefined> {
+    try {
+      return await this.compact(path);
+    } catch (error) {
+      if (error instanceof CatalogError && error.row.name === 'TableNotFound') return undefined;
+      throw error;
+    }
+  }
+
   /** Records versions that were written without the catalog, as an operator decided. @throws CatalogError */
   async acceptExternal(decision: ExternalDecision): Promise<ExternalOutcome> {
     return this.#deciding(decision, acceptExternal);
@@ -138,7 +148,7 @@ export class Upkeep {
     const { catalog, tables, reader } = this.#parts;
     try {
       const { fragments, version } = await tables.snapshot(table.content, undefined, chain);
-      // What nobody wrote to shares its files: merged they would be there twice.
+      // An unchanged branch shares its files with its origin: a merge would store them twice.
       const untouched = version === chain.lineage[0]?.version;
       if (untouched || !needsCompaction(fragments)) return undefined;
       const current = () => catalog.requireTable(path);

@@ -21,7 +21,7 @@ let used = random.length;
 const DIGITS = Buffer.from('0123456789abcdef');
 /** The text that is being written; its dashes and its version stay. */
 const text = Buffer.from('00000000-0000-4000-8000-000000000000');
-/** Where each byte's digits stand in it. */
+/** Positions of the digits of each byte. */
 const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const VERSION_PLACE = 14;
 const VERSION_4 = DIGITS[4]!;
@@ -86,7 +86,7 @@ export function admit(received: Received, stopping: boolean): Received {
   return received;
 }
 
-/** Where the next request of a connection begins is doubtful, so it is closed after the answer. */
+/** The start of the next request is unknown, so the connection is closed after the answer. */
 function distrust(response: OutgoingResponse): void {
   if (!isHttp2(response)) response.shouldKeepAlive = false;
 }
@@ -108,7 +108,7 @@ export function requireRepeatable({ incoming, clientRequestId }: Received): void
   );
 }
 
-/** Most requests are over before anybody asks, and a signal is dear to make. */
+/** Created on first use: most requests end before, and a signal is expensive. */
 function disconnectSignal(response: OutgoingResponse): () => AbortSignal {
   let controller: AbortController | undefined;
   return () => (controller ??= abortedWithout(response)).signal;
@@ -125,10 +125,9 @@ function abortedWithout(response: OutgoingResponse): AbortController {
 }
 
 /**
- * Where a request comes from. What a trusted proxy writes at the end of
- * `X-Forwarded-For` is believed, and what stands before that if it is one
- * itself; what anyone else sends of that header is not. An entry that is no
- * address ends the walk: then it comes from the last proxy.
+ * The source address of a request. The last entry of `X-Forwarded-For` counts if a trusted proxy sent
+ * it, and the entry before it if that proxy is trusted in turn. An entry that is no address ends the walk:
+ * the source is then the last proxy.
  */
 export function sourceAddress(
   incoming: Pick<IncomingRequest, 'headers' | 'socket'>,

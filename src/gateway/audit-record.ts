@@ -15,7 +15,7 @@ const MICROS = 1000;
 export interface RecordOptions {
   /** Hides the values of the context that must not be recorded. */
   readonly redact: (context: ReadonlyMap<string, string>) => Readonly<Record<string, string>>;
-  /** How predicates and expressions of changes are recorded; as text unless it is given. */
+  /** Form of recorded predicates and expressions; text by default. */
   readonly statements?: StatementForm;
   /** Name of the backend, or of that which a route is for. */
   readonly backend: string | ((route: RefusedRequest['route']) => string);
@@ -23,18 +23,18 @@ export interface RecordOptions {
 
 /** The record of a request that begins, or that was refused before it could. */
 export function attemptRecord(
-  known: RefusedRequest,
+  request: RefusedRequest,
   options: RecordOptions,
   refused?: RequestOutcome,
 ): AuditRecord {
-  return recordOf(known, options, {
+  return recordOf(request, options, {
     phase: 'attempt',
     micros: null,
     decision: refused?.decision ?? 'allow',
-    rule: (refused ?? known).rule ?? null,
-    policyDigest: refused?.policyDigest ?? known.permit?.policyDigest ?? null,
+    rule: (refused ?? request).rule ?? null,
+    policyDigest: refused?.policyDigest ?? request.permit?.policyDigest ?? null,
     shadow:
-      refused === undefined ? (known.permit?.trial?.difference('allow') ?? null) : refused.shadow,
+      refused === undefined ? (request.permit?.trial?.difference('allow') ?? null) : refused.shadow,
     objects: none,
     bytesOut: null,
   });
@@ -46,12 +46,12 @@ export function outcomeRecord(
   bytesOut: bigint | number | null,
   options: RecordOptions,
 ): AuditRecord {
-  const { known, decision, rule, policyDigest } = outcome;
-  const micros = Math.max(0, Math.floor((performance.now() - known.arrivedMillis) * MICROS));
+  const { request, decision, rule, policyDigest } = outcome;
+  const micros = Math.max(0, Math.floor((performance.now() - request.arrivedMillis) * MICROS));
   const { shadow } = outcome;
   const objects = objectsOf(outcome);
   return recordOf(
-    known,
+    request,
     options,
     { phase: 'outcome', micros, decision, rule, policyDigest, shadow, objects, bytesOut },
     outcome,
@@ -72,46 +72,46 @@ interface RecordFields extends Pick<
 
 /** One literal without copies of others: two are made for each request. */
 function recordOf(
-  known: RefusedRequest,
+  request: RefusedRequest,
   options: RecordOptions,
   said: RecordFields,
   ended?: RequestOutcome,
 ): AuditRecord {
-  const { principal, route } = known;
+  const { principal, route } = request;
   const { micros } = said;
   const answer = ended?.answer;
   return {
     phase: said.phase,
-    time: timeOf(known.arrivedMicros + (micros ?? 0)),
+    time: timeOf(request.arrivedMicros + (micros ?? 0)),
     duration_us: micros,
-    request_id: known.requestId,
-    decision_id: known.decisionId,
+    request_id: request.requestId,
+    decision_id: request.decisionId,
     principal: principal === undefined ? null : knownNames(principal),
     subject: principal?.subject ?? null,
     credential: principal === undefined ? null : credentialName(principal.credential),
-    source_ip: known.sourceIp,
-    user_agent: known.incoming.headers['user-agent'] ?? null,
+    source_ip: request.sourceIp,
+    user_agent: request.incoming.headers['user-agent'] ?? null,
     operation: route?.operation.name ?? null,
     object: route === undefined ? null : objectPath(route),
     objects: said.objects,
     mode: answer?.mode ?? modeOf(route),
     branch: answer?.branch ?? route?.query.get('branch')?.[0] ?? null,
-    backend: backendOf(known, options),
+    backend: backendOf(request, options),
     decision: said.decision,
     rule: said.rule,
     policy_digest: said.policyDigest,
-    rights: rightsOf(known),
+    rights: rightsOf(request),
     shadow: said.shadow,
     status: answer?.status ?? null,
     code: ended?.code ?? null,
-    bytes_in: ended === undefined ? null : known.body.bytes,
+    bytes_in: ended === undefined ? null : request.body.bytes,
     bytes_out: said.bytesOut,
-    context: contextOf(known, options),
+    context: contextOf(request, options),
     commit: answer?.commit === undefined ? null : recordedCommit(answer.commit, options),
   };
 }
 
-/** How the log stores the statement of a change: its text, its digest, or not at all. */
+/** Form of a recorded statement: its text, its digest, or nothing. */
 type StatementForm = 'text' | 'digest' | 'off';
 
 /** A longer statement is cut, in bytes of UTF-8. */
@@ -181,22 +181,22 @@ function credentialName(credential: Credential): string {
 
 /** Rights needed besides the operation on its object and branch: the target of the route first. */
 function rightsOf({ route, permit }: RefusedRequest): readonly ExtraRights[] {
-  const asked = permit === undefined || permit.isEmpty ? noRights : permit.rights;
+  const requested = permit === undefined || permit.isEmpty ? noRights : permit.rights;
   const target = route?.target;
-  if (target === undefined) return asked;
-  return [{ action: 'CreateTable', branch: null, objects: [canonicalPath(target)] }, ...asked];
+  if (target === undefined) return requested;
+  return [{ action: 'CreateTable', branch: null, objects: [canonicalPath(target)] }, ...requested];
 }
 
 const none: readonly string[] = [];
 const noRights: readonly ExtraRights[] = [];
 
 /** The objects that stand beside the one of the route: in it, or in the body. */
-function objectsOf({ known, answer }: RequestOutcome): readonly string[] {
-  const target = known.route?.target;
-  if (target === undefined && known.permit?.isEmpty !== false && answer.objects === undefined) {
+function objectsOf({ request, answer }: RequestOutcome): readonly string[] {
+  const target = request.route?.target;
+  if (target === undefined && request.permit?.isEmpty !== false && answer.objects === undefined) {
     return none;
   }
-  const asked = [...(known.permit?.asked ?? []), ...(answer.objects ?? [])];
-  const paths = (target === undefined ? asked : [target, ...asked]).map(canonicalPath);
+  const requested = [...(request.permit?.checkedObjects ?? []), ...(answer.objects ?? [])];
+  const paths = (target === undefined ? requested : [target, ...requested]).map(canonicalPath);
   return [...new Set(paths)];
 }

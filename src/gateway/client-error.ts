@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { CatalogError } from '../protocol/errors.ts';
 import { errorBody } from './outcome.ts';
 
-/** How bytes are refused that are no request that could be answered. */
+/** Refusal of bytes that are no valid HTTP request. */
 interface Refusal {
   readonly status: number;
   readonly sentence: string;

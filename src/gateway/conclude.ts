@@ -18,14 +18,14 @@ function responseHeaders(
   outcome: RequestOutcome,
   state: { readonly pending: boolean; readonly closing: boolean },
 ): Readonly<Record<string, string>> {
-  const { known, decision, reason } = outcome;
+  const { request, decision, reason } = outcome;
   const headers: Record<string, string> = {
-    'x-request-id': known.requestId,
+    'x-request-id': request.requestId,
     'x-arrowgate-decision': allowedByPolicy(decision) ? 'allow' : decision,
-    'x-arrowgate-decision-id': known.decisionId,
+    'x-arrowgate-decision-id': request.decisionId,
     'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
   };
-  const limits = known.limits === undefined ? undefined : rateLimitHeaders(known.limits);
+  const limits = request.limits === undefined ? undefined : rateLimitHeaders(request.limits);
   if (limits !== undefined) {
     headers['ratelimit'] = limits.ratelimit;
     headers['ratelimit-policy'] = limits['ratelimit-policy'];
@@ -45,48 +45,48 @@ const MILLIS = 1000;
  * that streams is recorded after the last byte, because its size is unknown before.
  */
 export async function conclude(gateway: Gateway, reached: RequestOutcome): Promise<void> {
-  const { known } = reached;
-  const encoding = encoded(reached.answer, known.incoming);
+  const { request } = reached;
+  const encoding = encoded(reached.answer, request.incoming);
   const answer = encoding instanceof Promise ? await encoding : encoding;
   const outcome = answer === reached.answer ? reached : { ...reached, answer };
-  known.trace?.step('outcome');
+  request.trace?.step('outcome');
   gateway.shadow?.note(outcome);
   const size = sizeOf(answer.body);
-  const late = size === null && known.route?.operation.mutates !== true;
+  const late = size === null && request.route?.operation.mutates !== true;
   const recorded = late ? 'recorded' : gateway.recorder.outcome(outcome, size);
   const state = recorded instanceof Promise ? await recorded : recorded;
-  linger(known.incoming, gateway.linger);
+  linger(request.incoming, gateway.linger);
   const pending = state === 'pending';
   const headers = responseHeaders(outcome, { pending, closing: isClosing(gateway, outcome) });
-  const sending = send(known.response, answer, headers);
+  const sending = send(request.response, answer, headers);
   const sent = sending instanceof Promise ? await sending : sending;
   if (late) await gateway.recorder.outcome(ended(outcome, sent), sent.bytes);
-  if (known.trace !== undefined)
-    known.trace.judged(judgedOf(outcome, gateway.recorder.backendOf(known)));
+  if (request.trace !== undefined)
+    request.trace.judged(judgedOf(outcome, gateway.recorder.backendOf(request)));
   count(gateway, outcome, sent);
   report(gateway, outcome, sent);
 }
 
 function judgedOf(
-  { known, decision, answer, code }: RequestOutcome,
+  { request, decision, answer, code }: RequestOutcome,
   backend: string,
 ): TracedDecision {
-  const { route, decisionId } = known;
+  const { route, decisionId } = request;
   const named =
     route === undefined ? {} : { operation: route.operation.name, object: objectPath(route) };
   return { decision, decisionId, ...named, backend, status: answer.status, code };
 }
 
 function count({ metrics, recorder }: Gateway, outcome: RequestOutcome, sent: Sent): void {
-  const { known, decision, answer, shadow } = outcome;
+  const { request, decision, answer, shadow } = outcome;
   if (shadow !== null) metrics?.count('shadowDifferences', shadow.decision);
   metrics?.ended({
-    operation: known.route?.operation.name ?? null,
+    operation: request.route?.operation.name ?? null,
     decision,
-    backend: recorder.backendOf(known),
+    backend: recorder.backendOf(request),
     status: sent.end === 'client-gone' ? CLIENT_DISCONNECTED : answer.status,
-    seconds: (performance.now() - known.arrivedMillis) / MILLIS,
-    bytesIn: known.body.bytes,
+    seconds: (performance.now() - request.arrivedMillis) / MILLIS,
+    bytesIn: request.body.bytes,
     bytesOut: Number(sent.bytes),
   });
 }
@@ -102,7 +102,7 @@ function sizeOf(body: AnswerBody): number | null {
  * connection cannot be used again (RFC 9110 section 10.1.1).
  */
 function isClosing(gateway: Gateway, outcome: RequestOutcome): boolean {
-  return outcome.known.body.waiting || gateway.drain.stopping;
+  return outcome.request.body.waiting || gateway.drain.stopping;
 }
 
 /** The outcome of a streamed read, after the client has received all of it or part of it. */
@@ -115,9 +115,9 @@ function ended(outcome: RequestOutcome, sent: Sent): RequestOutcome {
 function report(gateway: Gateway, outcome: RequestOutcome, sent: Sent): void {
   const failure = outcome.failure ?? sent.error;
   if (failure === undefined) return;
-  const { requestId, decisionId, route } = outcome.known;
+  const { requestId, decisionId, route } = outcome.request;
   gateway.log.error(
     { err: failure, requestId, decisionId, operation: route?.operation.name },
-    'a request failed inside',
+    'internal error of a request',
   );
 }

@@ -16,7 +16,7 @@ import { identify } from './identify.ts';
 import { limit } from './limit.ts';
 import { refusal, success, type RequestOutcome } from './outcome.ts';
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   /** Whether the client waits for `100 Continue`. */
   readonly waiting: boolean;
   readonly site: Site;
@@ -71,24 +71,24 @@ async function handle(gateway: Gateway, received: Received): Promise<void> {
   try {
     await conclude(gateway, outcome);
   } finally {
-    outcome.known.release?.();
+    outcome.request.release?.();
   }
 }
 
 async function pass(gateway: Gateway, received: Received): Promise<RequestOutcome> {
-  let known: RefusedRequest = received;
+  let request: RefusedRequest = received;
   const { trace } = received;
   try {
     trace?.step('decide');
-    const admitted = (known = admit(received, gateway.drain.refusing));
-    const routed = (known = route(admitted, gateway.databases));
+    const admitted = (request = admit(received, gateway.drain.refusing));
+    const routed = (request = route(admitted, gateway.databases));
     const found = identify(routed, gateway.identification);
-    const identified = (known = found instanceof Promise ? await found : found);
+    const identified = (request = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
     const counted = limit(identified, policy, gateway);
-    const limited = (known = counted instanceof Promise ? await counted : counted);
+    const limited = (request = counted instanceof Promise ? await counted : counted);
     const scanning = gateway.scans.begin(limited);
-    const authorized = (known = authorize(scanning, policy, gateway.shadow));
+    const authorized = (request = authorize(scanning, policy, gateway.shadow));
     const checked = checkCommit(
       authorized,
       policy,
@@ -96,11 +96,11 @@ async function pass(gateway: Gateway, received: Received): Promise<RequestOutcom
     );
     trace?.step('attempt');
     const attempt = gateway.recorder.attempt(checked);
-    const recorded = (known = attempt instanceof Promise ? await attempt : attempt);
+    const recorded = (request = attempt instanceof Promise ? await attempt : attempt);
     trace?.step('backend', { backend: gateway.recorder.backendOf(recorded) });
     const answered = await forward(recorded, gateway.backend);
     return success(answered);
   } catch (error) {
-    return refusal(known, error);
+    return refusal(request, error);
   }
 }

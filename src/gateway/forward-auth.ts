@@ -35,34 +35,34 @@ export async function handleDescribed(gateway: Gateway, received: Received): Pro
   try {
     await conclude(gateway, forwardedOutcome(outcome));
   } finally {
-    outcome.known.release?.();
+    outcome.request.release?.();
   }
 }
 
 async function pass(gateway: Gateway, received: Received): Promise<RequestOutcome> {
-  let known: RefusedRequest = received;
+  let request: RefusedRequest = received;
   try {
     describe(received.incoming);
-    const routed = (known = route(admit(received, gateway.drain.refusing), gateway.databases));
+    const routed = (request = route(admit(received, gateway.drain.refusing), gateway.databases));
     const found = identify(routed, gateway.identification);
-    const identified = (known = found instanceof Promise ? await found : found);
+    const identified = (request = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
-    const limited = (known = await limit(identified, policy, gateway));
-    const authorized = (known = authorize(limited, policy, gateway.shadow));
-    const { route: asked, permit, incoming } = authorized;
+    const limited = (request = await limit(identified, policy, gateway));
+    const authorized = (request = authorize(limited, policy, gateway.shadow));
+    const { route: requestedRoute, permit, incoming } = authorized;
     const { method = '', headers } = incoming;
-    refuseDatabase(asked);
-    const catalog = gateway.remoteFor?.(asked) ?? unlistedCatalog(gateway.bodyIds);
-    refuseUnseen({ route: asked, permit, method, headers }, catalog);
+    refuseDatabase(requestedRoute);
+    const catalog = gateway.remoteFor?.(requestedRoute) ?? unlistedCatalog(gateway.bodyIds);
+    refuseUnseen({ route: requestedRoute, permit, method, headers }, catalog);
     checkCommit(authorized, policy, () => true);
-    const recorded = (known = await gateway.recorder.attempt(authorized));
+    const recorded = (request = await gateway.recorder.attempt(authorized));
     // The attempt of a change is on disk before the proxy may continue.
     await recorded.body.released;
     return success(
       advance(recorded, { answer: { status: 200, headers: named(authorized), body: null } }),
     );
   } catch (error) {
-    return refusal(known, error);
+    return refusal(request, error);
   }
 }
 
@@ -115,13 +115,13 @@ function forwardedOutcome(outcome: RequestOutcome): RequestOutcome {
   return { ...outcome, answer: { ...answer, status } };
 }
 
-/** The proxy itself has to be trusted, whomever it speaks for. */
+/** The proxy itself must be trusted, for every client. */
 function isTrusted({ trustedProxies }: Gateway, { socket }: IncomingRequest): boolean {
   return trustedProxies.has((socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
 }
 
 async function refuseStranger(gateway: Gateway, received: Received): Promise<void> {
-  const error = new CatalogError('PermissionDenied', 'only proxies that are trusted may ask here');
+  const error = new CatalogError('PermissionDenied', 'only trusted proxies may use this path');
   linger(received.incoming, gateway.linger);
   await send(
     received.response,

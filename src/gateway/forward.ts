@@ -29,7 +29,7 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
     ({ budget } = request);
     answer = await backend.handle(request, permitOf(recorded));
   } finally {
-    // An attempt that could not be recorded fails the request, whatever the backend answered.
+    // An attempt that could not be recorded fails the request, even if the backend answered.
     const { released } = recorded.body;
     if (released !== undefined) await released;
   }
@@ -121,6 +121,7 @@ function counted(body: ByteStream, budget: RequestBudget): ByteStream {
       }
     },
     sent: (piece) => body.sent?.(piece),
+    stalled: () => body.stalled?.(),
   };
 }
 
@@ -130,6 +131,7 @@ async function primed(body: ByteStream): Promise<ByteStream> {
   return {
     [Symbol.asyncIterator]: () => startingWith(first, rest),
     sent: (piece) => body.sent?.(piece),
+    stalled: () => body.stalled?.(),
     length: body.length,
   };
 }

@@ -15,8 +15,8 @@ import { Throttled, type LimitState } from './decision/throttled.ts';
 /** The counters of a request: what each has to grant, and its limit. */
 interface Counted {
   readonly limits: readonly Limit[];
-  readonly asks: readonly QuotaCharge[];
-  /** What the limits say of its budget; undefined where none does. */
+  readonly charges: readonly QuotaCharge[];
+  /** Budget by the limits; undefined if none sets one. */
   readonly budget: Partial<BudgetLimits> | undefined;
 }
 
@@ -36,7 +36,7 @@ export function limit(
   if (policy.limits.limits.length === 0) return unlimited(identified, budget);
   const counted = countedBy(identified, policy);
   const own = counted.budget === undefined ? budget : { ...budget, ...counted.budget };
-  return counted.asks.length === 0
+  return counted.charges.length === 0
     ? unlimited(identified, own)
     : within(advance(identified, { budget: own }), counted, quota);
 }
@@ -51,7 +51,7 @@ function unlimited(identified: Identified, budget: BudgetLimits): Limited {
 type Budgeted = Identified & Pick<Limited, 'budget'>;
 
 function within(identified: Budgeted, counted: Counted, quota: Quota): Limited | Promise<Limited> {
-  const answer = quota.take(counted.asks);
+  const answer = quota.take(counted.charges);
   return answer instanceof Promise
     ? awaited(identified, counted, answer)
     : judged(identified, counted, answer);
@@ -81,7 +81,7 @@ function uncounted({ limits }: Counted, error: unknown): undefined {
   if (closed === undefined) return undefined;
   throw new CatalogError(
     'ServiceUnavailable',
-    `the limit ${closed.name} cannot be counted now, so nothing passes it`,
+    `the limit ${closed.name} cannot be checked now, so its requests are refused`,
   );
 }
 
@@ -91,8 +91,8 @@ const fixed = new WeakMap<LimitsOn, Counted>();
 function countedBy(identified: Identified, policy: PolicySnapshot): Counted {
   const { principal, route } = identified;
   const on = policy.limits.on(principal, route.operation.name, route.object);
-  const known = fixed.get(on);
-  if (known !== undefined) return known;
+  const cached = fixed.get(on);
+  if (cached !== undefined) return cached;
   const counted = countedOn(identified, on);
   if (on.isKept && on.limits.every(({ per }) => fixedScopes.has(per))) fixed.set(on, counted);
   return counted;
@@ -109,16 +109,16 @@ const fixedScopes: ReadonlySet<LimitScope> = new Set<LimitScope>([
 function countedOn(identified: Identified, { limits, groups }: LimitsOn): Counted {
   const { name } = identified.route.operation;
   const counted: Limit[] = [];
-  const asks: QuotaCharge[] = [];
+  const charges: QuotaCharge[] = [];
   for (const one of limits) {
     if (one.rate === null && one.concurrency === null) continue;
     for (const value of values[one.per](identified, one, groups)) {
       const { rate, concurrency } = one;
       counted.push(one);
-      asks.push({ key: `${one.name}:${value}`, rate, cost: one.cost(name), concurrency });
+      charges.push({ key: `${one.name}:${value}`, rate, cost: one.cost(name), concurrency });
     }
   }
-  return { limits: counted, asks, budget: budgetOf(limits) };
+  return { limits: counted, charges, budget: budgetOf(limits) };
 }
 
 /** The smallest of the limits that say something of a budget. */

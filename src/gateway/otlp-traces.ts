@@ -29,7 +29,7 @@ import type {
   Traces,
 } from './telemetry/traces.ts';
 
-/** Where a trace continues. */
+/** Parent of a trace. */
 interface TraceParent {
   /** 32 and 16 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string;
@@ -96,9 +96,9 @@ class CountedExporter implements SpanExporter {
 const QUEUE = 4096;
 const BATCH = 512;
 const DELAY_MILLIS = 1000;
-const EXPORT_MILLIS = 5000;
+export const SPANS_EXPORT_MILLIS = 5000;
 /** How long a stop waits for a collector. */
-const CLOSE_MILLIS = 3000;
+export const SPANS_FLUSH_MILLIS = 3000;
 
 interface OtlpOptions {
   /** Address of the collector; `/v1/traces` is added where it is not there. */
@@ -112,13 +112,13 @@ interface OtlpOptions {
 export function otlpTraces(options: OtlpOptions): Traces {
   const exporter = new OTLPTraceExporter({
     url: urlOf(options.endpoint),
-    timeoutMillis: EXPORT_MILLIS,
+    timeoutMillis: SPANS_EXPORT_MILLIS,
   });
   const processor = new BatchSpanProcessor(new CountedExporter(exporter, options.counted), {
     maxQueueSize: QUEUE,
     maxExportBatchSize: BATCH,
     scheduledDelayMillis: DELAY_MILLIS,
-    exportTimeoutMillis: EXPORT_MILLIS,
+    exportTimeoutMillis: SPANS_EXPORT_MILLIS,
   });
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({
@@ -131,7 +131,7 @@ export function otlpTraces(options: OtlpOptions): Traces {
   const tracer = provider.getTracer('arrowgate', options.version);
   return {
     begin: (incoming, { requestId }) => new SpannedRequest(tracer, incoming, requestId),
-    close: () => within(CLOSE_MILLIS, provider.shutdown()),
+    close: () => within(SPANS_FLUSH_MILLIS, provider.shutdown()),
   };
 }
 

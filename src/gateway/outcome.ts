@@ -13,9 +13,9 @@ import type { Answered, RefusedRequest } from './decision/steps.ts';
 import { TooManyFailures } from './identity/failure-limit.ts';
 import { Throttled } from './decision/throttled.ts';
 
-/** How a request ends: its answer, and its decision for the audit log. */
+/** Outcome of a request: its answer, and its decision for the audit log. */
 export interface RequestOutcome {
-  readonly known: RefusedRequest;
+  readonly request: RefusedRequest;
   readonly decision: Decision;
   /** The policy line behind the decision; of a commit that a rule refused, the rule. */
   readonly rule: string | null;
@@ -37,7 +37,7 @@ export const CLIENT_DISCONNECTED = 499;
 /** The outcome of a request that the backend answered. */
 export function success(answered: Answered): RequestOutcome {
   return {
-    known: answered,
+    request: answered,
     decision: 'allow',
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
@@ -55,27 +55,27 @@ function inNames({ answer, route }: Answered): Answer {
 }
 
 /** The outcome of a request that was refused, or that failed, when `known` was known of it. */
-export function refusal(known: RefusedRequest, error: unknown): RequestOutcome {
+export function refusal(request: RefusedRequest, error: unknown): RequestOutcome {
   const refused = asCatalogError(error);
   const denied = refused instanceof Denied ? refused : undefined;
-  const decision = decisionOf(known, refused);
-  const permit = denied?.permit ?? known.permit;
+  const decision = decisionOf(request, refused);
+  const permit = denied?.permit ?? request.permit;
   return {
-    known,
+    request,
     decision,
     rule:
       ruleOf(refused) ??
-      (decision === 'deny' ? (permit?.refused?.rule ?? null) : (known.rule ?? null)),
+      (decision === 'deny' ? (permit?.refused?.rule ?? null) : (request.rule ?? null)),
     ...(refused.row.name === 'PermissionDenied'
-      ? { reason: namedText(rootedBy(known), reasonOf(refused)) }
+      ? { reason: namedText(rootedBy(request), reasonOf(refused)) }
       : {}),
     policyDigest: permit?.policyDigest ?? null,
     shadow: differenceOf(permit, decision),
-    ...answerOf(known, refused, error),
+    ...answerOf(request, refused, error),
   };
 }
 
-/** How the shadow policy differs; null for a refusal that the policy did not cause. */
+/** Difference of the shadow policy; null for a refusal that the policy did not cause. */
 function differenceOf(
   permit: SnapshotPermit | undefined,
   decision: Decision,
@@ -97,12 +97,12 @@ function ruleOf(refused: CatalogError): string | null {
   return refused instanceof Denied ? refused.verdict.rule : null;
 }
 
-function decisionOf(known: RefusedRequest, refused: CatalogError): Decision {
+function decisionOf(request: RefusedRequest, refused: CatalogError): Decision {
   const { row } = refused;
   if (row.name === 'PermissionDenied') return 'deny';
   if (refused instanceof OverBudget) return 'over budget';
   if (refused instanceof RuleRefusal) return 'refused';
-  if (known.attempt?.failed === false) return 'allow';
+  if (request.attempt?.failed === false) return 'allow';
   if (row.name === 'Unauthenticated') return 'unauthenticated';
   if (row.name === 'Throttling') return 'limited';
   return row.status >= 500 ? 'unavailable' : 'invalid';
@@ -121,34 +121,34 @@ function verdictReason({ verdict, permit }: Denied): string {
 }
 
 function answerOf(
-  known: RefusedRequest,
+  request: RefusedRequest,
   refused: CatalogError,
   error: unknown,
 ): Pick<RequestOutcome, 'answer' | 'code' | 'failure'> {
-  const answered = { answer: refusalAnswer(known, refused), code: refused.row.code };
+  const answered = { answer: refusalAnswer(request, refused), code: refused.row.code };
   if (error instanceof CatalogError) return answered;
-  return isDisconnected(known.response)
+  return isDisconnected(request.response)
     ? { answer: { status: CLIENT_DISCONNECTED, body: null }, code: null }
     : { ...answered, failure: error };
 }
 
 /** The answer, with the summary of a commit that a rule refused. */
-function refusalAnswer(known: RefusedRequest, refused: CatalogError): Answer {
-  const answer = errorAnswer(known, refused);
+function refusalAnswer(request: RefusedRequest, refused: CatalogError): Answer {
+  const answer = errorAnswer(request, refused);
   const commit = refused instanceof RuleRefusal ? refused.commit : undefined;
   return commit === undefined ? answer : { ...answer, commit };
 }
 
-function errorAnswer(known: RefusedRequest, error: CatalogError): Answer {
+function errorAnswer(request: RefusedRequest, error: CatalogError): Answer {
   return {
-    status: statusFor(known, error),
+    status: statusFor(request, error),
     contentType: 'application/json',
     headers: headersFor(error),
-    body: errorBody(error, known.requestId, rootedBy(known)),
+    body: errorBody(error, request.requestId, rootedBy(request)),
   };
 }
 
-/** Where the names of a request begin. */
+/** The root of the names in a request. */
 function rootedBy({ route }: RefusedRequest): Rooted {
   return route ?? {};
 }
@@ -163,11 +163,11 @@ export function errorBody(error: CatalogError, requestId: string, names: Rooted 
   });
 }
 
-function statusFor(known: RefusedRequest, error: CatalogError): number {
+function statusFor(request: RefusedRequest, error: CatalogError): number {
   if (error instanceof MethodRefused) return 405;
-  const { url = '', headers } = known.incoming;
-  const dialect = known.route?.dialect ?? dialectOf(targetPath(url), headers['user-agent']);
-  return statusOf(error.row, dialect, known.route?.operation.name);
+  const { url = '', headers } = request.incoming;
+  const dialect = request.route?.dialect ?? dialectOf(targetPath(url), headers['user-agent']);
+  return statusOf(error.row, dialect, request.route?.operation.name);
 }
 
 /** The headers that belong to an error. */

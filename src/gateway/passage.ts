@@ -3,10 +3,10 @@ import type { IncomingRequest, OutgoingResponse } from './http/message.ts';
 import type { Answered, Received } from './decision/steps.ts';
 import type { RequestTrace } from './telemetry/traces.ts';
 
-/** What each step after the first adds. */
+/** Fields that each step after the first adds. */
 type Later = Omit<Answered, keyof Received>;
 
-/** What a request begins with. */
+/** Fields of a request at its start. */
 type Beginning = Omit<Received, 'described' | 'trace'>;
 
 /**

@@ -14,7 +14,7 @@ import type { Received } from './decision/steps.ts';
 
 type Page = (gateway: Gateway, received: Received) => Promise<Answer> | Answer;
 
-/** What is served beside the protocol. */
+/** Pages outside of the protocol. */
 const pages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/healthz', () => json(200, { status: 'ok' })],
   ['/readyz', readiness],
@@ -22,7 +22,7 @@ const pages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/openapi.json', (gateway) => json(200, openApiDocument(gateway.version))],
 ]);
 
-/** What a separate listener serves. */
+/** Pages of the separate admin listener. */
 const adminPages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/healthz', () => json(200, { status: 'ok' })],
   ['/readyz', readiness],
@@ -59,7 +59,7 @@ async function plainAnswer(
     return await pageOf(gateway, received, served);
   } catch (error) {
     if (error instanceof CatalogError) return errorAnswer(error.row.status, error, received);
-    gateway.log.error({ err: error, requestId: received.requestId }, 'a request failed inside');
+    gateway.log.error({ err: error, requestId: received.requestId }, 'internal error of a request');
     return errorAnswer(500, new CatalogError('Internal', 'internal error'), received);
   }
 }
@@ -83,7 +83,7 @@ async function managersMetrics(gateway: Gateway, received: Received): Promise<An
 }
 
 async function metricsPage({ metrics }: Gateway): Promise<Answer> {
-  if (metrics === undefined) throw new CatalogError('Unsupported', 'nothing is counted here');
+  if (metrics === undefined) throw new CatalogError('Unsupported', 'metrics are disabled');
   return { status: 200, contentType: METRICS_TYPE, body: await metrics.text() };
 }
 
@@ -104,5 +104,5 @@ function json(status: number, value: object): Answer {
   return { status, contentType: 'application/json', body: JSON.stringify(value) };
 }
 
-/** What a listener serves: everything, or health and metrics alone. */
+/** Role of a listener: everything, or health and metrics only. */
 export type Site = 'all' | 'admin';

@@ -22,11 +22,11 @@ interface Looked {
 export async function readiness(gateway: Gateway, received: Received): Promise<Answer> {
   const parts = await Promise.all(partsOf(gateway).map(look));
   const status = worst(parts);
-  const told = (await mayManage(gateway, received)) ? { status, parts } : { status };
+  const body = (await mayManage(gateway, received)) ? { status, parts } : { status };
   return {
     status: status === 'unavailable' ? 503 : 200,
     contentType: 'application/json',
-    body: JSON.stringify(told),
+    body: JSON.stringify(body),
   };
 }
 
@@ -74,7 +74,7 @@ function partsOf(gateway: Gateway): readonly ReadinessPart[] {
   ];
 }
 
-/** A policy that is only tried out decides nothing, whatever is wrong with it. */
+/** A shadow policy decides nothing, so its faults only degrade. */
 function shadowPart(shadow: Shadow): ReadinessPart {
   return { part: 'shadow', without: 'degraded', fault: () => shadow.fault() };
 }
@@ -88,7 +88,7 @@ function remotePart(remote: RemoteBackend): ReadinessPart {
     remark: () =>
       remote.distrust === undefined
         ? undefined
-        : `gets only what needs no trust: ${remote.distrust}`,
+        : `gets only operations that need no trust: ${remote.distrust}`,
   };
 }
 

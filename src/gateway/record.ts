@@ -12,6 +12,16 @@ interface RecorderOptions extends RecordOptions {
   readonly log: Logger;
   /** Records that are on disk before the answer. */
   readonly durable: 'mutations' | 'all';
+  /** Whether the data folder cannot be written, so that no change is possible; never when absent. */
+  readonly readOnly?: () => boolean;
+}
+
+/** The refusal of a change while the data folder cannot be written. */
+export function readOnlyRefusal(): CatalogError {
+  return new CatalogError(
+    'ServiceUnavailable',
+    'the service is in read-only mode, because its data folder cannot be written; nothing is changed',
+  );
 }
 
 /** "Pending" is a change whose outcome will be written later. */
@@ -32,8 +42,8 @@ export class Recorder {
   }
 
   /** Name of the backend of a request. */
-  backendOf(known: RefusedRequest): string {
-    return backendOf(known, this.#options) ?? 'none';
+  backendOf(request: RefusedRequest): string {
+    return backendOf(request, this.#options) ?? 'none';
   }
 
   /** Why changes are refused now, if they are. */
@@ -80,11 +90,11 @@ export class Recorder {
     outcome: RequestOutcome,
     bytesOut: bigint | number | null,
   ): OutcomeState | Promise<OutcomeState> {
-    const { known } = outcome;
-    const { attempt } = known;
+    const { request } = outcome;
+    const { attempt } = request;
     // A record that need not be durable is handed over synchronously.
     const atOnce = attempt !== undefined && attempt.settled === undefined;
-    if (!atOnce || this.#isDurable(known)) return this.#settledOutcome(outcome, bytesOut);
+    if (!atOnce || this.#isDurable(request)) return this.#settledOutcome(outcome, bytesOut);
     const written = this.#try(outcomeRecord(outcome, bytesOut, this.#options), false);
     return written instanceof Promise ? written.then(() => 'recorded') : 'recorded';
   }
@@ -93,32 +103,36 @@ export class Recorder {
     outcome: RequestOutcome,
     bytesOut: bigint | number | null,
   ): Promise<OutcomeState> {
-    const { known } = outcome;
-    const durable = this.#isDurable(known);
-    await known.attempt?.settled;
-    const begun = known.attempt?.failed === false;
-    if (!begun) await this.#try(attemptRecord(known, this.#options, outcome), false);
+    const { request } = outcome;
+    const durable = this.#isDurable(request);
+    await request.attempt?.settled;
+    const begun = request.attempt?.failed === false;
+    if (!begun) await this.#try(attemptRecord(request, this.#options, outcome), false);
     const record = outcomeRecord(outcome, bytesOut, this.#options);
     if (await this.#try(record, durable)) return 'recorded';
-    if (!begun || known.route?.operation.mutates !== true) return 'recorded';
+    if (!begun || request.route?.operation.mutates !== true) return 'recorded';
     this.#owed.push(record);
     return 'pending';
   }
 
   /** Changes by identified callers. Others must not be able to force flushes. */
-  #isDurable(known: RefusedRequest): boolean {
+  #isDurable(request: RefusedRequest): boolean {
+    // Nothing changes, and nothing can be written.
+    if (this.#options.readOnly?.() === true) return false;
     if (this.#options.durable === 'all') return true;
-    return known.principal !== undefined && known.route?.operation.mutates === true;
+    return request.principal !== undefined && request.route?.operation.mutates === true;
   }
 
   /** Whether the body may arrive before the record is on disk: only while the log works. */
   #mayReceive({ route, body }: Authorized): boolean {
     const { mutates, staged, body: kind } = route.operation;
     const mayCome = mutates && (kind === 'arrow' || staged === true);
-    return mayCome && !body.waiting && this.fault() === undefined;
+    const works = this.fault() === undefined && this.#options.readOnly?.() !== true;
+    return mayCome && !body.waiting && works;
   }
 
   async #insist(record: AuditRecord): Promise<void> {
+    if (this.#options.readOnly?.() === true) throw readOnlyRefusal();
     const paid = this.#owed.length === 0 || (await this.#payOwed());
     if (paid && (await this.#try(record, true))) return;
     throw new CatalogError(

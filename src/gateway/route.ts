@@ -24,8 +24,7 @@ const families: readonly (readonly [what: string, path: RegExp])[] = [
 ];
 
 /**
- * What a path of a LanceDB client is about that this service does not support; undefined for a
- * path of no such client.
+ * The unsupported feature to which a path of a LanceDB client belongs; undefined for other paths.
  * @param path Without its query.
  */
 export function unsupportedBy(path: string): string | undefined {
@@ -86,7 +85,7 @@ interface KnownTarget {
   readonly route: KnownRoute;
 }
 
-const known = new BoundedCache<string, KnownTarget>(KNOWN_TARGETS);
+const cache = new BoundedCache<string, KnownTarget>(KNOWN_TARGETS);
 
 /** As `matchRoute`, which is a good part of a small request's work. A query may hold secrets: targets with one are not kept. */
 function matched(
@@ -101,12 +100,12 @@ function matched(
   const isLanceDb = isLanceDbClient(userAgent);
   // No target holds a space.
   const key = root.length === 0 ? url : `${url} ${canonicalPath(root)}`;
-  const before = known.find(key);
+  const before = cache.find(key);
   if (before?.method === method && before.isLanceDb === isLanceDb) return before.route;
   const match = rooted(matchRoute(method, url, userAgent), root);
   if (match.kind !== 'operation') return match;
   const route = new KnownRoute(match);
-  known.keep(key, { method, isLanceDb, route });
+  cache.keep(key, { method, isLanceDb, route });
   return route;
 }
 

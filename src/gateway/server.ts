@@ -46,9 +46,9 @@ function limitStill({ stream }: Http2ServerResponse, milliseconds: number): void
 
 const SWEEP_MILLIS = 50;
 /** How long clients that still send after their answer can delay a stop, in ms. */
-const LATE_MILLIS = 1_000;
+export const LATE_BODY_MILLIS = 1_000;
 /** Grace period after connections are cut, in ms. */
-const LAST_MILLIS = 5_000;
+export const CUT_GRACE_MILLIS = 5_000;
 
 export interface ServerOptions extends Limits {
   readonly host: string;
@@ -56,13 +56,14 @@ export interface ServerOptions extends Limits {
   readonly port: number;
   /** How long requests in flight may continue after `stop()`, in ms. */
   readonly drainMillis: number;
+  /** Connections that may wait to be accepted; Node's default if absent. */
+  readonly backlog?: number;
   /** Enables TLS and HTTP/2. */
   readonly certificate?: Certificate;
-  /** What is served; everything by default. */
+  /** The pages that are served; all by default. */
   readonly site?: Site;
 }
 
-/** A server that listens. */
 export interface Listening {
   readonly url: string;
   /** Asks clients not to reuse connections; requests are still served. */
@@ -158,7 +159,8 @@ function wireConnections({ server, connections, control }: Serving): void {
 }
 
 async function started({ server, gateway, options }: Serving): Promise<void> {
-  server.listen(options.port, options.host);
+  const { port, host, backlog } = options;
+  server.listen({ port, host, ...(backlog === undefined ? {} : { backlog }) });
   await once(server, 'listening');
   server.on('error', (error) => gateway.log.error({ err: error }, 'the listener failed'));
 }
@@ -180,13 +182,13 @@ async function stop({ server, gateway, connections, options }: Serving): Promise
   await within(options.drainMillis, emptied(gateway, closed));
   clearInterval(sweep);
   connections.closeAll();
-  await within(LAST_MILLIS, Promise.all([closed, gateway.drain.idle()]));
+  await within(CUT_GRACE_MILLIS, Promise.all([closed, gateway.drain.idle()]));
 }
 
 /** Resolves when no request is in flight and answered clients have sent the rest of their requests. */
 async function emptied(gateway: Gateway, closed: Promise<unknown>): Promise<void> {
   await gateway.drain.idle();
-  await within(LATE_MILLIS, closed);
+  await within(LATE_BODY_MILLIS, closed);
 }
 
 /** Waits for the work, at most for this time. */

@@ -9,7 +9,7 @@ import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operations/operation.ts';
 import type { Need } from './decision/known-route.ts';
 
-/** What a policy that is only tried out would have decided about one request. */
+/** The decision of the shadow policy on one request. */
 class Trial implements PolicyTrial {
   readonly #permit: SnapshotPermit;
   readonly #failed: (error: unknown) => void;
@@ -46,7 +46,7 @@ class Trial implements PolicyTrial {
     return { decision, rule, policy_digest: this.#permit.policyDigest };
   }
 
-  /** Whatever goes wrong here must not reach the request. */
+  /** An error of the shadow policy must not reach the request. */
   #add(judged: () => { readonly allowed: boolean; readonly rule: string | null }): void {
     if (this.#broken || this.#found?.allowed === false) return;
     try {
@@ -59,7 +59,7 @@ class Trial implements PolicyTrial {
   }
 }
 
-/** A difference of one kind is logged at most so often. */
+/** Minimum interval between log lines about one kind of difference, in ms. */
 const PAUSE_MILLIS = 60_000;
 
 /** How many requests a shadow policy would have decided otherwise, since the start. */
@@ -98,8 +98,8 @@ export class Shadow {
     return new Trial(permit, (error) => this.#fail(policy.digest, error));
   }
 
-  /** Counts what it would have decided otherwise, and says so now and then. */
-  note({ shadow, known }: RequestOutcome, now: number = performance.now()): void {
+  /** Counts decisions that the shadow policy would change, and logs them at intervals. */
+  note({ shadow, request }: RequestOutcome, now: number = performance.now()): void {
     if (shadow === null) return;
     const { decision, rule } = shadow;
     this.#counts[decision] += 1;
@@ -111,19 +111,19 @@ export class Shadow {
       {
         shadow: decision,
         requests: count - (last?.count ?? 0),
-        subject: known.principal?.subject,
-        operation: known.route?.operation.name,
+        subject: request.principal?.subject,
+        operation: request.route?.operation.name,
         rule,
-        decisionId: known.decisionId,
+        decisionId: request.decisionId,
       },
-      'the shadow policy would have decided otherwise',
+      'the shadow policy decides differently',
     );
   }
 
   #fail(digest: string, error: unknown): void {
     if (this.#failure?.digest === digest) return;
-    const text = `the shadow policy could not be asked: ${String(error)}`;
+    const text = `the shadow policy failed: ${String(error)}`;
     this.#failure = { digest, text };
-    this.#log.error({ err: error }, 'the shadow policy could not be asked');
+    this.#log.error({ err: error }, 'the shadow policy failed');
   }
 }

@@ -97,12 +97,12 @@ function sharedSegments({ segments }: Pattern, object: ObjectPath): number {
 function missText(
   { line, subject, action, object, failed }: Candidate,
   asking: string,
-  asked: Action,
+  requested: Action,
   path: ObjectPath,
 ): string {
   const lacks = [
     subject ? '' : `it is about ${line.subject}, which does not include ${asking}`,
-    action ? '' : `it allows ${line.action}, not ${asked}`,
+    action ? '' : `it allows ${line.action}, not ${requested}`,
     object ? '' : `${formatPattern(line.pattern)} does not match ${canonicalPath(path)}`,
     failed.length === 0 ? '' : `its condition fails: ${failed.join(' and ')}`,
   ].filter((text) => text !== '');

@@ -29,11 +29,11 @@ async function unreadFiles(
   issuers: readonly Issuer[],
 ): Promise<readonly PolicyFinding[]> {
   const entries = await readdir(folder, { withFileTypes: true });
-  const known = new Set([...readFileNames, ...keySetsIn(folder, issuers)]);
+  const listed = new Set([...readFileNames, ...keySetsIn(folder, issuers)]);
   return entries.flatMap((entry) => {
     const { name } = entry;
     if (entry.isDirectory()) return folderFinding(name);
-    if (known.has(name)) return [];
+    if (listed.has(name)) return [];
     const meant = nearestFile(name);
     if (meant === undefined && !POLICY_LIKE.test(name)) return [];
     const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
@@ -60,14 +60,14 @@ function nearestFile(name: string): string | undefined {
   return near === undefined ? undefined : stems.get(near);
 }
 
-/** `policy.csv` and `policy.sha256` share their stem: the first of them is meant. */
+/** `policy.csv` and `policy.sha256` share their stem: the stem means the first. */
 function stemOf(file: string): string {
   const at = file.indexOf('.', 1);
   return at === -1 ? file.toLowerCase() : file.slice(0, at).toLowerCase();
 }
 
 /** Faults of a policy that can be loaded, and warnings about it. */
-export interface Lint {
+interface Lint {
   /** Lines that can never decide anything. */
   readonly findings: readonly PolicyFinding[];
   /** Lines that others make superfluous, and dangers of the whole. */
@@ -100,7 +100,7 @@ export function lintPolicy(policy: LoadedPolicy): Lint {
 }
 
 /** The objects that a folder is compared with. */
-export interface PolicySurroundings {
+interface PolicySurroundings {
   readonly callers: Callers;
   /** Existing objects; undefined if unknown. */
   readonly objects: KnownObjects | undefined;
@@ -178,13 +178,13 @@ function shadowText(line: PolicyLine, roots: readonly TrieNode[]): string | unde
   return `it adds nothing: ${ruleName(same.line)} ${verb} all of it`;
 }
 
-/** Whether whatever the line is about is the other's too, as far as subject and pattern go already. */
+/** Whether one line's subject and pattern include the other's. */
 function covers(other: PolicyLine, line: PolicyLine): boolean {
   if (!line.rights.within(other.rights)) return false;
   return other.condition === undefined || other.condition === line.condition;
 }
 
-/** Of two equal lines the first one counts. */
+/** Of two equal lines the first counts. */
 function isFirst(other: PolicyLine, line: PolicyLine): boolean {
   const alike =
     other.subject === line.subject &&

@@ -101,13 +101,13 @@ function refuseBrokenSeal(read: PolicyFolder): void {
   if (findings.length > 0) throw new PolicyError(findings);
 }
 
-export function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
+function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
   const findings = check(commits.rules);
   if (findings.length > 0) throw new PolicyError(findings);
 }
 
 /** The policies of a folder, compared with known ones. */
-export interface Reloaded {
+interface Reloaded {
   /** A known policy with the same content, or the new one. */
   readonly policy: LoadedPolicy;
   /** Whether the folder matches its digest file, and so is certainly complete. */
@@ -117,12 +117,12 @@ export interface Reloaded {
 /**
  * Loads the policy of a folder in the place of a running one. A file without its final newline
  * is refused, since it may not be written to its end.
- * @param known Policies of before, that in force among them.
+ * @param loaded Policies of before, that in force among them.
  * @throws PolicyError
  */
 export async function reloadPolicy(
   folder: string,
-  known: readonly LoadedPolicy[],
+  loaded: readonly LoadedPolicy[],
   { check = anyRules }: Pick<LoadOptions, 'check'> = {},
 ): Promise<Reloaded> {
   const read = await readPolicyFolder(folder);
@@ -131,7 +131,7 @@ export async function reloadPolicy(
   const cases = await readCases(read.cases ?? '');
   const issuers = await issuersOf(texts, folder);
   const digest = policyDigest(texts);
-  let policy = known.find(({ snapshot }) => snapshot.digest === digest);
+  let policy = loaded.find(({ snapshot }) => snapshot.digest === digest);
   if (policy === undefined) {
     refuseCut(read);
     policy = await buildPolicy(texts, issuers);
@@ -219,7 +219,7 @@ async function loadInCasbin(
   }
 }
 
-/** Asks one question, so that a matcher that cannot run is found now. */
+/** Makes one decision, so that a matcher that cannot run is found now. */
 function tryOut({ enforcer }: LoadedEnforcer): void {
   try {
     enforcer.enforceSync('user:nobody', '/', 'QueryTable');

@@ -2,10 +2,10 @@
  * The known name that a mistyped name most likely means: the one that takes the fewest
  * edits, at most one for each three characters and at most two. Undefined if none is so near.
  */
-export function nearestName(text: string, known: Iterable<string>): string | undefined {
+export function nearestName(text: string, names: Iterable<string>): string | undefined {
   const most = Math.min(2, Math.floor(text.length / 3));
   let best: { readonly name: string; readonly edits: number } | undefined;
-  for (const name of known) {
+  for (const name of names) {
     if (name === text || Math.abs(name.length - text.length) > most) continue;
     const edits = editsBetween(text.toLowerCase(), name.toLowerCase());
     if (edits <= most && (best === undefined || edits < best.edits)) best = { name, edits };

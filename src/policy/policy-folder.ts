@@ -20,7 +20,6 @@ export interface PolicyTexts {
   readonly commits?: string | undefined;
 }
 
-/** The file of each text that decides. */
 const decidingFiles: Readonly<Record<keyof PolicyTexts, string>> = {
   model: MODEL_FILE,
   policy: POLICY_FILE,
@@ -46,8 +45,7 @@ export interface PolicyFolder {
   readonly seal: string | undefined;
 }
 
-/** A file of a policy. */
-export interface PolicyFile {
+interface PolicyFile {
   readonly name: string;
   readonly text: string;
 }

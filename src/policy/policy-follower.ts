@@ -25,8 +25,8 @@ export class PolicyFollower {
    * @throws PolicyError
    */
   async next(current: LoadedPolicy, stillMillis: number): Promise<LoadedPolicy | number> {
-    const known = [current, ...(this.#loaded === undefined ? [] : [this.#loaded])];
-    const { policy, sealed } = await reloadPolicy(this.#folder, known, this.#options);
+    const loaded = [current, ...(this.#loaded === undefined ? [] : [this.#loaded])];
+    const { policy, sealed } = await reloadPolicy(this.#folder, loaded, this.#options);
     this.#loaded = policy;
     if (policy === current) return current;
     const waits = !sealed && stillMillis < LOSS_STILL && losesGuard(current.guards, policy.guards);

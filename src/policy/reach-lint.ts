@@ -35,9 +35,9 @@ export function lockoutFindings({ policies, roles }: LoadedPolicy): readonly Pol
 /** Lines whose pattern ends with `*` where it meets namespaces, so that they say nothing of the tables below. */
 export function shallowFindings(
   { policies }: LoadedPolicy,
-  known: KnownObjects | undefined,
+  catalog: KnownObjects | undefined,
 ): readonly PolicyFinding[] {
-  const below = known === undefined ? namedBelow(policies) : existingBelow(known);
+  const below = catalog === undefined ? namedBelow(policies) : existingBelow(catalog);
   return policies.flatMap((line) => {
     if (!isShallow(line)) return [];
     const found = below(line.pattern);
@@ -99,8 +99,9 @@ export async function columnFindings(
     const covered = tables.filter(({ path }) => rule.covers(path));
     const columns: (readonly string[])[] = [];
     for (const table of covered) columns.push((await table.columns()) ?? []);
-    const known = columns.filter((names) => names.length > 0);
-    if (known.length > 0) findings.push(...missingColumns(rule, named, new Set(known.flat())));
+    const nonEmpty = columns.filter((names) => names.length > 0);
+    if (nonEmpty.length > 0)
+      findings.push(...missingColumns(rule, named, new Set(nonEmpty.flat())));
   }
   return findings;
 }
@@ -112,12 +113,12 @@ function namedColumns({ require: { check, unique = [] } }: WrittenRule): readonl
 function missingColumns(
   { name, line }: WrittenRule,
   named: readonly string[],
-  known: ReadonlySet<string>,
+  names: ReadonlySet<string>,
 ): readonly PolicyFinding[] {
-  const lower = new Set([...known].map((column) => column.toLowerCase()));
+  const lower = new Set([...names].map((column) => column.toLowerCase()));
   const missing = named.filter((column) => !lower.has(column.toLowerCase()));
   return missing.map((column) => {
-    const near = nearestName(column, known);
+    const near = nearestName(column, names);
     const hint = near === undefined ? '' : `: did you mean ${near}?`;
     const text = `the rule ${name} checks the column ${column}, which no table has that it covers${hint}`;
     return { file: COMMITS_FILE, line, text };

@@ -9,7 +9,7 @@ export interface RoleSource {
 }
 
 /** A source of roles and groups of a principal's credential. */
-export interface CredentialNames {
+interface CredentialNames {
   readonly roles: string;
   readonly groups: string;
 }
@@ -29,9 +29,9 @@ export function roleSources(
   for (const member of reached) {
     for (const { role, line } of given.get(member) ?? []) {
       const from = `${ruleName(line)} (${member})`;
-      const known = found.get(role);
-      if (known === undefined) found.set(role, [from]);
-      else known.push(from);
+      const sources = found.get(role);
+      if (sources === undefined) found.set(role, [from]);
+      else sources.push(from);
       reached.add(role);
     }
   }

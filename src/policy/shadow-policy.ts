@@ -9,7 +9,7 @@ import { refusalOf } from './watch.ts';
 /** The folder, inside of the policy's, of a policy that is tried out. */
 export const SHADOW_FOLDER = 'shadow';
 
-/** Where the policy comes from that is tried out beside the one in force. */
+/** Options of the shadow policy. */
 export interface ShadowSource {
   /** The last good one; undefined where there is none. */
   current(): PolicySnapshot | undefined;
@@ -22,8 +22,8 @@ export interface ShadowWatch extends ShadowSource {
   close(): void;
 }
 
-export interface ShadowOptions {
-  /** Keeps its texts before it is asked about anything. */
+interface ShadowOptions {
+  /** Archives its texts before its first decision. */
   readonly keep?: KeepTexts;
   readonly onChange: (snapshot: PolicySnapshot | undefined) => void;
   readonly onRefused: (findings: readonly string[]) => void;
@@ -90,9 +90,9 @@ class Follower {
   }
 
   #refuse(findings: readonly string[]): void {
-    const known = findings.join('\n') === this.refused.join('\n');
+    const isSame = findings.join('\n') === this.refused.join('\n');
     this.refused = findings;
-    if (!known) this.#options.onRefused(findings);
+    if (!isSame) this.#options.onRefused(findings);
   }
 }
 

@@ -10,19 +10,18 @@ const STILL = 300;
 const RETRY_MILLIS = 1000;
 
 /** Something that is going on until it is closed. */
-export interface FolderWatch {
+interface FolderWatch {
   /** Stops. Nothing is called any more. */
   close(): void;
 }
 
 /**
- * Calls back each time a folder has changed and then been still for 300 ms,
- * and once at the start. It looks instead of listening, so replacing the
- * folder by rename or through a link is a change like any other. A change
+ * Calls back each time a folder has changed and then been still for 300 ms, and once at the start. The
+ * folder is polled, so replacing it by rename or through a link is a change like any other. A change
  * during the call is followed by another call.
- * @param onStill Is told for how many ms the folder has been still. It answers true when it is done with
- *   this state, false to be called again a second later, or for how many ms the folder has to be still
- *   before it is called again.
+ * @param onStill Gets how long the folder has been still, in ms. Returns true when it is done with this
+ *   state, false to be called again a second later, or the time in ms for which the folder must be still
+ *   before the next call.
  */
 export function watchStill(
   folder: string,

@@ -29,18 +29,18 @@ interface Mention {
 }
 
 /**
- * Names in lines, limits and rules that nobody can have: no line, key, membership or case names
- * them, and no issuer could. A name is told once for each kind of place.
+ * Names in lines, limits and rules that no principal can have: no line, key, membership or case names
+ * them, and no issuer could. A name is reported once for each kind of place.
  */
 export function strangerFindings(policy: FolderPolicy, callers: Callers): readonly PolicyFinding[] {
   if (policy.snapshot.slow) return [];
   const held = heldNames(policy, callers);
   const lines = new Set(policy.policies.map(({ subject }) => subject));
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return mentionsIn(policy).flatMap((mention) => {
     const { name, outside, what, file, line } = mention;
-    if (told.has(`${what} ${name}`)) return [];
-    told.add(`${what} ${name}`);
+    if (reported.has(`${what} ${name}`)) return [];
+    reported.add(`${what} ${name}`);
     if (
       held.has(name) ||
       (outside && lines.has(name)) ||
@@ -104,7 +104,7 @@ function heldNames({ roles, cases }: FolderPolicy, { keys = [] }: Callers): Read
   ]);
 }
 
-/** Whether somebody of the name may come whom nothing here names: by a key that nobody has seen, or a token. */
+/** Whether a principal of this name may exist although nothing here names it: with a key or a token. */
 function mayAuthenticate(
   { name, outside }: Mention,
   { snapshot }: FolderPolicy,
@@ -119,9 +119,9 @@ function mayAuthenticate(
   );
 }
 
-function alike(name: string, known: Iterable<string>): readonly string[] {
+function alike(name: string, names: Iterable<string>): readonly string[] {
   const kind = name.slice(0, name.indexOf(':') + 1);
-  return [...known].filter((one) => one.startsWith(kind));
+  return [...names].filter((one) => one.startsWith(kind));
 }
 
 function whyNobody(name: string): string {

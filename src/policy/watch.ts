@@ -37,9 +37,9 @@ export function watchPolicy(
     onChange(policy.snapshot);
   };
   const refuse = (findings: readonly string[]): void => {
-    const known = findings.join('\n') === refused.join('\n');
+    const isSame = findings.join('\n') === refused.join('\n');
     refused = findings;
-    if (!known) onRefused(findings);
+    if (!isSame) onRefused(findings);
   };
   const follower = new PolicyFollower(folder, options);
   const watch = watchStill(folder, async (stillMillis) => {
@@ -60,7 +60,7 @@ export function watchPolicy(
   };
 }
 
-/** Whatever goes wrong in a reload refuses it; the gateway continues with the policy it has. */
+/** Any error of a reload refuses it; the current policy stays in force. */
 export function refusalOf(error: unknown): Pick<PolicyError, 'findings' | 'passing'> {
   if (error instanceof PolicyError) return error;
   return { findings: [`policy: ${String(error)}`], passing: true };

@@ -26,7 +26,7 @@ const plans: ReadonlySet<OperationName> = new Set<OperationName>([
 interface RepeatedField {
   readonly name: string;
   readonly once: JsonValue | undefined;
-  readonly again: JsonValue | undefined;
+  readonly repeated: JsonValue | undefined;
   /** The body's default in canonical spelling; absent for a field without a default. */
   readonly byDefault?: JsonValue | undefined;
 }
@@ -64,11 +64,11 @@ function isEmptyBody(body: Body): boolean {
 /** Fields that a body has under two names, or both beside and inside a nested query. */
 function repeatedWithin(body: Body, inner: Body): RepeatedField[] {
   return [
-    { name: 'new_namespace', once: body['new_namespace_id'], again: body['new_namespace'] },
+    { name: 'new_namespace', once: body['new_namespace_id'], repeated: body['new_namespace'] },
     {
       name: 'branch',
       once: inOneSpelling('branch', body['branch']),
-      again: inOneSpelling('branch', inner['branch']),
+      repeated: inOneSpelling('branch', inner['branch']),
     },
   ];
 }
@@ -79,21 +79,26 @@ function repeatedByRoute(input: AgreementInput, body: Body): RepeatedField[] {
   const target = input.target && namedPath(input, input.target);
   const namespace = target?.slice(0, -1);
   return [
-    { name: 'id', once: named, again: body['id'], byDefault: [] },
-    { name: 'index_name', once: indexName, again: body['index_name'] },
-    { name: 'new_table_name', once: target?.at(-1), again: body['new_table_name'] },
-    { name: 'new_namespace_id', once: namespace, again: body['new_namespace_id'] },
-    { name: 'new_namespace', once: namespace, again: body['new_namespace'] },
+    { name: 'id', once: named, repeated: body['id'], byDefault: [] },
+    { name: 'index_name', once: indexName, repeated: body['index_name'] },
+    { name: 'new_table_name', once: target?.at(-1), repeated: body['new_table_name'] },
+    { name: 'new_namespace_id', once: namespace, repeated: body['new_namespace_id'] },
+    { name: 'new_namespace', once: namespace, repeated: body['new_namespace'] },
   ];
 }
 
 function repeatedByQuery({ operation, query }: AgreementInput, body: Body): RepeatedField[] {
   return [...query].map(([name, values]) => {
-    const asked = values.map((value) => inOneSpelling(name, readParameter(name, value)));
+    const spellings = values.map((value) => inOneSpelling(name, readParameter(name, value)));
     const given = body[name];
     const several = operation.repeatable.includes(name) && Array.isArray(given);
     const byDefault = queryParameters[name]?.default;
-    return { name, once: several ? asked : asked[0], again: inOneSpelling(name, given), byDefault };
+    return {
+      name,
+      once: several ? spellings : spellings[0],
+      repeated: inOneSpelling(name, given),
+      byDefault,
+    };
   });
 }
 
@@ -108,7 +113,7 @@ function mainIfEmpty(branch: string): string {
   return branch === '' ? 'main' : branch;
 }
 
-function agrees({ once, again, byDefault }: RepeatedField): boolean {
-  if ((once ?? null) === null || (again ?? null) === null) return true;
-  return isDeepStrictEqual(once, again) || isDeepStrictEqual(again, byDefault);
+function agrees({ once, repeated, byDefault }: RepeatedField): boolean {
+  if ((once ?? null) === null || (repeated ?? null) === null) return true;
+  return isDeepStrictEqual(once, repeated) || isDeepStrictEqual(repeated, byDefault);
 }

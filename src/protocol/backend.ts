@@ -46,7 +46,7 @@ export interface CatalogRequest {
   readonly onDisconnect?: (listener: () => void) => () => void;
   /** True for a body whose length no header announces, as over HTTP/2. */
   readonly unmeasured?: boolean;
-  /** Of a change, it does not come to its end before the attempt is recorded. */
+  /** For a change, it does not end before the attempt is recorded. */
   readonly body: BodyBytes;
   /** The body of an operation that is `staged`, without waiting for the attempt. */
   readonly ahead?: BodyAhead | undefined;
@@ -58,7 +58,7 @@ export interface BodyBytes extends AsyncIterable<Uint8Array> {
   atHand?(): Uint8Array | undefined;
 }
 
-/** A body that can be read whole before the change that it asks for may take effect. */
+/** A body that can be read whole before its change takes effect. */
 export interface BodyAhead {
   readonly bytes: AsyncIterable<Uint8Array>;
   /**
@@ -75,6 +75,11 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
    * more: its memory may then hold other bytes. It need not be called.
    */
   sent?(piece: Uint8Array): void;
+  /**
+   * Called when the client does not take the bytes that were sent. The stream may release its
+   * memory until the next piece is read.
+   */
+  stalled?(): void;
   /** Total length in bytes, if it is known in advance. */
   readonly length?: number | undefined;
   /**

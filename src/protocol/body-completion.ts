@@ -56,7 +56,7 @@ const shapes: Readonly<Partial<Record<OperationName, (body: Body) => Body>>> = {
 
 const ofRequest: ReadonlySet<string> = new Set(['identity', 'context', 'id', 'verbose']);
 
-/** A query that is the body itself goes under `query`. A body that asks nothing has none, and is refused. */
+/** Moves a query that is the body itself under `query`. An empty body has none and is refused. */
 function nestQuery(body: Body): Body {
   if (Object.hasOwn(body, 'query')) return body;
   const entries = Object.entries(body);

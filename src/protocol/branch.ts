@@ -17,15 +17,15 @@ const inBody: ReadonlySet<OperationName> = new Set<OperationName>([
   'BatchCommitTables',
 ]);
 
-const known = new Map<Action, boolean>();
+const cache = new Map<Action, boolean>();
 
 /** Whether an operation, or every operation of an access group, is about a branch of a table. */
 export function isAboutBranch(action: Action): boolean {
-  let about = known.get(action);
+  let about = cache.get(action);
   if (about === undefined) {
     const names = expandAction(action);
     about = names.length > 0 && names.every((name) => isOnBranch(operations[name]));
-    known.set(action, about);
+    cache.set(action, about);
   }
   return about;
 }
@@ -44,7 +44,7 @@ function isOnBranch({ name, query }: Operation): boolean {
   return query.includes('branch') || inBody.has(name);
 }
 
-/** Whether the body of an operation may name a branch, whatever its route says. */
+/** Whether the body of an operation may name a branch. */
 export function mayNameBranch({ name, query, body }: Operation): boolean {
   return inBody.has(name) || (query.includes('branch') && body === 'json');
 }

@@ -99,9 +99,9 @@ export interface BudgetMessage {
 }
 
 /**
- * What one request may still use. Work charges it before it takes memory and at intervals
- * of its loops; it throws `OverBudget` where a limit is passed, and an error of its own kind
- * once the client has disconnected. Time is counted within `run` only, so that waiting is free.
+ * The remaining budget of one request. Work charges it before it takes memory and at intervals of its
+ * loops. Throws `OverBudget` above a limit, and its own error once the client has disconnected. Only
+ * time within `run` counts, so waiting is free.
  */
 export class RequestBudget {
   readonly limits: BudgetLimits;
@@ -230,7 +230,6 @@ export class RequestBudget {
   }
 }
 
-/** The client has disconnected. */
 export class ClientDisconnected extends Error {
   constructor() {
     super('the client has gone: the work on its request has ended');

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { CatalogError } from './errors.ts';
 
-/** What is the same in both. */
+/** Text that Latin-1 and UTF-8 encode alike. */
 const ASCII = /^[\x20-\x7e]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

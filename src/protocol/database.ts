@@ -18,7 +18,7 @@ interface UnknownDatabase {
   readonly unknown: string;
 }
 
-/** Where a request's names begin; absent is the root of the catalog. */
+/** Root of a request's names; absent means the root of the catalog. */
 export interface Rooted {
   readonly root?: ObjectPath | undefined;
 }
@@ -93,7 +93,7 @@ export function namedText({ root }: Rooted, text: string): string {
   return text.replace(paths, '/').replace(identifiers, '');
 }
 
-/** Where a root stands before a name, or alone; not inside of another name. */
+/** A root before a name, or alone; not inside another name. */
 function spellingsOf(root: ObjectPath): readonly [RegExp, RegExp] {
   const path = literal(canonicalPath(root));
   const identifier = literal(`${joinIdentifier(root, '$')}$`);

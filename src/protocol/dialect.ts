@@ -25,14 +25,14 @@ export function isLanceDbClient(userAgent: string | undefined): boolean {
   return userAgent?.startsWith('LanceDB-') === true;
 }
 
-/** Where LanceDB reads 404 as "no such index". */
+/** Routes on which LanceDB reads 404 as "no such index". */
 const indexRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
   'DescribeTableIndexStats',
   'DropTableIndex',
   'PrewarmTableIndex',
 ]);
 
-/** Where LanceDB reads 404 as "no such job". */
+/** Routes on which LanceDB reads 404 as "no such job". */
 const jobRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
   'DescribeJob',
   'CancelJob',

@@ -45,7 +45,6 @@ export const errorTable: readonly ErrorRow[] = Object.entries(rows).map(([name, 
   ...row,
 }));
 
-/** The row of an error, by its name. */
 export function errorRow(name: ErrorName): ErrorRow {
   return { name, ...rows[name] };
 }

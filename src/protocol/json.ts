@@ -11,7 +11,7 @@ export type JsonValue =
   | JsonValue[]
   | { [key: string]: JsonValue };
 
-/** How deep lists and objects may lie in one another. */
+/** Maximum nesting depth of lists and objects. */
 export const MAX_JSON_DEPTH = 256;
 /** How many members all objects may have together. Objects of very many are slow to copy. */
 export const MAX_JSON_MEMBERS = 65_536;
@@ -33,7 +33,7 @@ export function parseJson(text: string): JsonValue {
 function parsedNatively(text: string, members: number): JsonValue | undefined {
   try {
     const value = JSON.parse(text) as JsonValue;
-    // Of a key that comes twice only one member is left; an infinite number was beyond the range.
+    // A duplicate key leaves one member; an infinite number was out of range.
     return membersOf(value) === members ? value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
@@ -118,7 +118,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 
-/** So many digits may be more than a number holds. */
+/** Minimum number of digits that a number may not hold exactly. */
 const LONG_DIGITS = 16;
 
 interface TextSize {

@@ -43,5 +43,5 @@ export function queryMode(
   const modes = operation.choices['mode'] ?? [];
   const text = query.get('mode')?.[0];
   const mode = text === undefined ? modes[0] : normalMode(text);
-  return modes.find((known) => known === mode);
+  return modes.find((each) => each === mode);
 }

@@ -21,8 +21,8 @@ export function joined(parts: readonly VisibleNames[]): VisibleNames {
 }
 
 /**
- * What authorisation hands on with a request. The engine asks it for every
- * object and mode that only the body names, and lists nothing but what it shows.
+ * The rights of a request. The engine checks every object and mode that only the body names, and lists
+ * only visible names.
  */
 export interface Permit {
   readonly principal: Principal;

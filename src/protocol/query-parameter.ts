@@ -12,8 +12,8 @@ interface QueryParameter {
   readonly kind: ParameterKind;
   readonly description: string;
   /**
-   * What its absence means, where generated clients write that into each body. A branch and a
-   * mode have none: a body that names one means it.
+   * Value of the body's field that means absence, since generated clients write it into each body. A
+   * branch and a mode have none: a body that names one means it.
    */
   readonly default?: boolean;
   /** Description of its length in documents of the protocol. */
@@ -28,7 +28,7 @@ const flag = (description: string, otherwise?: boolean): QueryParameter => ({
 const text = (description: string): QueryParameter => ({ kind: 'text', description });
 const map = (description: string): QueryParameter => ({ kind: 'map', description });
 
-/** Every query parameter that some operation knows. */
+/** Every query parameter of any operation. */
 export const queryParameters: Readonly<Record<string, QueryParameter>> = {
   delimiter: {
     ...text('What separates the parts of an identifier; "$" when absent.'),

@@ -43,12 +43,12 @@ function checkSingle(query: Query, name: string): void {
  */
 export function queryOf(operation: Operation, query: Query): Query {
   if (query.size === 0) return query;
-  const known = operation.query.flatMap((name): [string, readonly string[]][] => {
+  const recognized = operation.query.flatMap((name): [string, readonly string[]][] => {
     const values = query.get(name);
     return values === undefined ? [] : [[name, values]];
   });
-  for (const [name, values] of known) checkParameter(operation, name, values, query);
-  return new Map(known);
+  for (const [name, values] of recognized) checkParameter(operation, name, values, query);
+  return new Map(recognized);
 }
 
 function checkParameter(

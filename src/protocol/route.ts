@@ -37,10 +37,9 @@ export type RouteMatch =
   | { readonly kind: 'method'; readonly allow: readonly string[] };
 
 /**
- * What a request asks for, by its verb, its raw target (as it stands in the request
- * line) and its `User-Agent`. Nothing is normalised but doubled slashes at the front
- * and one slash at the end, and nothing is decoded twice.
- * @throws CatalogError InvalidInput for a target that could be read in two ways.
+ * Parses a request by its verb, its raw target (of the request line) and its `User-Agent`. Only doubled
+ * slashes at the front and one slash at the end are normalised, and nothing is decoded twice.
+ * @throws CatalogError InvalidInput for an ambiguous target.
  */
 export function matchRoute(
   method: string,
@@ -134,7 +133,7 @@ function operationMatch(
 
 const noParameters: ReadonlyMap<string, string> = new Map();
 
-/** What the route names beside identifiers. An index may be called anything that a table may. */
+/** Names on the route other than identifiers. An index name may be any name of a table. */
 function parametersOf(values: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   if (values.size === 0 || (values.size === 1 && values.has('id'))) return noParameters;
   const others = [...values].filter(([name]) => name !== 'id' && name !== 'target');

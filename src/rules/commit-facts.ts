@@ -16,7 +16,7 @@ export interface ColumnFacts {
 }
 
 /** A data file: which columns lie in it, by their ids. */
-export interface FileFacts {
+interface FileFacts {
   readonly path: string;
   readonly bytes: bigint;
   readonly ids: readonly number[];
@@ -77,10 +77,11 @@ export type CommitAction =
   | 'delete_tag'
   | 'create_branch'
   | 'delete_branch'
-  | 'delete_versions';
+  | 'delete_versions'
+  | 'expire';
 
-/** Where a table's rows are stored: a rule that reads rows can only be judged `here`. */
-export type RowKeeper = 'here' | 'elsewhere';
+/** Storage of a table's rows: rules that read rows can only be judged `here`. */
+type RowKeeper = 'here' | 'elsewhere';
 
 /** A commit, before it takes effect. */
 export interface CommitFacts {

@@ -8,7 +8,7 @@ import { parseExpression } from '../sql/parse.ts';
 
 /** The refusal of a commit by a rule: names rule, table and first violation. */
 export class RuleRefusal extends CatalogError {
-  /** Where the rule stands, as `commits.yaml:12`. */
+  /** Position of the rule, as `commits.yaml:12`. */
   readonly rule: string;
   #commit: CommitSummary | undefined;
 
@@ -33,7 +33,6 @@ export class RuleRefusal extends CatalogError {
   }
 }
 
-/** The file of the commit rules. */
 export const COMMITS_FILE = 'commits.yaml';
 
 /** A type of the namespace vocabulary: its name and parameters. */
@@ -71,6 +70,7 @@ export interface Requirements {
   /** From 0 to 1. */
   readonly max_removed_share?: number;
   readonly no_drop?: true;
+  readonly keep_versions?: true;
   readonly protected_tags?: readonly string[];
   readonly protected_branches?: readonly string[];
   /** Absolute paths of folders, without a slash at the end. */
@@ -95,7 +95,7 @@ export interface Webhook {
 /** One rule of `commits.yaml`. */
 export interface CommitRule {
   readonly name: string;
-  /** Where it stands in the file. */
+  /** Position in the file. */
   readonly line: number;
   /** Its patterns as they are written, for messages. */
   readonly tables: readonly string[];

@@ -41,6 +41,12 @@ const table: { readonly [Name in RequirementName]: RequirementRow<Name> } = {
   },
   append_only: { compares: true, judge: (_, facts) => appendFault(facts) },
   no_drop: { byRoute: true, judge: (_, facts, rule) => dropFault(facts, rule) },
+  keep_versions: {
+    judge: (_, { action }) =>
+      action === 'delete_versions' || action === 'expire'
+        ? 'versions of the table may not be removed'
+        : undefined,
+  },
   protected_tags: {
     judge: (names, { action, tag = '' }) =>
       (action === 'update_tag' || action === 'delete_tag') && names.includes(tag)
@@ -176,6 +182,7 @@ const placeless: ReadonlySet<CommitAction> = new Set<CommitAction>([
   'create_branch',
   'delete_branch',
   'delete_versions',
+  'expire',
 ]);
 
 function locationFault(

@@ -33,13 +33,13 @@ function named(columns: readonly ColumnFacts[], name: string): ColumnFacts | und
 
 function lossOf(column: ColumnFacts, after: readonly ColumnFacts[]): string | undefined {
   const name = JSON.stringify(column.name);
-  const kept = named(after, column.name);
-  if (kept === undefined) return `the column ${name} would be gone`;
-  if (kept.exact !== column.exact) {
-    return `the column ${name} would become ${kept.exact} instead of ${column.exact}`;
+  const retained = named(after, column.name);
+  if (retained === undefined) return `the column ${name} would be gone`;
+  if (retained.exact !== column.exact) {
+    return `the column ${name} would become ${retained.exact} instead of ${column.exact}`;
   }
-  if (kept.nullable === column.nullable) return undefined;
-  return `the column ${name} would become ${kept.nullable ? '' : 'not '}nullable`;
+  if (retained.nullable === column.nullable) return undefined;
+  return `the column ${name} would become ${retained.nullable ? '' : 'not '}nullable`;
 }
 
 function novelty({ name }: ColumnFacts, before: readonly ColumnFacts[]): string | undefined {

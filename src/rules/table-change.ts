@@ -1,6 +1,5 @@
 import type { ColumnFacts, FragmentFacts, TableState, VersionChange } from './commit-facts.ts';
 
-/** Rows of a change that are counted one by one. */
 export interface CountedRows {
   readonly added: bigint;
   readonly removed: bigint;
@@ -61,9 +60,9 @@ function countOf({ came, went }: Flow, moves: Moves): CountedRows {
 
 /** How many rows of some fragments others do not have. */
 function rowsMissing(some: readonly FragmentFacts[], others: readonly FragmentFacts[]): bigint {
-  const known = new Map(others.map(({ key, rows }) => [key, rows]));
+  const rowsByKey = new Map(others.map(({ key, rows }) => [key, rows]));
   return some.reduce((sum, { key, rows }) => {
-    const missing = rows - (known.get(key) ?? 0n);
+    const missing = rows - (rowsByKey.get(key) ?? 0n);
     return missing > 0n ? sum + missing : sum;
   }, 0n);
 }
@@ -71,12 +70,14 @@ function rowsMissing(some: readonly FragmentFacts[], others: readonly FragmentFa
 /** Rows of fragments that stay, of which a column that was there lies elsewhere, or nowhere any more. */
 function rowsRewritten(before: TableState, after: TableState): bigint {
   const old = new Map(before.fragments.map((fragment) => [fragment.key, fragment]));
-  const kept = new Set(after.columns.flatMap(({ ids }) => ids));
+  const retained = new Set(after.columns.flatMap(({ ids }) => ids));
   const ids = before.columns.flatMap((column) => column.ids);
   return after.fragments.reduce((sum, fragment) => {
-    const known = old.get(fragment.key);
-    if (known === undefined) return sum;
-    const same = ids.every((id) => kept.has(id) && fileOf(known, id) === fileOf(fragment, id));
+    const previous = old.get(fragment.key);
+    if (previous === undefined) return sum;
+    const same = ids.every(
+      (id) => retained.has(id) && fileOf(previous, id) === fileOf(fragment, id),
+    );
     return same ? sum : sum + fragment.rows;
   }, 0n);
 }
@@ -86,10 +87,10 @@ function fileOf({ files }: FragmentFacts, id: number): string | undefined {
 }
 
 function bytesAdded(before: TableState | null, after: TableState): bigint {
-  const known = new Set(before?.fragments.flatMap(({ files }) => files.map(({ path }) => path)));
+  const paths = new Set(before?.fragments.flatMap(({ files }) => files.map(({ path }) => path)));
   return after.fragments
     .flatMap(({ files }) => files)
-    .filter(({ path }) => !known.has(path))
+    .filter(({ path }) => !paths.has(path))
     .reduce((sum, { bytes }) => sum + bytes, 0n);
 }
 
@@ -115,9 +116,9 @@ export function touchedFragments(
   const old = new Map(before?.fragments.map((fragment) => [fragment.key, fragment]));
   const pairs = names.map((name) => [columnOf(before, name), columnOf(after, name)] as const);
   const touched = after.fragments.filter((fragment) => {
-    const known = old.get(fragment.key);
-    if (known === undefined || comesBack(known, fragment)) return true;
-    return !pairs.every(([one, other]) => liesAlike(known, one, fragment, other));
+    const previous = old.get(fragment.key);
+    if (previous === undefined || comesBack(previous, fragment)) return true;
+    return !pairs.every(([one, other]) => liesAlike(previous, one, fragment, other));
   });
   return new Set(touched.map(({ key }) => key));
 }

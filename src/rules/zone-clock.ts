@@ -49,7 +49,7 @@ export function parseWeekdays(text: string): readonly Weekday[] | undefined {
 }
 
 /** Local date and time. */
-export interface WallTime {
+interface WallTime {
   readonly day: Weekday;
   /** Minutes since midnight. */
   readonly minute: number;

@@ -7,7 +7,7 @@ import { bindConcatenation } from './bind/concatenate.ts';
 import { bindElement, bindField, bindList } from './bind/element.ts';
 import { SqlError } from './values/sql-error.ts';
 import type {
-  Call,
+  CallExpression,
   Case,
   Cast,
   ColumnName,
@@ -32,8 +32,6 @@ import { metered } from './values/meter.ts';
 import { findField, momentNow, type ColumnScope } from './bind/scope.ts';
 import { typeOfName } from './values/type-name.ts';
 import { familyOf, isComputable, plainType, sqlTypeName } from './values/types.ts';
-
-export type { ColumnScope } from './bind/scope.ts';
 
 /** The columns of the expression, and the current time. */
 interface Statement extends ColumnScope {
@@ -67,7 +65,7 @@ function bindTest(expression: Expression, scope: Statement, where: string): Boun
 }
 
 function callOf(
-  { name, arguments: args, position }: Call,
+  { name, arguments: args, position }: CallExpression,
   scope: Statement,
   asTest: boolean,
 ): Bound {

@@ -236,9 +236,10 @@ function compileLikeTest(node: BoundLike): PossibleStates {
   const range = rangeGetter(node.operand);
   const fails = failing(node);
   const { pattern } = node;
-  const known = pattern.kind === 'literal' && typeof pattern.value === 'string' && !node.ignoreCase;
+  const isLiteral =
+    pattern.kind === 'literal' && typeof pattern.value === 'string' && !node.ignoreCase;
   const [yes, no] = node.negated ? [may.beFalse, may.beTrue] : [may.beTrue, may.beFalse];
-  if (!known) {
+  if (!isLiteral) {
     const all = fails | states;
     return () => all;
   }

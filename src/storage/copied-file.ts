@@ -1,10 +1,11 @@
 import { constants, fstatSync, lstatSync } from 'node:fs';
 import { copyFile, link, open, rm, stat, type FileHandle } from 'node:fs/promises';
-import { LinkedPath } from './plain-path.ts';
-import { openOwn } from './own-file.ts';
+import { isRefusedLink, LinkedPath, requirePlainPath } from './plain-path.ts';
 import type { Copied } from './storage.ts';
 
-/** What a file system says that cannot give a file a second name. */
+const READING = constants.O_RDONLY | constants.O_NOFOLLOW;
+
+/** Codes of file systems without hard links. */
 const UNLINKABLE = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
@@ -32,6 +33,24 @@ export async function copyOwn(from: string, to: string): Promise<Copied> {
   }
 }
 
+/**
+ * Opens a file of a table for reading without following a symbolic link anywhere on its path.
+ * @param path Absolute and normalised.
+ * @throws LinkedPath where there is one, and the system's error.
+ */
+async function openOwn(path: string): Promise<FileHandle> {
+  const handle = await open(path, READING).catch((error: unknown) => {
+    throw isRefusedLink(error, path) ? new LinkedPath(path) : error;
+  });
+  try {
+    requirePlainPath(handle.fd, path);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
 /** Gives an open file a second name where the file system can. */
 async function isLinked(source: FileHandle, from: string, to: string): Promise<boolean> {
   try {
@@ -48,7 +67,7 @@ async function isLinked(source: FileHandle, from: string, to: string): Promise<b
   throw new LinkedPath(from);
 }
 
-/** A path of an open file that nobody can exchange, where the system has one. */
+/** A path of an open file that cannot be exchanged, where the system has one. */
 function reachable(source: FileHandle, path: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${source.fd}` : path;
 }

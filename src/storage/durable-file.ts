@@ -1,21 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, renameSync, statSync, unlinkSync } from 'node:fs';
-import { chmod, readFile, rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FileDescriptor } from './file-descriptor.ts';
 import { Flushes } from './flushes.ts';
 import { syncFolder } from './folder.ts';
 import { isMissing, isTaken } from './storage-error.ts';
-
-/** The bytes of a file; undefined when there is none. */
-export async function readIfPresent(path: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
 
 /**
  * Writes a file whole. After this its bytes and its name are on stable storage;
@@ -46,8 +36,8 @@ async function writeAndSync(path: string, bytes: Uint8Array, mode?: number): Pro
 }
 
 /**
- * Gives a file a second name, unless the name is taken. After this the name is
- * on stable storage, whoever made it. The file's bytes are as durable as they were.
+ * Gives a file a second name unless the name is taken. After this the name is on stable storage, also if
+ * another process made it. The durability of the file's bytes is unchanged.
  */
 export async function linkDurable(from: string, to: string): Promise<'created' | 'exists'> {
   const outcome = linkIfAbsent(from, to);

@@ -31,13 +31,13 @@ export async function makeFolder(path: string, mode?: number): Promise<void> {
 /** The folders of a path that are not there, outermost first. */
 async function missingFolders(path: string): Promise<readonly string[]> {
   const missing: string[] = [];
-  for (let folder = path; !(await exists(folder)); folder = dirname(folder))
+  for (let folder = path; !(await pathExists(folder)); folder = dirname(folder))
     missing.unshift(folder);
   return missing;
 }
 
 /** Whether there is anything of a name. */
-export async function exists(path: string): Promise<boolean> {
+export async function pathExists(path: string): Promise<boolean> {
   try {
     await stat(path);
     return true;

@@ -1,4 +1,4 @@
-/** How an item of a group came out. */
+/** Result of an item of a group. */
 export type Settled<Outcome> =
   | { readonly kind: 'done'; readonly outcome: Outcome }
   | { readonly kind: 'failed'; readonly error: Error };
@@ -17,19 +17,29 @@ interface Waiting<Item, Outcome> {
 export class Group<Item, Outcome> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Settled<Outcome>[]>;
   readonly #limit: number;
+  readonly #ready: (() => Promise<void>) | undefined;
   #waiting: Waiting<Item, Outcome>[] = [];
   #working: Promise<void> | undefined;
 
   /**
-   * @param run Does a batch; settles each item in the order given, and does not throw.
+   * @param run Does a batch; settles each item in the order given, and does not throw. The batch
+   *   is empty if all its items were withdrawn while `ready` was awaited.
    * @param limit The most items of a batch.
+   * @param ready Awaited before each batch is formed. If it rejects, so do all items that wait.
    */
   constructor(
     run: (items: readonly Item[]) => Promise<readonly Settled<Outcome>[]>,
     limit: number,
+    ready?: () => Promise<void>,
   ) {
     this.#run = run;
     this.#limit = limit;
+    this.#ready = ready;
+  }
+
+  /** Number of items that wait for the next batch. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   /** Puts an item into the next batch and waits for what becomes of it. */
@@ -41,20 +51,41 @@ export class Group<Item, Outcome> {
     return outcome;
   }
 
+  /**
+   * Takes back an item that waits: it is in no batch, and its outcome stays open.
+   * @returns False if its batch has begun.
+   */
+  withdraw(item: Item): boolean {
+    const at = this.#waiting.findIndex((waiting) => waiting.item === item);
+    if (at >= 0) this.#waiting.splice(at, 1);
+    return at >= 0;
+  }
+
   /** Resolves when nothing is in progress or waits. */
   async idle(): Promise<void> {
     while (this.#working !== undefined) await this.#working;
   }
 
   async #work(): Promise<void> {
-    // What else is submitted in this turn belongs to the same batch.
+    // Items that are submitted in this turn join the batch.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
+      try {
+        await this.#ready?.();
+      } catch (error) {
+        this.#failAll(error);
+        continue;
+      }
       const batch = this.#waiting.splice(0, this.#limit);
       const settled = await this.#run(batch.map(({ item }) => item));
       for (const [index, waiting] of batch.entries()) settle(waiting, settled[index]!);
     }
     this.#working = undefined;
+  }
+
+  #failAll(thrown: unknown): void {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
 }
 

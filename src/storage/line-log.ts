@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AppendFile } from './append-file.ts';
 
 /** One line to be kept. */
-export interface Line {
+export interface LogLine {
   /** Its bytes, with the newline at the end; or a text that its framing makes bytes of. */
   readonly bytes: Uint8Array | string;
   /** Orders ascend within a file: a line whose order does not begins a new one. */
@@ -12,15 +12,15 @@ export interface Line {
   readonly lines?: number;
 }
 
-/** What is put around the bytes of lines, which may depend on the lines before. */
+/** Framing of lines, which may depend on earlier lines. */
 export interface Framing {
   /**
    * Lines that follow one another, as they stand in the file; the first has this place of the log,
    * from 1 and without gaps. The bytes are good until it is called again.
    */
-  frame(place: bigint, lines: readonly Line[]): Uint8Array;
+  frame(place: bigint, lines: readonly LogLine[]): Uint8Array;
   /** Every line that was framed is on stable storage. */
-  kept(): void;
+  onDurable(): void;
   /** The lines that were framed since then are not in the log. */
   dropped(): void;
 }
@@ -29,38 +29,38 @@ export interface LineLogOptions {
   readonly folder: string;
   /** The name of a file, by the order of its first line; `number` counts the files from 1. */
   readonly name: (number: number, first: bigint | undefined) => string;
-  /** What is put around lines; nothing when absent. */
+  /** Framing of lines; none when absent. */
   readonly framing?: Framing;
   /** Mode of the files. */
   readonly mode: number;
   /** A file that is as large gets no further line. */
   readonly rotateBytes: number;
-  /** A file that got no line for so long gets none any more, in milliseconds; any time when absent. */
+  /** A file without a new line for this long gets no more, in ms; no limit when absent. */
   readonly idleMillis?: number;
-  /** Lines that nobody waits for are synced after so long, in milliseconds; when there are many of them when absent. */
+  /** Maximum delay before lines without a waiter are synced, in ms; only by size when absent. */
   readonly syncMillis?: number;
-  /** How long a line that nobody waits for may stay in memory, in milliseconds; 25 when absent. */
+  /** How long a line without a waiter may stay in memory, in ms; 25 when absent. */
   readonly lazyMillis?: number;
-  /** Lines that nobody waits for are synced once they are so many bytes; a MiB when absent. */
+  /** Size in bytes at which lines without a waiter are synced; a MiB when absent. */
   readonly unsyncedBytes?: number;
 }
 
 /** A line that is not on stable storage yet. */
-interface Entry extends Line {
-  /** Who waits for it, if anybody does. */
+interface Entry extends LogLine {
+  /** The waiter, if there is one. */
   readonly waiter?: { readonly resolve: () => void; readonly reject: (error: Error) => void };
 }
 
-/** How long a line that nobody waits for may stay in memory. */
+/** How long a line without a waiter may stay in memory, in ms. */
 const LAZY_MILLIS = 25;
-/** Lines that nobody waits for are synced once they are so many bytes, unless another size is given. */
+/** Default size in bytes at which lines without a waiter are synced. */
 const UNSYNCED_BYTES = 2 ** 20;
-/** Memory for lines that nobody waits for, in bytes, while the disk takes none. */
+/** Memory for lines without a waiter while the disk is full, in bytes. */
 const KEEP_BYTES = 16 * 2 ** 20;
 /** Lines are written in pieces of about this size. */
 const PIECE_BYTES = 4 * 2 ** 20;
 const RETRY_MILLIS = 1000;
-/** So much has to fit on a disk that was full before it counts as writable again. */
+/** Free bytes after which a disk that was full counts as writable again. */
 const PROBE_BYTES = 2 ** 16;
 
 /**
@@ -106,9 +106,9 @@ export class LineLog {
    * in the log when it rejects. Any other is in the file soon after: undefined,
    * unless so many wait that it is to be waited for.
    */
-  append(line: Line, durable: true): Promise<void>;
-  append(line: Line, durable: boolean): Promise<void> | undefined;
-  append(line: Line, durable: boolean): Promise<void> | undefined {
+  append(line: LogLine, durable: true): Promise<void>;
+  append(line: LogLine, durable: boolean): Promise<void> | undefined;
+  append(line: LogLine, durable: boolean): Promise<void> | undefined {
     if (this.#closed) return Promise.reject(new Error('the log is closed'));
     const full = this.#bytes + sizeOf(line) > KEEP_BYTES;
     if (durable || (full && this.#failure === undefined)) return this.#addAwaited(line);
@@ -134,7 +134,7 @@ export class LineLog {
     if (lost > 0) throw new Error(`${lost} lines are lost: ${this.#failure}`);
   }
 
-  #addAwaited(line: Line): Promise<void> {
+  #addAwaited(line: LogLine): Promise<void> {
     const synced = new Promise<void>((resolve, reject) => {
       this.#add({ ...line, waiter: { resolve, reject } });
     });
@@ -168,7 +168,7 @@ export class LineLog {
 
   /** Writes, and flushes where it is due, until nothing is left to write. Does not throw. */
   async #work(): Promise<void> {
-    // What else is added in this turn shares the write.
+    // Lines that are added in this turn join the write.
     await Promise.resolve();
     try {
       if (this.#lines.length === 0) await this.#probe();
@@ -178,7 +178,7 @@ export class LineLog {
           if (this.#isSyncDue()) await this.#sync();
         }
         if (this.#closed || this.#syncDue) await this.#sync();
-        // Whoever came during the sync found work in progress and counts on it.
+        // Calls during the sync joined the work in progress.
       } while (this.#written < this.#lines.length);
       this.#failure = undefined;
     } catch (error) {
@@ -232,7 +232,7 @@ export class LineLog {
   }
 
   /** The file that takes the next line: a new one when there is none, it is full, or the order would break. */
-  async #fileFor(line: Line): Promise<AppendFile> {
+  async #fileFor(line: LogLine): Promise<AppendFile> {
     const { folder, mode, name, rotateBytes } = this.#options;
     const isOpen = this.#file !== undefined && !this.#isIdle();
     if (isOpen && this.#file!.size < rotateBytes && follows(line, this.#last)) return this.#file!;
@@ -263,10 +263,10 @@ export class LineLog {
     if (written === 0) return;
     await this.#file?.sync();
     this.#written = 0;
-    this.#options.framing?.kept();
-    const kept = this.#lines.splice(0, written);
-    this.#synced += BigInt(countAll(kept));
-    for (const line of kept) {
+    this.#options.framing?.onDurable();
+    const durable = this.#lines.splice(0, written);
+    this.#synced += BigInt(countAll(durable));
+    for (const line of durable) {
       this.#bytes -= sizeOf(line);
       line.waiter?.resolve();
     }
@@ -302,23 +302,23 @@ export class LineLog {
   }
 }
 
-function bytesOf({ bytes }: Line): Uint8Array {
+function bytesOf({ bytes }: LogLine): Uint8Array {
   return typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
 }
 
 /** How much memory a line takes, in bytes. */
-function sizeOf({ bytes }: Line): number {
+function sizeOf({ bytes }: LogLine): number {
   return bytes.length;
 }
 
-function countAll(lines: readonly Line[]): number {
+function countAll(lines: readonly LogLine[]): number {
   return lines.reduce((sum, line) => sum + countOf(line), 0);
 }
 
-function countOf({ lines }: Line): number {
+function countOf({ lines }: LogLine): number {
   return lines ?? 1;
 }
 
-function follows({ order }: Line, last: bigint | undefined): boolean {
+function follows({ order }: LogLine, last: bigint | undefined): boolean {
   return order === undefined || last === undefined || order > last;
 }

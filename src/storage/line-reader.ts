@@ -4,7 +4,6 @@ import type { OpenObject } from './storage.ts';
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 256 * 1024;
 
-/** One line of a file. */
 export interface FileLine {
   /** From 1. */
   readonly number: number;
@@ -19,7 +18,7 @@ export async function* readLines(path: string): AsyncGenerator<FileLine> {
   yield* linesOf(FileDescriptor.open(path, 'r'));
 }
 
-/** The lines of an object, in order, which is closed after the last, or when nobody takes more. */
+/** The lines of an object in order; it is closed after the last one or when the consumer stops. */
 export async function* linesOf(object: OpenObject): AsyncGenerator<FileLine> {
   try {
     let begun: Buffer[] = [];

@@ -144,7 +144,7 @@ export class LocalStorage implements Storage {
       return await linkDurable(checkedKey(from), checkedKey(to));
     } catch (error) {
       if (!NO_LINKS.has(errorCode(error) ?? '')) throw error;
-      // Whoever can read the first file can read the copy.
+      // The copy is readable by those who can read the original.
       const { mode } = statSync(from);
       return createDurable(to, await this.read(from, 'folders'), mode & MODE_BITS);
     }
@@ -179,7 +179,7 @@ export class LocalStorage implements Storage {
   }
 }
 
-/** What a lookup finds; undefined where there can be nothing under its key. */
+/** Result of a lookup; undefined if the key cannot exist. */
 function unlessAbsent<Found>(look: () => Found): Found | undefined {
   try {
     return look();

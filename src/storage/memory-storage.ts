@@ -151,8 +151,8 @@ export class MemoryStorage implements Storage {
     this.#objects.delete(checkedKey(key));
   }
 
-  async removeTree(folder: string, { dryRun, kept }: RemoveOptions): Promise<Freed> {
-    const met = kept.find((one) => one === folder || one.startsWith(`${folder}/`));
+  async removeTree(folder: string, { dryRun, retained }: RemoveOptions): Promise<Freed> {
+    const met = retained.find((one) => one === folder || one.startsWith(`${folder}/`));
     if (met !== undefined) throw new KeptFolder(met);
     let freed = await this.remove(folder, dryRun);
     for (const key of this.#below(folder)) freed = plus(freed, await this.remove(key, dryRun));

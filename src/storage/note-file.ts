@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
-/** How large each of the two places of a file is. */
+/** Size of each of a file's two slots, in bytes. */
 const SLOT_BYTES = 4096;
 /** The checksum as eight characters, sixteen of the number, and four of the length. */
 const HEAD = { sum: 8, number: 16, length: 4 };
@@ -17,10 +17,9 @@ interface Slot {
 }
 
 /**
- * A file with the latest of many texts, which one process writes. It has two places that are
- * written in turn, each with a number and a checksum: whatever cuts a write off, the
- * text before it is there. No file is made or removed for a text, which can cost a
- * hundred times as much as to write it.
+ * A file with the latest of many texts, written by one process. It has two slots that are written in
+ * turn, each with a number and a checksum: after an interrupted write the previous text is there. No file
+ * is created or removed per text, which can cost a hundred times as much as writing it.
  */
 export class NoteFile {
   readonly #path: string;
@@ -52,10 +51,10 @@ export class NoteFile {
     this.#descriptor = undefined;
   }
 
-  /** The file that its name stands for now: it may have been taken away. */
+  /** The file that currently has the name: it may have been removed or replaced. */
   #open(): number {
-    const known = this.#descriptor;
-    if (known !== undefined && isAt(known, this.#path)) return known;
+    const opened = this.#descriptor;
+    if (opened !== undefined && isAt(opened, this.#path)) return opened;
     this.close();
     const descriptor = openSync(this.#path, OPENING, 0o600);
     this.#descriptor = descriptor;

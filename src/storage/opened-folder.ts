@@ -55,7 +55,7 @@ export class OpenedFolder {
     for await (const { name } of await opendir(this.#reach('.'))) yield name;
   }
 
-  /** What describes an entry itself, not what a link leads to; undefined when there is none. */
+  /** Describes an entry itself, not the target of a link; undefined if there is none. */
   async stats(name: string): Promise<Stats | undefined> {
     return unlessMissing(lstat(this.#reach(name)));
   }

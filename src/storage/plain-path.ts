@@ -30,7 +30,7 @@ export function requirePlainPath(descriptor: number, path: string): void {
 export function isRefusedLink(error: unknown, path: string): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ELOOP') return true;
-  // Linux answers so for a link where a folder was asked for.
+  // Linux returns this for a link in place of a folder.
   if (code !== 'ENOTDIR') return false;
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
@@ -48,8 +48,8 @@ function openedPath(descriptor: number): string | undefined {
 function isIdentical(descriptor: number, path: string, folder: string): boolean {
   try {
     if (realpathSync(folder) !== folder) return false;
-    const [asked, opened] = [lstatSync(path), fstatSync(descriptor)];
-    return asked.dev === opened.dev && asked.ino === opened.ino;
+    const [named, opened] = [lstatSync(path), fstatSync(descriptor)];
+    return named.dev === opened.dev && named.ino === opened.ino;
   } catch {
     return false;
   }

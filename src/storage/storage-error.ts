@@ -1,5 +1,5 @@
 /** Codes of the errors of a storage: those of the operating system, where it has one for the same thing. */
-export type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC';
+type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC';
 
 /** An error of a storage that is no file system. */
 export class StorageError extends Error {
@@ -27,7 +27,7 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS']);
 
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
-/** Whether an operation failed because the storage takes no more bytes: the error or one of its causes says so. */
+/** Whether the error or one of its causes says that the storage is full. */
 export function isFullDisk(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('code' in error && FULL.has(String(error.code))) || isFullDisk(error.cause);

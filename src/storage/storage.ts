@@ -15,7 +15,7 @@ export interface Storage {
   open(key: string, links?: Links): OpenObject | Promise<OpenObject>;
   /** All bytes of an object. @throws as `open`. */
   read(key: string, links?: Links): Promise<Buffer>;
-  /** What an object is; undefined where there is none. A link is described itself. */
+  /** Describes an object; undefined if there is none. A link itself is described. */
   stat(key: string): ObjectStat | undefined | Promise<ObjectStat | undefined>;
   /**
    * A text that changes whenever the bytes under a key do; undefined where there are none.
@@ -113,7 +113,7 @@ export interface Storage {
  */
 export type Links = 'none' | 'folders' | 'all';
 
-/** What is under a name: nothing, an object of the folder's own, or whatever a link leads to. */
+/** What is under a name: nothing, an object of the folder, or the target of a link. */
 export type Ownership = 'absent' | 'own' | 'linked';
 
 /** Whether an object got its name, or another one had it. */
@@ -158,11 +158,11 @@ export interface NewObject {
   end(): Promise<void>;
   /** Makes the bytes durable and closes, also when it rejects. `Storage.flush` makes the name durable. */
   sync(): Promise<void>;
-  /** Closes an object that nobody needs; `Storage.remove` takes its name away. Does not throw. */
+  /** Closes an unneeded object; `Storage.remove` removes its name. Does not throw. */
   abandon(): Promise<void>;
 }
 
-/** What is under a key. */
+/** Description of an object. */
 export interface ObjectStat {
   readonly isFile: boolean;
   readonly isFolder: boolean;
@@ -202,10 +202,10 @@ export interface RemoveOptions {
   /** Removes nothing, and answers what would be removed. */
   readonly dryRun?: boolean;
   /** Folders that are neither removed nor emptied, wherever they are met. */
-  readonly kept: readonly string[];
+  readonly retained: readonly string[];
 }
 
-/** How a copy was made. */
+/** Result of a copy. */
 export interface Copied {
   /** Whether both names share the same bytes. */
   readonly linked: boolean;

@@ -3,7 +3,7 @@ import type { CreateOptions } from './storage.ts';
 
 /** No more bytes than this are written while others are being made ready: they are held in memory beside those. */
 const BESIDE_BYTES = 32 * 2 ** 20;
-/** The disk is told to begin whenever so many bytes have come, so that it has little left to do at the end. */
+/** Number of bytes after which a flush begins early, so that little is left for the end. */
 const EARLY_BYTES = 32 * 2 ** 20;
 
 /**
@@ -38,7 +38,7 @@ export class StreamedFile {
     await this.#written();
     this.#flushEarly(bytes);
     const writing = this.#file.write(pieces);
-    // Whoever calls next is told of a fault.
+    // The next call reports the error.
     writing.catch(() => undefined);
     this.#writing = writing;
     if (bytes > BESIDE_BYTES) await this.#written();
@@ -59,13 +59,13 @@ export class StreamedFile {
     }
   }
 
-  /** Closes a file that was not synced, and that nobody needs. Does not throw. */
+  /** Closes an unneeded file without a flush. Does not throw. */
   async abandon(): Promise<void> {
     await Promise.allSettled([this.#writing, this.#flushing]);
     try {
       this.#file.close();
     } catch {
-      // Nobody needs it any more.
+      // The file is unneeded.
     }
   }
 

@@ -52,7 +52,7 @@ export async function removeTree(folder: string, options: RemoveOptions): Promis
   const parent = OpenedFolder.open(dirname(folder));
   if (parent === undefined) return NOTHING;
   try {
-    const removal = new Removal(await identitiesOf(options.kept), options.dryRun === true);
+    const removal = new Removal(await identitiesOf(options.retained), options.dryRun === true);
     return await removal.entry(parent, basename(folder));
   } finally {
     parent.close();
@@ -93,13 +93,12 @@ async function identitiesOf(folders: readonly string[]): Promise<ReadonlySet<Fol
   return new Set(stats.flatMap((one) => (one === undefined ? [] : [identityOf(one)])));
 }
 
-/** One removal of a tree. */
 class Removal {
-  readonly #kept: ReadonlySet<FolderIdentity>;
+  readonly #retained: ReadonlySet<FolderIdentity>;
   readonly #dryRun: boolean;
 
-  constructor(kept: ReadonlySet<FolderIdentity>, dryRun: boolean) {
-    this.#kept = kept;
+  constructor(retained: ReadonlySet<FolderIdentity>, dryRun: boolean) {
+    this.#retained = retained;
     this.#dryRun = dryRun;
   }
 
@@ -116,7 +115,7 @@ class Removal {
     if (folder === undefined) return NOTHING;
     let freed = NOTHING;
     try {
-      if (this.#kept.has(folder.identity())) throw new KeptFolder(folder.path);
+      if (this.#retained.has(folder.identity())) throw new KeptFolder(folder.path);
       for await (const inner of folder.names())
         freed = plus(freed, await this.entry(folder, inner));
     } finally {

@@ -20,7 +20,6 @@ export function readingStore(store: Store): Store {
   };
 }
 
-/** An empty store for reading. */
 export function emptyStore(): Store {
   return {
     get: async () => undefined,

@@ -1,3 +1,5 @@
+import type { KeyCheck } from './key-digest.ts';
+
 /** Length that marks a removed key. */
 const REMOVED = 0xffffffff;
 const LENGTH_BYTES = 4;
@@ -92,6 +94,16 @@ export interface StoreWatch {
   holds(): boolean | undefined | Promise<boolean>;
 }
 
+/** Waits of this process for its turn to write to a store. */
+export interface WriteWaits {
+  /** Number of waits that ended without a turn. */
+  readonly timeouts: number;
+  /** Duration of the present wait, in ms; 0 if there is none. */
+  readonly presentMillis: number;
+  /** Why commits are refused now; undefined if they are not. */
+  fault(): string | undefined;
+}
+
 /**
  * Checks a store that may have been replaced, through a view that works meanwhile. While
  * this throws, every operation of the store throws the same error.
@@ -143,6 +155,16 @@ export interface Store {
    * server or the file may have been replaced.
    */
   guard(look: StoreGuard): void;
+  /**
+   * Compares all keys with their digests, in the background. Keys that are gone are remembered:
+   * reads and commits that depend on the absence of such a key fail from then on. A store that was
+   * opened for writing first seals values that were written before values were sealed. Absent if
+   * the store cannot.
+   * @throws StoreError damaged, unavailable.
+   */
+  checkKeys?(): Promise<KeyCheck>;
+  /** Absent if the processes of the store do not wait for each other. */
+  readonly writeWaits?: WriteWaits | undefined;
   /** Why acknowledged changes could be lost; undefined if they cannot. */
   weakness(): Promise<string | undefined>;
   close(): Promise<void>;

@@ -3,7 +3,14 @@ import { Field, Int32, type RecordBatch, Vector } from 'apache-arrow';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dataOf } from '../../src/arrow/data.ts';
 import { schemaOf } from '../../src/arrow/nested-type.ts';
-import { batchOf, concat, project, slice, take, withColumn } from '../../src/arrow/select.ts';
+import {
+  batchOf,
+  concat,
+  projectColumns,
+  slice,
+  take,
+  withColumn,
+} from '../../src/arrow/select.ts';
 import { fileBytes, fixture, openBytes, plainRows, readStream, refused } from './support.ts';
 
 const names = ['scalars', 'nested', 'lancedb-create'];
@@ -98,14 +105,14 @@ describe('choosing rows', () => {
 describe('choosing columns', () => {
   it('projects in the order of the names', () => {
     const batch = tables.get('scalars')!;
-    const some = project(
+    const some = projectColumns(
       batch,
       ['utf8', 'bool'].map((name) => (name === 'utf8' ? 'int8' : name)),
     );
     expect(some.schema.names).toEqual(['int8', 'bool']);
     expect(some.numRows).toBe(batch.numRows);
-    expect(project(batch, []).numRows).toBe(batch.numRows);
-    expect(refused(() => project(batch, ['nowhere']))).toBe(
+    expect(projectColumns(batch, []).numRows).toBe(batch.numRows);
+    expect(refused(() => projectColumns(batch, ['nowhere']))).toBe(
       'mismatch: There is no column "nowhere".',
     );
   });
@@ -152,7 +159,7 @@ describe('choosing columns', () => {
     expect(refused(() => batchOf(schema, [other.getChild('bool')!], other.numRows))).toBe(
       'mismatch: Column "a" has the type bool, not int32.',
     );
-    expect(refused(() => concat([batch, project(other, ['bool'])]))).toBe(
+    expect(refused(() => concat([batch, projectColumns(other, ['bool'])]))).toBe(
       'mismatch: A batch to put together lacks the column "a".',
     );
     expect(refused(() => concat([]))).toBe('mismatch: There are no batches to put together.');

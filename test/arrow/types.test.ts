@@ -18,7 +18,7 @@ import {
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { decodeSchema, encodeSchema } from '../../src/arrow/ipc/schema-encoding.ts';
-import { mapOf, schemaOf } from '../../src/arrow/nested-type.ts';
+import { mapType, schemaOf } from '../../src/arrow/nested-type.ts';
 import { batchOf } from '../../src/arrow/select.ts';
 import { checkSupported, conform, sameType, typeName } from '../../src/arrow/types.ts';
 import { fixture, plainRows, plainSchema, readStream, refused } from './support.ts';
@@ -34,7 +34,7 @@ describe('type names', () => {
     [new TimestampMicrosecond(), 'timestamp[us]'],
     [new FixedSizeList(4, field('item', new Float32())), 'fixed_size_list<float32>[4]'],
     [new Struct([field('a', new List(field('x', new Int8())))]), 'struct<a: list<int8>>'],
-    [mapOf(entries('k', 'v'), false), 'map<utf8, int32>'],
+    [mapType(entries('k', 'v'), false), 'map<utf8, int32>'],
     [new DenseUnion([5], [field('f', new Utf8())]), 'dense_union<5=f: utf8>'],
     [new Dictionary(new Utf8(), new Int8()), 'dictionary<int8, utf8>'],
   ];
@@ -76,8 +76,8 @@ describe('equal types', () => {
       new List(field('x', new Int8(), false)),
       true,
     ],
-    ['map names', mapOf(entries('a', 'b'), false), mapOf(entries('c', 'd'), false), true],
-    ['map order', mapOf(entries('a', 'b'), true), mapOf(entries('a', 'b'), false), false],
+    ['map names', mapType(entries('a', 'b'), false), mapType(entries('c', 'd'), false), true],
+    ['map order', mapType(entries('a', 'b'), true), mapType(entries('a', 'b'), false), false],
     [
       'struct names',
       new Struct([field('a', new Int8())]),
@@ -133,7 +133,7 @@ describe('supported schemas', () => {
 
   it('have maps whose keys and entries are never null', () => {
     const pair = new Struct([field('k', new Utf8()), field('v', new Int8())]);
-    const schema = schemaOf([field('m', mapOf(field('entries', pair, false), false))]);
+    const schema = schemaOf([field('m', mapType(field('entries', pair, false), false))]);
     expect(refused(() => decodeSchema(encodeSchema(schema)))).toBe(
       'corrupt: Column "m" is a map whose entries or keys may be null.',
     );
@@ -251,7 +251,7 @@ describe('schemas as bytes', () => {
   });
 
   it('keep the names inside maps', () => {
-    const schema = schemaOf([field('m', mapOf(entries('keys', 'values'), false))]);
+    const schema = schemaOf([field('m', mapType(entries('keys', 'values'), false))]);
     const type = decodeSchema(encodeSchema(schema)).fields[0]!.type;
     const inner: Field = type.children[0];
     expect([inner.name, ...inner.type.children.map((child: Field) => child.name)]).toEqual([

@@ -1,4 +1,4 @@
-import { readFile, truncate, utimes, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ let data: string;
 const sent = (...lines: readonly string[]) =>
   onData(data, async ({ backend }) => {
     const body = streamOf({ n: vectorFromArray([1n, 2n], new Int64()) });
-    for (const line of lines) await ask(backend, line, line.endsWith('/create') ? { body } : {});
+    for (const line of lines) await ask(backend, line, line.includes('/create') ? { body } : {});
   });
 
 const catalog = (...words: readonly string[]) => run('catalog', ...words, '--data', data);
@@ -108,6 +108,8 @@ describe('catalog gc', () => {
     expect(dry).toEqual({
       dryRun: true,
       tables: 1,
+      versions: 0,
+      forbidden: 0,
       folders: 0,
       files: 2,
       bytes: expect.any(Number),
@@ -123,6 +125,49 @@ describe('catalog gc', () => {
     ]);
     expect(await tableFiles(data)).toHaveLength(2);
     expect((await catalog('undrop', '/x')).code).toBe(2);
+  });
+
+  it('removes versions that the policy does not keep', async () => {
+    await sent('POST /v1/table/t/create?mode=overwrite', 'POST /v1/table/t/create?mode=overwrite');
+    const config = join(root, 'brief.yaml');
+    await writeFile(config, 'versions: { keep_for: 0s, keep_last: 1 }\n');
+    const flags = ['--config', config];
+    expect((await catalog('gc')).lines).toEqual(['removed 0 dropped tables, 0 files, 0 bytes']);
+    const dry = await catalog('gc', ...flags, '--dry-run');
+    expect(dry.lines).toEqual(['would remove 2 versions, 0 dropped tables, 0 files, 0 bytes']);
+    expect((await catalog('gc', ...flags)).lines).toEqual([
+      expect.stringMatching(/^removed 2 versions, 0 dropped tables, 4 files, \d+ bytes$/),
+    ]);
+  });
+
+  it('obeys the commit rules, and removes no version without those of a service', async () => {
+    await sent('POST /v1/table/t/create?mode=overwrite');
+    const config = join(root, 'brief.yaml');
+    await writeFile(config, 'versions: { keep_for: 0s, keep_last: 1 }\n');
+    const policies = join(root, 'policies');
+    await cp('policies', policies, { recursive: true });
+    const rules = join(policies, 'commits.yaml');
+    const rule = '{ name: r, tables: [/t], require: { keep_versions: true } }';
+    await writeFile(rules, `rules:\n  - ${rule}\n`);
+    const gc = () => catalog('gc', '--config', config, '--policies', policies);
+    expect(await gc()).toMatchObject({
+      code: 0,
+      lines: [
+        'removed 0 dropped tables, 0 files, 0 bytes; commit rules keep the versions of 1 line',
+      ],
+    });
+    const archived = join(data, 'private', 'audit', 'policies', 'digest');
+    await cp(policies, archived, { recursive: true });
+    await rm(policies, { recursive: true });
+    expect(await gc()).toEqual({
+      code: 0,
+      lines: ['removed 0 dropped tables, 0 files, 0 bytes'],
+      notes: [
+        `arrowgate: all versions stay, because a service had commit rules and the folder ${policies} does not exist; name it with --policies`,
+      ],
+    });
+    await rm(archived, { recursive: true });
+    expect((await gc()).lines[0]).toContain('removed 1 version,');
   });
 
   it('removes old files that nothing names, and leaves young ones to their writers', async () => {
@@ -174,7 +219,7 @@ describe('catalog verify', () => {
     await truncate(path, 99);
     const found = await catalog('verify', '--json');
     expect(found.code).toBe(1);
-    const fault = 'cannot be read: The file does not end like an Arrow file.';
+    const fault = 'cannot be read: the footer does not match the seal of the file';
     expect(JSON.parse(found.lines[0]!).findings).toEqual([
       { kind: 'file', table: expect.any(String), file: file!.slice(37), fault },
     ]);

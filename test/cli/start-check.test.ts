@@ -278,7 +278,7 @@ describe('arrowgate check', () => {
       'backends:\n  - { name: west, type: http, url: "http://127.0.0.1:1", namespaces: ["/**"] }\n',
     );
     expect((await check()).warnings).toEqual([
-      'the backend west: a backend cannot answer: cannot be reached (ECONNREFUSED)',
+      'the backend west: a backend is unavailable: cannot be reached (ECONNREFUSED)',
     ]);
   });
 });

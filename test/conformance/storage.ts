@@ -176,7 +176,7 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
           () => storage.copy(key, `${folder}/a`, true),
           () => storage.remove(key),
           () => storage.discard(key),
-          () => storage.removeTree(key, { kept: [] }),
+          () => storage.removeTree(key, { retained: [] }),
         ];
         if (key !== '/') {
           calls.push(
@@ -229,7 +229,7 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect((await storage.names(missing)) ?? []).toEqual([]);
       expect(await all(storage.entries(missing))).toEqual([]);
       expect(await all(storage.tree(missing))).toEqual([]);
-      expect(await storage.removeTree(missing, { kept: [] })).toEqual({ files: 0, bytes: 0 });
+      expect(await storage.removeTree(missing, { retained: [] })).toEqual({ files: 0, bytes: 0 });
     });
 
     it('are removed with their content, or counted', async () => {
@@ -237,7 +237,7 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       await inner(tested);
       const { storage, folder } = tested;
       const freed = { files: 3, bytes: 21 };
-      const options = { kept: [] };
+      const options = { retained: [] };
       expect(await storage.removeTree(`${folder}/a`, { ...options, dryRun: true })).toEqual(freed);
       expect(await storage.remove(`${folder}/ab`, true)).toEqual({ files: 1, bytes: 2 });
       expect(await all(storage.tree(folder))).toHaveLength(6);
@@ -249,7 +249,7 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       const tested = await open();
       await inner(tested);
       const { storage, folder } = tested;
-      await expect(storage.removeTree(folder, { kept: [`${folder}/a/b`] })).rejects.toThrow(
+      await expect(storage.removeTree(folder, { retained: [`${folder}/a/b`] })).rejects.toThrow(
         'is a folder that the gateway needs for itself',
       );
       expect((await storage.read(`${folder}/a/b/two`)).toString()).toBe('a/b/two');

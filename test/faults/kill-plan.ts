@@ -90,11 +90,21 @@ function shuffled<Value>(values: readonly Value[], random: Random): readonly Val
   return keyed.toSorted((left, right) => left.key - right.key).map(({ value }) => value);
 }
 
+/** Whether a process may be stopped at a step and continue: half of a write would stay half. */
+export function canStop(plan: KillPlan | undefined): boolean {
+  return plan === undefined || (plan.since === 'armed' && plan.when !== 'within');
+}
+
 /** The flags of Node that make a gateway follow a plan. */
-export function flagsOf(plan: KillPlan | undefined, redisPort: number): readonly string[] {
+export function flagsOf(
+  plan: KillPlan | undefined,
+  redisPort: number,
+  signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL',
+): readonly string[] {
   if (plan === undefined) return [];
   const query = new URLSearchParams({
     ...plan,
+    signal,
     count: String(plan.count),
     redis: String(redisPort),
   });

@@ -5,7 +5,8 @@ import { send } from '../service/http.ts';
 import type { Random } from '../service/random.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
-import { flagsOf, killSteps, KillPlans, type KillPlan } from './kill-plan.ts';
+import { isStopped } from '../support/processes.ts';
+import { canStop, flagsOf, killSteps, KillPlans, type KillPlan } from './kill-plan.ts';
 import type { TableKind } from './table-kind.ts';
 import { Writers } from './writers.ts';
 
@@ -36,7 +37,9 @@ export class Lane {
   readonly writers: readonly Writers[];
   /** How many kills there were. */
   kills = 0;
-  /** The steps at which there was one. */
+  /** How many stops there were. */
+  stops = 0;
+  /** The steps at which there was a kill or a stop. */
   readonly steps = new Set<string>();
   /** Where the last one was. */
   last = '';
@@ -86,6 +89,32 @@ export class Lane {
     return [...early, ...(await this.#faults(victim, this.#gateways.length === 1))];
   }
 
+  /**
+   * Stops one gateway by SIGSTOP while writers are at work, lets it continue after a while, and answers
+   * what is wrong then. The requests to the others have ended before it continues.
+   */
+  async stopRound(millis: number): Promise<readonly string[]> {
+    const victim = this.#gateways[this.#options.random(this.#gateways.length)]!;
+    const stop = new AbortController();
+    const own = this.#workOn(victim, stop.signal);
+    const others = this.#gateways
+      .filter((gateway) => gateway !== victim)
+      .map((gateway) => this.#workOn(gateway, stop.signal));
+    await this.#halt(victim);
+    await sleep(millis);
+    stop.abort();
+    await Promise.all(others);
+    process.kill(victim.service.pid, 'SIGCONT');
+    await own;
+    const faults = [
+      ...(await this.#faultsOfOthers(victim)),
+      ...(await this.#faults(victim, false)),
+    ];
+    const code = await victim.service.end();
+    await this.#restart(victim);
+    return code === 0 ? faults : [...faults, `a gateway ended with ${code} after a stop`];
+  }
+
   /** What took effect without a record of an attempt at it. */
   async unrecorded(): Promise<readonly string[]> {
     const audit = await readAll(join(this.service.data, 'private', 'audit'));
@@ -120,12 +149,38 @@ export class Lane {
   }
 
   async #work(stop: AbortSignal): Promise<void> {
-    const working = this.#gateways.flatMap(({ service: { url } }) =>
-      this.writers.flatMap((writers) =>
-        Array.from({ length: WRITERS }, () => writers.work(url, stop)),
-      ),
+    await Promise.all(this.#gateways.map((gateway) => this.#workOn(gateway, stop)));
+  }
+
+  async #workOn({ service: { url } }: Gateway, stop: AbortSignal): Promise<void> {
+    const working = this.writers.flatMap((writers) =>
+      Array.from({ length: WRITERS }, () => writers.work(url, stop)),
     );
     await Promise.all(working);
+  }
+
+  /** Waits until a gateway has stopped itself at its step; without one, or when it never comes there, stops it. */
+  async #halt({ service, plan }: Gateway): Promise<void> {
+    const { random } = this.#options;
+    this.last = 'stopped at any moment';
+    if (plan === undefined) {
+      await sleep(20 + random(MOMENTS_MILLIS));
+    } else {
+      // It may stop itself before it answers.
+      void send(service.url, 'GET /healthz?armed', { key: null }).catch(() => undefined);
+      if (await stopsItself(service.pid)) this.#reached(plan);
+    }
+    process.kill(service.pid, 'SIGSTOP');
+    this.stops += 1;
+  }
+
+  /** Starts a gateway that stops itself at another step. */
+  async #restart(gateway: Gateway): Promise<void> {
+    do gateway.plan = this.#plans.next();
+    while (!canStop(gateway.plan));
+    const flags = flagsOf(gateway.plan, this.#redis?.port ?? 0, 'SIGSTOP');
+    gateway.nodeFlags.splice(0, Infinity, ...flags);
+    await gateway.service.restart();
   }
 
   /** Waits until a gateway has come to its step; without one, or when it never comes there, kills it. */
@@ -180,4 +235,12 @@ export class Lane {
     for (const writers of this.writers) faults.push(...(await writers.faults(service.url, final)));
     return faults;
   }
+}
+
+/** Whether a process comes to stop itself in time. */
+async function stopsItself(pid: number): Promise<boolean> {
+  for (const until = Date.now() + PATIENCE_MILLIS; Date.now() < until; await sleep(5)) {
+    if (await isStopped(pid)) return true;
+  }
+  return false;
 }

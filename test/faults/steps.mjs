@@ -1,11 +1,12 @@
-// Loaded into a gateway before its program (`--import`): ends the process by SIGKILL at one step of
-// its work. A step is a call by which something leaves the process: a file that is made, written,
+// Loaded into a gateway before its program (`--import`): sends its process a signal, SIGKILL or
+// SIGSTOP, at one step of its work. A step is a call by which something leaves the process: a file that is made, written,
 // flushed, renamed, linked or removed, what goes to Redis and comes from it, and the answer. The
 // program itself knows nothing of this. The step is in the query of this module's address:
 //   step   such as "write journal"; none counts only
 //   count  the how-many-th of its kind
 //   when   before, within (half of the bytes are written) or after
 //   since  "start": until it listens; "armed": only what comes after a request to /healthz?armed
+//   signal SIGKILL, or SIGSTOP: then the call is made, or returns, when the process continues
 //   redis  the port of Redis
 import fs from 'node:fs';
 import http from 'node:http';
@@ -15,6 +16,7 @@ import net from 'node:net';
 const { searchParams } = new URL(import.meta.url);
 const step = searchParams.get('step');
 const when = searchParams.get('when') ?? 'before';
+const signal = searchParams.get('signal') ?? 'SIGKILL';
 const redis = Number(searchParams.get('redis') ?? 0);
 let left = Number(searchParams.get('count') ?? 1);
 let counting = searchParams.get('since') === 'start';
@@ -41,7 +43,7 @@ function placeOf(path) {
 }
 
 function die() {
-  process.kill(process.pid, 'SIGKILL');
+  process.kill(process.pid, signal);
 }
 
 /** Whether this is the step: then the process ends here, or when the call has been made. */

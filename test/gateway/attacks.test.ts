@@ -180,7 +180,7 @@ describe('a forged token', () => {
     'without an end': [() => tokenOf(key, without('exp')), 'the token has no claim exp'],
     'with an end that is text': [
       () => tokenOf(key, JSON.parse(JSON.stringify({ ...goodClaims(), exp: '9999999999' }))),
-      'the claim exp of the token is not what it has to be',
+      'the claim exp of the token has a wrong value',
     ],
     'not yet valid': [
       () => tokenOf(key, goodClaims({ nbf: secondsFromNow(60) })),
@@ -193,7 +193,7 @@ describe('a forged token', () => {
     'without an audience': [() => tokenOf(key, without('aud')), 'the token has no claim aud'],
     'unknown issuer': [
       () => tokenOf(key, goodClaims({ iss: 'https://evil.example.com' })),
-      'the issuer of the token is not known here',
+      'the issuer of the token is not configured',
     ],
     'without an issuer': [() => tokenOf(key, without('iss')), 'the token has no claim iss'],
     'an issuer that is a list': [

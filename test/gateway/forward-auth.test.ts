@@ -122,18 +122,21 @@ describe('what a proxy asks about', () => {
 });
 
 describe('what cannot be decided without the body or the answer', () => {
-  const objects = 'its objects stand in the body, and it is not trusted with that';
-  const mode = 'its mode stands in the body, and it is not trusted with that';
+  const objects = 'its objects are in the body, and it is not trusted with that';
+  const mode = 'its mode is in the body, and it is not trusted with that';
 
   it.each([
-    ['GET /v1/table', 'the answer of ListAllTables has to be filtered, and is not seen here'],
+    [
+      'GET /v1/table',
+      'the answer of ListAllTables must be filtered, but does not pass this gateway',
+    ],
     [
       'GET /v1/namespace/$/list',
-      'the answer of ListNamespaces has to be filtered, and is not seen here',
+      'the answer of ListNamespaces must be filtered, but does not pass this gateway',
     ],
     [
       'GET /v1/namespace/$/table/list',
-      'the answer of ListTables has to be filtered, and is not seen here',
+      'the answer of ListTables must be filtered, but does not pass this gateway',
     ],
     [
       'POST /v1/table/batch-commit',
@@ -149,7 +152,7 @@ describe('what cannot be decided without the body or the answer', () => {
     ['POST /v1/table/t/register', `RegisterTable is not forwarded to the backend west: ${mode}`],
     [
       'POST /v1/table/t/version/create',
-      'CreateTableVersion is not forwarded to the backend west: what it commits stands in the body, and it is not trusted with that',
+      'CreateTableVersion is not forwarded to the backend west: its commit is in the body, and it is not trusted with that',
     ],
   ])('is refused even to an administrator: %s', async (line, reason) => {
     await open();
@@ -336,7 +339,7 @@ describe('a stranger', () => {
     expect([reply.status, json(reply)]).toEqual([
       403,
       {
-        error: 'only proxies that are trusted may ask here',
+        error: 'only trusted proxies may use this path',
         code: 15,
         instance: reply.headers['x-request-id'],
       },

@@ -243,7 +243,7 @@ describe('while nothing can be counted', () => {
     expect([reply.status, json(reply)['code'], json(reply)['error']]).toEqual([
       503,
       17,
-      'the limit l2 cannot be counted now, so nothing passes it',
+      'the limit l2 cannot be checked now, so its requests are refused',
     ]);
     expect(reply.headers['x-arrowgate-decision']).toBe('unavailable');
     const query = await ask(harness, '/v1/table/t/drop', { headers: admin });

@@ -81,14 +81,14 @@ describe('a shadow policy', () => {
     expect((await ask(one, '/v1/table/a/describe', { headers: admin })).status).toBe(200);
     expect((await ask(one, '/v1/table/a/describe', { headers: admin })).status).toBe(200);
     expect(new Set(one.audit.records.map(({ shadow: found }) => found))).toEqual(new Set([null]));
-    const why = 'the shadow policy could not be asked: Error: the matcher gave up';
+    const why = 'the shadow policy failed: Error: the matcher gave up';
     const ready = await ask(one, '/readyz', { method: 'GET', headers: admin });
     expect(ready.status).toBe(200);
     expect(json(ready)).toMatchObject({
       status: 'degraded',
       parts: expect.arrayContaining([{ part: 'shadow', status: 'degraded', why }]),
     });
-    expect(one.logged.filter((line) => line.includes('could not be asked'))).toHaveLength(1);
+    expect(one.logged.filter((line) => line.includes('the shadow policy failed'))).toHaveLength(1);
   });
 
   it('is counted each time, and logged once a minute of each kind', async () => {
@@ -97,10 +97,10 @@ describe('a shadow policy', () => {
     const shadow = new Shadow({ current: () => undefined, refused: () => 'bad files' }, log);
     expect(shadow.fault()).toBe('bad files');
     expect(shadow.trial(principal('user:ann'), 'd', { context: new Map() })).toBeUndefined();
-    const known = { decisionId: 'd1', principal: principal('user:ann') };
+    const request = { decisionId: 'd1', principal: principal('user:ann') };
     const note = (decision: 'allow' | 'deny' | null, seconds: number): void => {
       const found = decision && { decision, rule: 'policy.csv:7', policy_digest: 'abc' };
-      shadow.note({ known, shadow: found } as RequestOutcome, seconds * 1000);
+      shadow.note({ request, shadow: found } as RequestOutcome, seconds * 1000);
     };
     note('deny', 0);
     note('deny', 1);

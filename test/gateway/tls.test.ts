@@ -238,14 +238,18 @@ describe('over HTTP/2', () => {
       [{ ':path': '/nothing', ...key }, 404, '"code":0'],
       [{ ':path': DESCRIBE, ...key, 'x-long': long }, 431, 'the headers are too large'],
       [{ ':path': DESCRIBE, ...key, ...many }, 431, 'the headers are too large'],
-      [{ ':path': DESCRIBE, ...key, expect: 'miracles' }, 400, 'the only expectation'],
+      [{ ':path': DESCRIBE, ...key, expect: 'miracles' }, 400, 'the only supported expectation'],
       [
         { ':path': DESCRIBE, ':authority': 'h', ...key, host: 'other' },
         400,
         'the Host header and :authority differ',
       ],
       [{ ':path': '*', ':method': 'OPTIONS' }, 400, 'the target of a request must be a path'],
-      [{ ':path': DESCRIBE, ...key, 'content-encoding': 'br' }, 400, 'the only content coding'],
+      [
+        { ':path': DESCRIBE, ...key, 'content-encoding': 'br' },
+        400,
+        'the only supported content coding',
+      ],
     ];
     for (const [headers, status, sentence] of table) {
       const answer = await stream(session, headers);

@@ -32,13 +32,13 @@ const inert: readonly (readonly [string, string])[] = [
   ],
   [
     'p, role:x, /prod/**, audit, allow',
-    'audit is asked for in the namespace system alone, never on /prod/**',
+    'audit applies in the namespace system only, never on /prod/**',
   ],
-  ['p, role:x, /, QueryTable, allow', 'the root is no table: QueryTable is never asked for on /'],
-  ['p, role:x, /, append, deny', 'the root is no table: append is never asked for on /'],
+  ['p, role:x, /, QueryTable, allow', 'the root is no table: QueryTable never applies to /'],
+  ['p, role:x, /, append, deny', 'the root is no table: append never applies to /'],
   [
     'p, role:x, /prod/**, CreateFunction, allow',
-    'CreateFunction concerns no object: it is asked for on / alone, never on /prod/**',
+    'CreateFunction concerns no object: it applies to / only, never to /prod/**',
   ],
 ];
 
@@ -84,7 +84,7 @@ describe('a line that can never decide anything', () => {
   it('is told of at the start and at each reload', async () => {
     const { snapshot } = await policyOf([ADMIN, 'p, role:x, /, QueryTable, allow']);
     expect(snapshot.remarks).toEqual([
-      'policy.csv:2: the root is no table: QueryTable is never asked for on /',
+      'policy.csv:2: the root is no table: QueryTable never applies to /',
     ]);
   });
 });

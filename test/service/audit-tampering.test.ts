@@ -224,7 +224,7 @@ describe('arrowgate audit verify', () => {
       { id: expect.stringMatching(/^[\w-]{16}$/), why: 'the key in use' },
     ]);
     expect(said.from <= said.to).toBe(true);
-    expect(said.unknown.join('\n')).toContain('whoever owns its disk could have rewritten the log');
+    expect(said.unknown.join('\n')).toContain('the owner of its disk could have rewritten the log');
   });
 
   it('says that the anchor file, of which instances speak, was not asked', async () => {

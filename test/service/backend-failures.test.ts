@@ -195,7 +195,7 @@ describe('A backend that fails before it answers', () => {
     expect(await told('POST /v1/table/u$t/query')).toEqual([
       503,
       17,
-      'the backend unroutable could not be connected to in 200 ms',
+      'the backend unroutable did not accept a connection within 200 ms',
     ]);
     expect(await told('POST /v1/table/d$t/query')).toEqual([
       503,
@@ -348,11 +348,11 @@ describe('A request', () => {
     expect([reply.status, reply.json['code'], reply.json['error']]).toEqual([
       503,
       17,
-      'the request goes round in a circle of gateways',
+      'the request loops between gateways',
     ]);
     const via = Array.from({ length: 8 }, (_, at) => `1.1 arrowgate-${at}`).join(', ');
     const far = await ask('POST /v1/table/p$missing/exists', { headers: { via } });
-    expect(far.json['error']).toBe('the request goes round in a circle of gateways');
+    expect(far.json['error']).toBe('the request loops between gateways');
   });
 
   it('is refused at once while its backend is given a rest, and tried again after', async () => {

@@ -197,14 +197,14 @@ describe('A plain catalog as a backend', () => {
   });
 
   it.each([
-    ['namespace/plain$x/create', 'CreateNamespace', 'its mode stands in the body'],
-    ['namespace/plain$x/drop', 'DropNamespace', 'its mode stands in the body'],
-    ['table/plain$abc/register', 'RegisterTable', 'its mode stands in the body'],
-    ['table/plain$abc/declare', 'DeclareTable', 'its mode stands in the body'],
-    ['table/plain$abc/rename', 'RenameTable', 'its objects stand in the body'],
-    ['table/plain$abc/clone', 'CloneTable', 'its objects stand in the body'],
-    ['materialized_view/plain$v/create', 'CreateMaterializedView', 'its objects stand in the body'],
-    ['table/plain$abc/version/create', 'CreateTableVersion', 'what it commits stands in the body'],
+    ['namespace/plain$x/create', 'CreateNamespace', 'its mode is in the body'],
+    ['namespace/plain$x/drop', 'DropNamespace', 'its mode is in the body'],
+    ['table/plain$abc/register', 'RegisterTable', 'its mode is in the body'],
+    ['table/plain$abc/declare', 'DeclareTable', 'its mode is in the body'],
+    ['table/plain$abc/rename', 'RenameTable', 'its objects are in the body'],
+    ['table/plain$abc/clone', 'CloneTable', 'its objects are in the body'],
+    ['materialized_view/plain$v/create', 'CreateMaterializedView', 'its objects are in the body'],
+    ['table/plain$abc/version/create', 'CreateTableVersion', 'its commit is in the body'],
   ])('is not asked for %s, which nobody could guard', async (path, operation, why) => {
     const before = plain.asked.length;
     const reply = await ask(`POST /v1/${path}`);
@@ -275,11 +275,11 @@ describe('A backend that gets no permit', () => {
         {
           part: 'open',
           status: 'ok',
-          why: 'gets only what needs no trust: it answered 404 to a body that names another table than the route',
+          why: 'gets only operations that need no trust: it answered 404 to a body that names another table than the route',
         },
       ]),
     });
-    expect(near.errors).toContain('a backend gets only what needs no trust');
+    expect(near.errors).toContain('a backend gets only operations that need no trust');
     expect(near.errors).not.toContain('the-key-of-plain');
   });
 });
@@ -313,7 +313,7 @@ describe('Several backends', () => {
     });
     expect([renamed.status, renamed.json['error']]).toEqual([
       400,
-      '/plain/t is served by another backend than what the route names',
+      '/plain/t is served by another backend than the object of the route',
     ]);
     const routed = await ask('POST /v1/table/mine/rename/to/plain$t');
     expect([routed.status, routed.json['error']]).toEqual([
@@ -324,7 +324,7 @@ describe('Several backends', () => {
     const batch = await ask('POST /v1/table/batch-commit', { operations });
     expect([batch.status, batch.json['error']]).toEqual([
       400,
-      '/plain/declared is served by another backend than what the route names',
+      '/plain/declared is served by another backend than the object of the route',
     ]);
     expect((await bare('GET /v1/table')).json).toEqual({ tables: ['mine'] });
   });

@@ -1,13 +1,15 @@
 import { Int64, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { Service } from '../support/service.ts';
 import { send } from './http.ts';
 
 let service: Service;
 
+const rows = tableToIPC(new Table({ n: vectorFromArray([1n, 2n], new Int64()) }), 'stream');
+
 beforeAll(async () => {
   service = await Service.start();
-  const rows = tableToIPC(new Table({ n: vectorFromArray([1n, 2n], new Int64()) }), 'stream');
   for (const action of ['create', 'insert', 'insert']) {
     await send(service.url, `POST /v1/table/t/${action}`, { body: rows });
   }
@@ -34,4 +36,22 @@ it.each([
   ['t', 'arrowgate: "t" is no canonical path: write /t'],
 ])('says why it does not compact %s', async (path, sentence) => {
   expect(await compact(path)).toMatchObject({ code: 2, err: `${sentence}\n` });
+});
+
+it('merges in the background from the configured number on, with a record of its own', async () => {
+  const busy = await Service.start({ config: 'compaction: { fragments: 8 }\n' });
+  await send(busy.url, 'POST /v1/table/t/create', { body: rows });
+  for (let at = 0; at < 7; at++) await send(busy.url, 'POST /v1/table/t/insert', { body: rows });
+  const shared = { operation: 'CatalogCompact', subject: 'system:compaction', object: '/t' };
+  const context = { branch: 'main', files_before: '8', files_after: '1' };
+  await eventually(async () => {
+    const records = await busy.audit();
+    expect(records.filter(({ operation }) => operation === 'CatalogCompact')).toMatchObject([
+      { ...shared, phase: 'attempt', context },
+      { ...shared, phase: 'outcome', decision: 'allow', context: { ...context, version: '9' } },
+    ]);
+  });
+  const stats = await send(busy.url, 'POST /v1/table/t/stats');
+  expect(stats.json).toMatchObject({ num_rows: 16, fragment_stats: { num_fragments: 1 } });
+  await busy.stop();
 });

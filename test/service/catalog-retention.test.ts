@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Int64, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
@@ -96,5 +96,35 @@ it('removes dropped tables by itself', async () => {
   await send(other.url, 'POST /v1/table/t/drop');
   expect(await tableFiles(other.data)).toHaveLength(2);
   await expect.poll(() => tableFiles(other.data)).toEqual([]);
+  await other.stop();
+});
+
+it('removes versions by itself, with a record of its own, once no commit rule keeps them', async () => {
+  await service.end();
+  const config = 'versions: { keep_for: 0s, keep_last: 2 }\n';
+  const other = await Service.start({ config });
+  const rules = join(other.policies, 'commits.yaml');
+  const rule = '{ name: r, tables: [/t], require: { keep_versions: true } }';
+  await writeFile(rules, `rules:\n  - ${rule}\n`);
+  const digest = async () =>
+    (await send(other.url, 'GET /metrics')).text.match(/digest="(\w+)"/)?.[1];
+  const before = await digest();
+  await expect.poll(digest).not.toBe(before);
+  await send(other.url, 'POST /v1/table/t/create', { body });
+  for (let at = 0; at < 5; at++) {
+    await send(other.url, 'POST /v1/table/t/insert?mode=overwrite', { body });
+  }
+  const gc = await other.command('catalog', 'gc', '--policies', other.policies);
+  expect(gc.out).toContain('; commit rules keep the versions of 1 line');
+  await rm(rules);
+  await expect.poll(() => tableFiles(other.data)).toHaveLength(4);
+  const { json } = await send(other.url, 'POST /v1/table/t/version/list');
+  expect(json).toMatchObject({ versions: [{ version: 5 }, { version: 6 }] });
+  const expiries = (await other.audit()).filter(({ operation }) => operation === 'CatalogExpire');
+  expect(expiries).toMatchObject([
+    { phase: 'attempt', subject: 'system:retention', object: '/t' },
+    { phase: 'outcome', context: { branch: 'main', removed: '4', versions: '1..4' } },
+  ]);
+  expect((await other.command('catalog', 'verify')).code).toBe(0);
   await other.stop();
 });

@@ -68,7 +68,7 @@ describe('a slot whose process was killed', () => {
     redis.resume();
     expect([refused.status, refused.json['error']]).toEqual([
       503,
-      'the limit one cannot be counted now, so nothing passes it',
+      'the limit one cannot be checked now, so its requests are refused',
     ]);
   });
 });

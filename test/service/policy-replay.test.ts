@@ -277,7 +277,7 @@ describe('a shadow policy beside a running one', () => {
     const digest = policyDigest({ model: conditionalModel, policy: before });
     const differs = { decision: 'allow', rule: 'policy.csv:4', policy_digest: digest };
     await expect.poll(seen).toEqual(differs);
-    expect(service.errors).toContain('the shadow policy would have decided otherwise');
+    expect(service.errors).toContain('the shadow policy decides differently');
     await writeFile(join(folder, 'policy.csv'), 'nonsense\n');
     const why = 'shadow/policy.csv:1: a line begins with p or g';
     await expect.poll(ready).toContain(why);

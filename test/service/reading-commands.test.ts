@@ -21,10 +21,11 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   'policy replay': ['--policies', 'policies'],
   'policy unused': ['--policies', 'policies'],
   'policy explain': ['--decision-id', 'none'],
-  'catalog verify': [],
+  'catalog verify': ['--deep'],
   'catalog dropped': [],
   'catalog gc': ['--dry-run'],
   'catalog rebuild': ['--dry-run'],
+  'catalog upgrade': ['--dry-run'],
   'commits check': ['--policies', 'policies'],
 };
 

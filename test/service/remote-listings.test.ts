@@ -161,7 +161,7 @@ describe('A filtered listing', () => {
       expect([reply.status, reply.json['code'], reply.json['error']]).toEqual([
         503,
         17,
-        'the backend names answered a listing that cannot be read, so it cannot be filtered',
+        'the backend names answered a listing that cannot be parsed, so it cannot be filtered',
       ]);
     },
   );

@@ -6,7 +6,7 @@ import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { parsePath } from '../../src/sql/parse/path.ts';
-import { printExpression } from '../../src/sql/print.ts';
+import { printExpression } from './print.ts';
 import { batchOf, column, refusal } from './support.ts';
 
 const scope = new Schema([

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { printExpression } from '../../src/sql/print.ts';
+import { printExpression } from './print.ts';
 import { ask, batchOf, column, refusal, typeOf, valuesOf } from './support.ts';
 
 const batch = batchOf({

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SqlError } from '../../src/sql/values/sql-error.ts';
 import type { Expression } from '../../src/sql/values/expression.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { printExpression } from '../../src/sql/print.ts';
+import { printExpression } from './print.ts';
 import { expressionTexts } from './expression-texts.ts';
 import { refusal } from './support.ts';
 import { casesOf } from '../support/cases.ts';

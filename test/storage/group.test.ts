@@ -56,3 +56,47 @@ it('starts again after it was idle', async () => {
   expect(await late).toBe(20);
   expect(batches).toEqual([[1], [2]]);
 });
+
+it('forms a batch when it is ready, without what was withdrawn', async () => {
+  const batches: (readonly number[])[] = [];
+  let go: () => void = () => undefined;
+  const group = new Group<number, number>(
+    async (items) => {
+      batches.push(items);
+      return items.map((item) => ({ kind: 'done', outcome: item }));
+    },
+    100,
+    () => new Promise((resolve) => (go = resolve)),
+  );
+  const [first, second] = [group.submit(1), group.submit(2)];
+  await setImmediate();
+  const third = group.submit(3);
+  expect([group.withdraw(2), group.withdraw(2), group.waiting]).toEqual([true, false, 2]);
+  go();
+  expect(await Promise.all([first, third])).toEqual([1, 3]);
+  expect(await Promise.race([second, setImmediate('open')])).toBe('open');
+  const fourth = group.submit(4);
+  await setImmediate();
+  expect(group.withdraw(4)).toBe(true);
+  go();
+  await group.idle();
+  expect(batches).toEqual([[1, 3], []]);
+  expect(await Promise.race([fourth, setImmediate('open')])).toBe('open');
+});
+
+it('rejects what waits when it cannot become ready, and starts again', async () => {
+  let isReady = false;
+  const group = new Group<number, number>(
+    async (items) => items.map((item) => ({ kind: 'done', outcome: item })),
+    100,
+    async () => {
+      if (!isReady) throw new Error('not ready');
+    },
+  );
+  const settled = await Promise.allSettled([group.submit(1), group.submit(2)]);
+  expect(settled).toEqual(
+    [1, 2].map(() => ({ status: 'rejected', reason: new Error('not ready') })),
+  );
+  isReady = true;
+  expect(await group.submit(3)).toBe(3);
+});

@@ -14,7 +14,7 @@ const numbered: Framing = {
     Buffer.concat(
       lines.map(({ bytes }, index) => Buffer.from(`${place + BigInt(index)}:${bytes.toString()}`)),
     ),
-  kept: () => undefined,
+  onDurable: () => undefined,
   dropped: () => undefined,
 };
 
@@ -59,10 +59,10 @@ describe('a log of lines', () => {
   it('writes a line that comes while those that nobody waits for are synced', async () => {
     const folder = await newFolder();
     const late: Promise<void>[] = [];
-    const kept = (): void => {
+    const onDurable = (): void => {
       if (late.length === 0) late.push(log.append(line('late'), true));
     };
-    const log = openLog(folder, { framing: { ...numbered, kept }, syncMillis: 1 });
+    const log = openLog(folder, { framing: { ...numbered, onDurable }, syncMillis: 1 });
     await log.append(line('first'), false);
     await waitUntil(() => late.length > 0);
     await Promise.all(late);

@@ -43,7 +43,7 @@ describe('a symbolic link', () => {
     const refusal = 'is a symbolic link or lies behind one';
     await expect(storage.write(inner, Buffer.from('x'))).rejects.toThrow(refusal);
     await expect(storage.remove(`${way}/file`)).rejects.toThrow(refusal);
-    await expect(storage.removeTree(`${way}/file`, { kept: [] })).rejects.toThrow(refusal);
+    await expect(storage.removeTree(`${way}/file`, { retained: [] })).rejects.toThrow(refusal);
     await expect(storage.entries(way)[Symbol.asyncIterator]().next()).rejects.toThrow(refusal);
     await storage.folders.removeIfEmpty(`${way}/inner`);
     expect(await readdir(theirs)).toEqual(['file']);
@@ -55,7 +55,7 @@ describe('a symbolic link', () => {
     expect(await storage.ownership(folder, 'way/file')).toBe('linked');
     expect(await storage.resolve(`${folder}/way/file`)).toBe(`${theirs}/file`);
     storage.discard(`${folder}/link`);
-    await storage.removeTree(`${folder}/way`, { kept: [] });
+    await storage.removeTree(`${folder}/way`, { retained: [] });
     expect(await readdir(folder)).toEqual([]);
     expect(await readFile(`${theirs}/file`, 'utf8')).toBe('theirs');
   });

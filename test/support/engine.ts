@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEngine, type Engine, type EngineOptions } from '../../src/engine/engine.ts';
+import { openFormat } from '../../src/engine/catalog/journal/data-format.ts';
+import { LocalStorage } from '../../src/storage/local-storage.ts';
 import { openEmbeddedStore } from '../../src/store/embedded/store.ts';
 import type { Store } from '../../src/store/store.ts';
 
@@ -12,7 +14,10 @@ export interface TestEngine extends Engine {
 }
 
 /** How long a request that comes again is known, by which clock, which commit rules are in force, and how long bodies may be. */
-type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock' | 'rules' | 'recordAdoption'> &
+type Repeating = Pick<
+  EngineOptions,
+  'repeatMillis' | 'clock' | 'rules' | 'recordAdoption' | 'compaction' | 'onDamage'
+> &
   Partial<Pick<EngineOptions, 'arrowBody' | 'workers'>>;
 
 /** Opens the engine on a fresh folder, with the embedded store unless another is given; closing it removes the folder. */
@@ -36,6 +41,7 @@ export async function onData<Result>(
   data: string,
   work: (engine: Engine) => Promise<Result>,
 ): Promise<Result> {
+  await openFormat(new LocalStorage(), data);
   const store = await openEmbeddedStore(join(data, 'private', 'store'));
   const engine = await openEngine(optionsOf(data, store));
   try {

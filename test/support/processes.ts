@@ -13,3 +13,8 @@ export async function isRunning(pid: number): Promise<boolean> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return text !== '' && !/\) [ZX] /.test(text);
 }
+
+/** Whether a process is stopped by SIGSTOP. */
+export async function isStopped(pid: number): Promise<boolean> {
+  return /\) [Tt] /.test(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''));
+}

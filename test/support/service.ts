@@ -21,6 +21,8 @@ export interface ServiceOptions {
   readonly flags?: readonly string[];
   /** Umask that it is started with, in octal; that of the tests when absent. */
   readonly umask?: string;
+  /** User id, and group id, of the program; those of the tests when absent. */
+  readonly user?: number;
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
   /** Where its folder is made; among the files of the moment when absent. */
@@ -147,7 +149,7 @@ export class Service {
 
   /** Starts the program again on the same folders. */
   async restart(): Promise<void> {
-    const { nodeFlags = [], flags = [], adminKey, variables = {}, umask } = this.options;
+    const { nodeFlags = [], flags = [], adminKey, variables = {}, umask, user } = this.options;
     const folders = ['--data', this.data, '--policies', this.policies];
     const key = adminKey === false ? [] : ['--admin-key', ADMIN_KEY];
     const words = [...nodeFlags, this.#main, 'serve', '--port', '0', ...folders, ...key, ...flags];
@@ -160,6 +162,7 @@ export class Service {
         cwd: this.folder,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: { ...process.env, ...variables },
+        ...(user !== undefined && { uid: user, gid: user }),
       },
     );
     this.#child = child;

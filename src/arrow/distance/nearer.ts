@@ -115,7 +115,7 @@ class Portions {
     this.#most = kernels.rowsAtOnce(size);
   }
 
-  /** What brings the next rows, from one of those to search on. */
+  /** Brings the next rows, from one of those to search on. */
   of(rows: Uint32Array | null, count: number): (at: number) => Portion {
     if (rows === null) return (at) => this.#stretch(at, count);
     const isSparse = count * SPARSE < rows[count - 1]! - rows[0]! + 1;

@@ -16,7 +16,7 @@ interface NodeNulls {
   readonly validity: Uint8Array | undefined;
 }
 
-/** Where reading starts in the three lists of a batch. */
+/** Start of reading in the three lists of a batch. */
 interface CursorStart {
   readonly node: number;
   readonly buffer: number;

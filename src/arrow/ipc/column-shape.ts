@@ -54,7 +54,7 @@ export interface ColumnPlace {
 }
 
 /** Cached places of schemas whose columns have the same places in every batch. */
-const known = new WeakMap<readonly Field[], readonly ColumnPlace[]>();
+const cache = new WeakMap<readonly Field[], readonly ColumnPlace[]>();
 
 /** The places of all top-level columns in a batch. The list of fields must not change afterwards. */
 export function columnPlaces(
@@ -62,8 +62,8 @@ export function columnPlaces(
   header: BatchHeader,
 ): readonly ColumnPlace[] {
   if (header.variadic.length > 0 || header.unionBitmaps) return placesIn(fields, header);
-  const places = known.get(fields) ?? placesIn(fields, header);
-  known.set(fields, places);
+  const places = cache.get(fields) ?? placesIn(fields, header);
+  cache.set(fields, places);
   return places;
 }
 

@@ -44,7 +44,7 @@ export interface ArrowFile {
 }
 
 /** Bytes after the footer: its length and the magic. */
-const tailBytes = 10;
+export const FOOTER_END = 10;
 /** Number of bytes at the file's end that are read first; most footers fit. */
 const firstRead = 65_536;
 
@@ -52,9 +52,10 @@ const firstRead = 65_536;
  * Opens an IPC file (Arrow columnar format, "IPC File Format") of one's own:
  * sizes are checked, values are not. Reads the footer and the metadata of the
  * batches. Throws `corrupt` or `unsupported`.
+ * @param tail The file's last bytes with its footer, if they were read before.
  */
-export async function openFile(access: RandomAccess): Promise<ArrowFile> {
-  const footer = await readFooter(access);
+export async function openFile(access: RandomAccess, tail?: Uint8Array): Promise<ArrowFile> {
+  const footer = await readFooter(access, tail);
   const messages = new FileMessages(access);
   const headers = (await messages.headers(footer.batches)).map((message) => {
     if (message.kind !== 'batch') throw corrupt('A batch block of a file holds no batch.');
@@ -63,20 +64,26 @@ export async function openFile(access: RandomAccess): Promise<ArrowFile> {
   return new FileReader(messages, footer, headers);
 }
 
-async function readFooter(access: RandomAccess): Promise<Footer> {
-  const { size } = access;
-  if (size < tailBytes + 8) throw corrupt(`A file of ${size} bytes is not an Arrow file.`);
-  const start = Math.max(0, size - firstRead);
-  const last = await access.read(start - (start % 8), size - start + (start % 8));
+/** Length of a file's footer in bytes, by the last bytes of the file. Throws `corrupt`. */
+export function footerBytes(last: Uint8Array, size: number): number {
+  if (size < FOOTER_END + 8) throw corrupt(`A file of ${size} bytes is not an Arrow file.`);
   const view = new DataView(last.buffer, last.byteOffset, last.byteLength);
   const magic = Buffer.from(last.subarray(last.length - fileMagic.length)).toString('latin1');
   if (magic !== fileMagic) throw corrupt('The file does not end like an Arrow file.');
-  const length = view.getInt32(last.length - tailBytes, true);
-  const end = size - tailBytes - length;
-  if (length <= 0 || end < 8) throw corrupt(`The file declares a footer of ${length} bytes.`);
-  if (length + tailBytes <= last.length) {
+  const length = view.getInt32(last.length - FOOTER_END, true);
+  if (length > 0 && size - FOOTER_END - length >= 8) return length;
+  throw corrupt(`The file declares a footer of ${length} bytes.`);
+}
+
+async function readFooter(access: RandomAccess, tail?: Uint8Array): Promise<Footer> {
+  const { size } = access;
+  const start = Math.max(0, size - firstRead);
+  const last = tail ?? (await access.read(start - (start % 8), size - start + (start % 8)));
+  const length = footerBytes(last, size);
+  const end = size - FOOTER_END - length;
+  if (length + FOOTER_END <= last.length) {
     return decodeFooter(
-      last.subarray(last.length - tailBytes - length, last.length - tailBytes),
+      last.subarray(last.length - FOOTER_END - length, last.length - FOOTER_END),
       end,
     );
   }

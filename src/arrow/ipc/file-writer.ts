@@ -8,6 +8,10 @@ import { schemaMessage } from './schema-encoding.ts';
 
 const magic = Buffer.from(fileMagic, 'latin1');
 
+type Between = (before: readonly Uint8Array[], tail: Uint8Array) => Uint8Array;
+
+const NONE = new Uint8Array(0);
+
 /**
  * Writes the IPC file format (Arrow columnar format, "IPC File Format") as
  * pieces of bytes: `begin`, any number of batches, `end`, in this order. Rows
@@ -54,13 +58,23 @@ export class FileWriter {
     return message.pieces;
   }
 
+  /** The latest batch again, from other memory. */
+  repeat(batch: RecordBatch): readonly Uint8Array[] {
+    const offset = this.#batches.at(-1)?.offset ?? 0;
+    return this.#encoder.encode(batch).batch(batch.numRows, offset).pieces;
+  }
+
   /** Counts a batch that is written elsewhere, to compute the length of a file. */
   count(message: Pick<EncodedMessage, 'metadataBytes' | 'bodyBytes'>): void {
     this.#batches.push(this.#place(message));
   }
 
-  /** The dictionaries, the footer and the file's last bytes. */
-  end(): Uint8Array {
+  /**
+   * The dictionaries, the footer and the file's last bytes.
+   * @param between Makes what lies between the end of the stream and the footer, of what comes
+   * before since the last batch and of what comes after. Its length must be a multiple of 8.
+   */
+  end(between: Between = () => NONE): Uint8Array {
     const pieces: Uint8Array[] = [];
     const dictionaries = this.#encoder.takeDictionaries().map((values) => {
       const message = values.body.dictionary(values.id, false, values.rows, this.#bytes);
@@ -70,12 +84,13 @@ export class FileWriter {
     const footer = footerMetadata(this.#encoder.writable, this.#batches, dictionaries);
     const length = Buffer.alloc(4);
     length.writeInt32LE(footer.length);
-    const rest = Buffer.concat([endOfStream, footer, length, magic]);
-    this.#bytes += rest.length;
-    return Buffer.concat([...pieces, rest]);
+    const tail = Buffer.concat([footer, length, magic]);
+    const block = between([...pieces, endOfStream], tail);
+    this.#bytes += endOfStream.length + block.length + tail.length;
+    return Buffer.concat([...pieces, endOfStream, block, tail]);
   }
 
-  /** Where the footer says that a message lies; the next one follows it. */
+  /** Position of a message by the footer; the next one follows it. */
   #place({ metadataBytes, bodyBytes }: Pick<EncodedMessage, 'metadataBytes' | 'bodyBytes'>): Block {
     const block = { offset: this.#bytes, metadataBytes, bodyBytes };
     this.#bytes += metadataBytes + bodyBytes;

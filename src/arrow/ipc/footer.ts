@@ -2,7 +2,7 @@ import { corrupt } from '../arrow-error.ts';
 import { FlatTable } from './flatbuffer.ts';
 import { type DecodedSchema, decodeSchemaTable } from './schema-decoding.ts';
 
-/** Where a message lies in a file (File.fbs, `Block`). */
+/** Position of a message in a file (File.fbs, `Block`). */
 export interface Block {
   readonly offset: number;
   /** Bytes before the body, marker and length included. */

@@ -2,10 +2,10 @@ import { ArrowError, corrupt } from '../arrow-error.ts';
 import { FlatTable } from './flatbuffer.ts';
 import { type DecodedSchema, decodeSchemaTable } from './schema-decoding.ts';
 
-/** How a body's buffers are compressed (Message.fbs, `CompressionType`). */
+/** Compression of a body's buffers (Message.fbs, `CompressionType`). */
 export type Codec = 'lz4' | 'zstd';
 
-/** Where the columns of a batch lie in its body. */
+/** Positions of the columns of a batch in its body. */
 export interface BatchHeader {
   readonly rows: number;
   /** Length and null count of each node, in depth-first order. */

@@ -8,7 +8,6 @@ export interface RandomAccess {
   readNow?(offset: number, length: number): Uint8Array | undefined;
 }
 
-/** A range of bytes. */
 export interface ByteRange {
   readonly offset: number;
   readonly length: number;

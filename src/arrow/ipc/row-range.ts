@@ -25,7 +25,6 @@ interface ColumnRows {
 /** A batch reduced to the parts to read. */
 export interface NarrowedBatch {
   readonly header: BatchHeader;
-  /** For each of the columns. */
   readonly columns: readonly ColumnRows[];
 }
 
@@ -49,7 +48,7 @@ export function narrowBatch(
   return {
     header,
     columns: columns.map(({ type, place }) => {
-      // Of most of the rows everything is read at once.
+      // For most rows everything is read at once.
       const width = 2 * read.count < whole.rows ? offsetWidths[layoutOf(type)] : undefined;
       if (whole.codec !== undefined || !(hasFixedRows(type) || width !== undefined)) {
         return { read: whole.rows, wanted: rows };

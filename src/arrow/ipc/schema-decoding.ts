@@ -11,7 +11,7 @@ export interface DecodedSchema {
   readonly dictionaryIds: ReadonlyMap<number, number>;
 }
 
-/** How deep types may nest. */
+/** Maximum nesting depth of types. */
 const maxDepth = 64;
 /** How many fields a schema may have, nested ones included. */
 const maxFields = 65_536;

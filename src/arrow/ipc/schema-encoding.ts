@@ -15,8 +15,8 @@ const emptyName: string = Object('');
  * depth-first order, each column having its own.
  */
 export function writableSchema(schema: Schema): Schema {
-  const known = writables.get(schema);
-  if (known !== undefined) return known;
+  const cached = writables.get(schema);
+  if (cached !== undefined) return cached;
   const ids = { next: 0 };
   const fields = schema.fields.map((field) => writableField(field, ids));
   const writable = schemaOf(fields, schema.metadata);
@@ -48,9 +48,9 @@ const encoded = new WeakMap<Schema, Uint8Array>();
 const writables = new WeakMap<Schema, Schema>();
 
 function metadataOf(writable: Schema): Uint8Array {
-  const known = encoded.get(writable) ?? Message.encode(Message.from(writable));
-  encoded.set(writable, known);
-  return known;
+  const cached = encoded.get(writable) ?? Message.encode(Message.from(writable));
+  encoded.set(writable, cached);
+  return cached;
 }
 
 /** The message that carries a schema, with its marker and length, padded to `alignment` after `offset`. */

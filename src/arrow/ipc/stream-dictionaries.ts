@@ -72,12 +72,12 @@ export class StreamDictionaries {
   #register(type: DataType, name: string): void {
     if (DataType.isDictionary(type)) {
       const id = this.#ids.get(type.id) ?? -1;
-      const known = this.#entries.get(id);
-      if (known === undefined) {
+      const cached = this.#entries.get(id);
+      if (cached === undefined) {
         this.#entries.set(id, { type: type.dictionary, name, chunks: [], vector: undefined });
-      } else if (!sameType(known.type, type.dictionary)) {
+      } else if (!sameType(cached.type, type.dictionary)) {
         throw corrupt(
-          `Columns "${known.name}" and "${name}" share a dictionary, but not its type.`,
+          `Columns "${cached.name}" and "${name}" share a dictionary, but not its type.`,
         );
       }
       this.#register(type.dictionary, name);
@@ -88,7 +88,7 @@ export class StreamDictionaries {
 
 /** Appends values, joining pieces so that their sizes at least halve from one to the next. */
 function append(entry: Entry, values: Data): void {
-  // Vectors that were handed out hold the list of before.
+  // Vectors that were handed out hold the previous list.
   const chunks = [...entry.chunks];
   let last = values;
   for (;;) {

@@ -33,7 +33,7 @@ export interface StreamLimits {
 }
 
 /** Decompresses the buffers of a batch, in order, and may take the memory of its body. */
-export type DecodeBatch = (batch: PackedBatch) => Promise<readonly Uint8Array[]>;
+type DecodeBatch = (batch: PackedBatch) => Promise<readonly Uint8Array[]>;
 
 type Limits = Required<Omit<StreamLimits, 'decode'>> & Pick<StreamLimits, 'decode'>;
 
@@ -227,7 +227,7 @@ class StreamReader implements ArrowStream {
     });
   }
 
-  /** What dictionaries hold they keep until the end of the stream. */
+  /** Dictionaries hold their values until the end of the stream. */
   #release(): void {
     this.#limits.meter.release(this.#held);
     this.#held = 0;

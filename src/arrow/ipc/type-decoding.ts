@@ -26,7 +26,7 @@ import {
 } from 'apache-arrow';
 import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { FlatTable } from './flatbuffer.ts';
-import { mapOf } from '../nested-type.ts';
+import { mapType } from '../nested-type.ts';
 
 /** Input of decoding a type: its table (none for types without settings), its children, the column's name. */
 interface Source {
@@ -133,7 +133,7 @@ function decodeMap(source: Source): DataType {
   if (entries.nullable || key.nullable) {
     throw corrupt(`Column "${source.name}" is a map whose entries or keys may be null.`);
   }
-  return mapOf(entries, source.table?.bool(0) ?? false);
+  return mapType(entries, source.table?.bool(0) ?? false);
 }
 
 function onlyChild({ children, name }: Source): Field {

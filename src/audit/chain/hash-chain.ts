@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import type { Framing, Line } from '../../storage/line-log.ts';
+import type { Framing, LogLine } from '../../storage/line-log.ts';
 import { instancePrefix } from '../record/encoding.ts';
 import { recordsOfBlock } from './block.ts';
 
@@ -80,7 +80,7 @@ export class HashChain implements Framing {
    * Frames records, each given as the text of its fields or in a block of such texts. The lines are
    * written once, into the memory that goes to the file, where the hashed bytes are adjacent.
    */
-  frame(place: bigint, lines: readonly Line[]): Uint8Array {
+  frame(place: bigint, lines: readonly LogLine[]): Uint8Array {
     const around = this.#begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1;
     const room = this.#roomOf(roomFor(lines, around));
     const linker = new Linker(room, this.#begun, Number(place), this.#head.hash);
@@ -105,7 +105,7 @@ export class HashChain implements Framing {
     return this.#room;
   }
 
-  kept(): void {
+  onDurable(): void {
     this.#durable = this.#head;
     this.#onDurable(this.#durable);
     const blocks = this.#blocks;
@@ -121,7 +121,7 @@ export class HashChain implements Framing {
 }
 
 /** Bytes for lines and the hash before them, if all characters are ASCII. */
-function roomFor(lines: readonly Line[], around: number): number {
+function roomFor(lines: readonly LogLine[], around: number): number {
   let room = 2 * around;
   for (const { bytes, lines: count = 1 } of lines) room += bytes.length + count * around;
   return room;

@@ -10,12 +10,12 @@ const SEAL = /^(\d{8})\.seal$/;
 const PIECE_BYTES = 4 * 2 ** 20;
 const NEWLINE = 0x0a;
 
-/** Where the log and everything beside it is stored: the disk on which it is appended. */
+/** Storage of the log: the disk on which it is appended. */
 export const logStorage = new LocalStorage();
 
 /** A symbolic link, a path behind one, or no plain file, in place of a file of the log. It is not read. */
 export class ForeignFile extends Error {
-  /** What is there, as the end of a sentence. */
+  /** Its content, as the end of a sentence. */
   readonly what: string;
 
   constructor(path: string, what: string) {

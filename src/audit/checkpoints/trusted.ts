@@ -13,7 +13,6 @@ export interface QueriedPlace {
 /** Checkpoints of all places with a valid signature of one of the keys. */
 export class TrustedCheckpoints {
   readonly #byInstance: ReadonlyMap<string, readonly Checkpoint[]>;
-  /** The trusted keys. */
   readonly keys: readonly PublicKey[];
   /** Faults of checkpoints: an unknown key, or a checkpoint or place that cannot be read. */
   readonly findings: readonly AuditFinding[];

@@ -1,5 +1,5 @@
 import type { Data, RecordBatch } from 'apache-arrow';
-import { struct } from '../../arrow/value-column.ts';
+import { structValues } from '../../arrow/value-column.ts';
 import type { DecidedRecord, DecidedRequest, ConditionInputs } from './request.ts';
 import { recordKinds as kinds } from '../record/columns.ts';
 import { decisionOf, phaseOf } from '../record/decoding.ts';
@@ -26,7 +26,7 @@ interface Row {
   readonly context: readonly { readonly key: string; readonly value: string }[];
 }
 
-const rows = struct<Row>({
+const rows = structValues<Row>({
   phase: kinds.phase,
   time: kinds.time,
   duration_us: kinds.duration_us,

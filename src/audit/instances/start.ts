@@ -16,7 +16,7 @@ const PURPOSE = 'arrowgate audit start 1';
 const NAMED = 64;
 const SUFFIX = '.json';
 
-/** Where the checkpoints of an instance are stored. */
+/** Location of the checkpoints of an instance. */
 export interface CheckpointLocation {
   /** `embedded`, or `redis:` and the catalog's name. */
   readonly store: string;

@@ -11,9 +11,11 @@ export const administrativeOperations = [
   'AuditRotateKey',
   'CatalogRebuild',
   'CatalogGc',
+  'CatalogExpire',
   'CatalogUndrop',
   'CatalogCompact',
   'CatalogBackup',
+  'CatalogUpgrade',
   'CatalogAdopt',
 ] as const;
 

@@ -2,15 +2,15 @@ import { Field, type Data, type RecordBatch, type Schema } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import {
-  int32,
-  int64,
-  list,
-  moment,
-  struct,
-  text,
-  flag,
-  uint64,
-  word,
+  int32Values,
+  int64Values,
+  listValues,
+  momentValues,
+  structValues,
+  textValues,
+  flagValues,
+  uint64Values,
+  wordValues,
 } from '../../arrow/value-column.ts';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
@@ -56,7 +56,6 @@ interface CommitRow {
 type Different = 'phase' | 'time' | 'decision' | 'principal' | 'shadow' | 'context' | 'commit';
 type Same = Omit<LoggedRecord, Different>;
 
-/** A record as a row. */
 interface RecordRow extends Same {
   readonly phase: string;
   readonly time: bigint;
@@ -69,56 +68,66 @@ interface RecordRow extends Same {
 
 /** Column types of the fields of a record. */
 export const recordKinds = {
-  instance: word,
-  sequence: int64,
-  phase: word,
-  time: moment,
-  duration_us: int64,
-  request_id: text,
-  decision_id: text,
-  principal: struct<PrincipalRow>({
-    subject: word,
-    groups: list(word),
-    roles: list(word),
-    scopes: list(struct<KeyScope>({ action: word, pattern: word })),
+  instance: wordValues,
+  sequence: int64Values,
+  phase: wordValues,
+  time: momentValues,
+  duration_us: int64Values,
+  request_id: textValues,
+  decision_id: textValues,
+  principal: structValues<PrincipalRow>({
+    subject: wordValues,
+    groups: listValues(wordValues),
+    roles: listValues(wordValues),
+    scopes: listValues(structValues<KeyScope>({ action: wordValues, pattern: wordValues })),
   }),
-  subject: word,
-  credential: word,
-  source_ip: word,
-  user_agent: word,
-  operation: word,
-  object: word,
-  objects: list(word),
-  mode: word,
-  branch: word,
-  backend: word,
-  decision: word,
-  rule: word,
-  policy_digest: word,
-  rights: list(struct<ExtraRights>({ action: word, branch: word, objects: list(word) })),
-  shadow: struct<ShadowRow>({ decision: word, rule: word, policy_digest: word }),
-  status: int32,
-  code: int32,
-  bytes_in: int64,
-  bytes_out: int64,
-  context: list(struct<ContextRow>({ key: word, value: text })),
-  commit: struct<CommitRow>({
-    kind: word,
-    base_version: uint64,
-    version: uint64,
-    rows_added: int64,
-    rows_removed: int64,
-    schema_changed: flag,
-    rules: list(word),
-    table: word,
-    rows_changed: int64,
-    columns: list(word),
-    statement: text,
+  subject: wordValues,
+  credential: wordValues,
+  source_ip: wordValues,
+  user_agent: wordValues,
+  operation: wordValues,
+  object: wordValues,
+  objects: listValues(wordValues),
+  mode: wordValues,
+  branch: wordValues,
+  backend: wordValues,
+  decision: wordValues,
+  rule: wordValues,
+  policy_digest: wordValues,
+  rights: listValues(
+    structValues<ExtraRights>({
+      action: wordValues,
+      branch: wordValues,
+      objects: listValues(wordValues),
+    }),
+  ),
+  shadow: structValues<ShadowRow>({
+    decision: wordValues,
+    rule: wordValues,
+    policy_digest: wordValues,
   }),
-  hash: text,
+  status: int32Values,
+  code: int32Values,
+  bytes_in: int64Values,
+  bytes_out: int64Values,
+  context: listValues(structValues<ContextRow>({ key: wordValues, value: textValues })),
+  commit: structValues<CommitRow>({
+    kind: wordValues,
+    base_version: uint64Values,
+    version: uint64Values,
+    rows_added: int64Values,
+    rows_removed: int64Values,
+    schema_changed: flagValues,
+    rules: listValues(wordValues),
+    table: wordValues,
+    rows_changed: int64Values,
+    columns: listValues(wordValues),
+    statement: textValues,
+  }),
+  hash: textValues,
 };
 
-const rows = struct<RecordRow>(recordKinds);
+const rows = structValues<RecordRow>(recordKinds);
 
 /** Columns without nulls. */
 const NEVER_NULL = new Set([

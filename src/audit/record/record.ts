@@ -105,7 +105,6 @@ export interface AuditRecord {
   readonly commit?: CommitSummary | null;
 }
 
-/** A record of the log. */
 export interface LoggedRecord extends Required<AuditRecord> {
   readonly duration_us: bigint | null;
   readonly bytes_in: bigint | null;

@@ -4,13 +4,14 @@ import { openLogFile } from '../chain/log-files.ts';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
-import { project, slice } from '../../arrow/select.ts';
+import { projectColumns, slice } from '../../arrow/select.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
-import { decodeRecord } from '../record/decoding.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { decodeRecord, RecordFault } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
 import { batchOfRecords, recordFields } from '../record/columns.ts';
-import { openSegment, withSegment } from '../segments/segment-file.ts';
+import { openSegment, withSegment, type OpenSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
 
 const schema = new Schema([...recordFields]);
@@ -22,7 +23,7 @@ export function logTable(folder: string): VirtualTable {
     schema,
     parts: async () => {
       const parts: VirtualPart[] = [];
-      for (const part of await logPartsOf(folder)) parts.push(await virtualPart(part));
+      for (const part of await readable(logPartsOf(folder))) parts.push(await virtualPart(part));
       return parts;
     },
   };
@@ -46,18 +47,29 @@ function segmentPart({ file, seal }: LogPart): VirtualPart {
   return {
     rows: Number(after.count - before.count),
     bounds: new Map([['time', time]]),
-    open: () => openedSegment(file.path),
+    open: () => openedSegment(file.path, seal?.portions),
   };
 }
 
-async function openedSegment(path: string): Promise<OpenPart> {
-  const segment = await openSegment(path);
+async function openedSegment(path: string, portions: string | undefined): Promise<OpenPart> {
+  const segment = await readable(openSegment(path, portions));
   const { file } = segment;
   return {
     batchRows: file.batchRows,
-    read: async (index, columns) => inSchema(await file.readBatch(index, columns), columns),
+    read: async (index, columns) =>
+      inSchema(await readable(file.readBatch(index, columns)), columns),
     close: async () => segment.close(),
   };
+}
+
+/** The same; damage of a file is an error that callers of the table understand. @throws CatalogError Internal */
+async function readable<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof RecordFault) throw new CatalogError('Internal', error.message);
+    throw error;
+  }
 }
 
 /** A file of lines with its current content; it may grow. */
@@ -71,7 +83,7 @@ function openedLines(part: LogPart, lines: LineIndex): OpenPart {
     batchRows: lines.batchRows,
     read: async (index, columns) => {
       try {
-        return project(batchOfRecords(schema, await lines.records(index)), columns);
+        return projectColumns(batchOfRecords(schema, await lines.records(index)), columns);
       } catch (error) {
         const sealed = isMissing(error) ? await sealedPart(part) : undefined;
         if (sealed === undefined) throw error;
@@ -84,12 +96,12 @@ function openedLines(part: LogPart, lines: LineIndex): OpenPart {
 
 /** Rows of lines that were sealed while the table was read. */
 async function sameRows(
-  { file }: LogPart,
+  { file, seal }: LogPart,
   lines: LineIndex,
   index: number,
   columns: readonly string[],
 ): Promise<RecordBatch> {
-  return withSegment(file.path, async (segment) => {
+  const read = async (segment: OpenSegment): Promise<RecordBatch> => {
     let first = lines.batchRows.slice(0, index).reduce((sum, rows) => sum + rows, 0);
     // A batch of a segment consists of whole batches of lines.
     const at = segment.file.batchRows.findIndex((rows) => {
@@ -99,7 +111,8 @@ async function sameRows(
     });
     const batch = await segment.file.readBatch(at, columns);
     return inSchema(slice(batch, first, lines.batchRows[index]!), columns);
-  });
+  };
+  return readable(withSegment(file.path, read, seal?.portions));
 }
 
 /** The batch with the schema of the table: types of files may differ in ids of dictionaries. */
@@ -119,7 +132,7 @@ interface Stretch {
   readonly rows: number;
 }
 
-/** Where the records of a file of lines stand, in batches, up to a size that it had. */
+/** Positions of the records in a file of lines, in batches, up to a given size. */
 class LineIndex {
   readonly rows: number;
   readonly batchRows: readonly number[];

@@ -58,7 +58,7 @@ export class LogTail {
   async *#added({ instance, file, seal }: LogPart): AsyncGenerator<LoggedRecord> {
     if (file.kind === 'segment') {
       if (seal !== undefined && seal.after.count <= (this.#last.get(instance) ?? 0n)) return;
-      yield* recordsOfSegment(file.path);
+      yield* recordsOfSegment(file.path, seal?.portions);
       return;
     }
     const bytes = await this.#whole(file.path);

@@ -1,5 +1,5 @@
 import type { Data } from 'apache-arrow';
-import { int64, moment, word } from '../../arrow/value-column.ts';
+import { int64Values, momentValues, wordValues } from '../../arrow/value-column.ts';
 import { lineBatches } from '../chain/log-files.ts';
 import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { decisionOf, decodeRecord } from '../record/decoding.ts';
@@ -159,12 +159,12 @@ async function* linesOfSegment(
       Data,
     ];
     yield Array.from({ length: data.length }, (_, row) => ({
-      key: word.read(key, row),
-      isOutcome: word.read(phase, row) === 'outcome',
-      decision: word.read(decision, row)!,
-      began: moment.read(time, row)! - (int64.read(duration, row) ?? 0n),
-      bytesIn: int64.read(bytesIn, row),
-      bytesOut: int64.read(bytesOut, row),
+      key: wordValues.read(key, row),
+      isOutcome: wordValues.read(phase, row) === 'outcome',
+      decision: wordValues.read(decision, row)!,
+      began: momentValues.read(time, row)! - (int64Values.read(duration, row) ?? 0n),
+      bytesIn: int64Values.read(bytesIn, row),
+      bytesOut: int64Values.read(bytesOut, row),
     }));
     scratch.reset();
   }

@@ -1,6 +1,6 @@
 import { Field, Schema, type RecordBatch } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
-import { moment } from '../../arrow/value-column.ts';
+import { momentValues } from '../../arrow/value-column.ts';
 import { batchOfRecords, recordFields } from '../record/columns.ts';
 import { LinesSearch, type Candidate } from './lines.ts';
 import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
@@ -20,12 +20,15 @@ export interface FoundRequest {
 const recordSchema = new Schema([...recordFields]);
 
 /** Columns of requests as a table: the arrival, and the columns of the record. */
-export const requestSchema = new Schema([new Field('began', moment.type, false), ...recordFields]);
+export const requestSchema = new Schema([
+  new Field('began', momentValues.type, false),
+  ...recordFields,
+]);
 
 /** Requests as a batch of `requestSchema`. */
 export function batchOfRequests(requests: readonly FoundRequest[]): RecordBatch {
   const records = requests.map(({ record }) => record);
-  const began = moment.data(requests.map((request) => microsOf(request.began)));
+  const began = momentValues.data(requests.map((request) => microsOf(request.began)));
   const { children } = batchOfRecords(recordSchema, records).data;
   return batchOfData(requestSchema, [began, ...children], requests.length);
 }

@@ -1,5 +1,5 @@
 import type { Data, RecordBatch } from 'apache-arrow';
-import { int64, moment, text, word } from '../../arrow/value-column.ts';
+import { int64Values, momentValues, textValues, wordValues } from '../../arrow/value-column.ts';
 import type { Candidate } from './lines.ts';
 import { recordAt, recordFields } from '../record/columns.ts';
 import { phaseOf } from '../record/decoding.ts';
@@ -73,7 +73,10 @@ export class SegmentSearch {
     const batch = await file.readBatch(index, TIMES, { access: scratch });
     const [time, duration] = batch.data.children as [Data, Data];
     return rows.filter((row) =>
-      isInWindow(this.#filter, moment.read(time, row)! - (int64.read(duration, row) ?? 0n)),
+      isInWindow(
+        this.#filter,
+        momentValues.read(time, row)! - (int64Values.read(duration, row) ?? 0n),
+      ),
     );
   }
 }
@@ -100,9 +103,9 @@ async function candidatesAt(
 function candidateAt(batch: RecordBatch, row: number): Candidate {
   const [phase, decisionId, time, duration] = PLACE.map((at) => batch.data.children[at]!);
   return {
-    phase: phaseOf(word.read(phase!, row)!),
-    decisionId: text.read(decisionId!, row)!,
-    began: moment.read(time!, row)! - (int64.read(duration!, row) ?? 0n),
+    phase: phaseOf(wordValues.read(phase!, row)!),
+    decisionId: textValues.read(decisionId!, row)!,
+    began: momentValues.read(time!, row)! - (int64Values.read(duration!, row) ?? 0n),
     load: async () => recordAt(batch, row),
   };
 }

@@ -1,3 +1,6 @@
+import { basename, dirname, join } from 'node:path';
+import { RecordFault } from '../record/decoding.ts';
+import { StatementFault } from '../signing/statement.ts';
 import { isMissing } from '../../storage/storage-error.ts';
 import {
   instancesOf,
@@ -38,7 +41,7 @@ export async function partsOfInstance(
       parts.push({ instance, file });
       continue;
     }
-    const seal = parseSeal(await readLogFile(file.seal));
+    const seal = await readSeal(file);
     if (seal.retired === '') parts.push({ instance, file, seal });
   }
   return parts;
@@ -47,11 +50,22 @@ export async function partsOfInstance(
 /** The part after its file of lines was sealed; undefined if it was not. */
 export async function sealedPart({ instance, file }: LogPart): Promise<LogPart | undefined> {
   if (file.kind === 'segment' || logStorage.stat(file.path) !== undefined) return undefined;
-  const seal = parseSeal(await readLogFile(file.seal));
+  const seal = await readSeal(file);
   return { instance, seal, file: { ...file, kind: 'segment', path: segmentOf(file.path) } };
 }
 
-/** How the content of a part is read: as lines, or as a segment, which is closed afterwards. */
+/** @throws RecordFault if the seal is damaged. */
+async function readSeal({ seal: path }: LogFile): Promise<SegmentSeal> {
+  try {
+    return parseSeal(await readLogFile(path));
+  } catch (error) {
+    if (!(error instanceof StatementFault)) throw error;
+    const name = join(basename(dirname(path)), basename(path));
+    throw new RecordFault(`the seal ${name} is damaged: ${error.message}`);
+  }
+}
+
+/** Readers of a part's content, as lines or as a segment, which is closed afterwards. */
 interface PartReader<Item> {
   readonly lines: (path: string) => AsyncIterable<Item>;
   readonly segment: (segment: OpenSegment) => AsyncIterable<Item>;
@@ -65,7 +79,7 @@ export async function* readPart<Item>(
   const { kind, path } = part.file;
   try {
     if (kind === 'lines') yield* reader.lines(path);
-    else yield* readSegment(path, reader);
+    else yield* readSegment(path, part.seal?.portions, reader);
   } catch (error) {
     if (!isMissing(error)) throw error;
     const sealed = await sealedPart(part);
@@ -73,8 +87,12 @@ export async function* readPart<Item>(
   }
 }
 
-async function* readSegment<Item>(path: string, reader: PartReader<Item>): AsyncGenerator<Item> {
-  const segment = await openSegment(path);
+async function* readSegment<Item>(
+  path: string,
+  portions: string | undefined,
+  reader: PartReader<Item>,
+): AsyncGenerator<Item> {
+  const segment = await openSegment(path, portions);
   try {
     yield* reader.segment(segment);
   } finally {

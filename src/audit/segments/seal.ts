@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { ChainHead } from '../chain/hash-chain.ts';
 import {
   statementFields,
@@ -5,8 +6,11 @@ import {
   isSignedBy,
   signedText,
   signingInput,
+  StatementFault,
   textIn,
+  type StatementValue,
 } from '../signing/statement.ts';
+import { checksumText } from './portions.ts';
 import type { PublicKey, SigningKey } from '../signing/keys.ts';
 
 const PURPOSE = 'arrowgate audit seal 1';
@@ -25,6 +29,8 @@ interface Segment {
   readonly to: string;
   /** SHA-256 of the file, in hexadecimal. */
   readonly sha256: string;
+  /** CRC-32 of each portion of the file, from `PortionSums`; absent in seals of an earlier version. */
+  readonly portions?: string;
 }
 
 /** Signed metadata of a segment. */
@@ -38,24 +44,39 @@ export interface SegmentSeal extends Segment {
 
 /** Signs the metadata of a segment. @param retired When its file was removed. */
 export function sealText(key: SigningKey, segment: Segment, retired = ''): string {
-  return signedText(key, PURPOSE, {
-    instance: segment.instance,
-    file: segment.file,
-    before_count: segment.before.count,
-    before_hash: segment.before.hash,
-    count: segment.after.count,
-    hash: segment.after.hash,
-    from: segment.from,
-    to: segment.to,
-    sha256: segment.sha256,
-    retired,
-  });
+  return signedText(key, PURPOSE, { ...valuesOf({ ...segment, retired }) });
 }
 
-/** Parses a seal without verifying it. @throws StatementFault */
+/**
+ * The signed values by their names. With `portions` comes the CRC-32 of all values, so that readers
+ * without a key see damage of the seal itself.
+ */
+function valuesOf(
+  seal: Segment & Pick<SegmentSeal, 'retired'>,
+): Readonly<Record<string, StatementValue>> {
+  const values = {
+    instance: seal.instance,
+    file: seal.file,
+    before_count: seal.before.count,
+    before_hash: seal.before.hash,
+    count: seal.after.count,
+    hash: seal.after.hash,
+    from: seal.from,
+    to: seal.to,
+    sha256: seal.sha256,
+    retired: seal.retired,
+  };
+  if (seal.portions === undefined) return values;
+  const checked = { ...values, portions: seal.portions };
+  const checksum = crc32(signingInput(PURPOSE, Object.values(checked)));
+  return { ...checked, crc32: checksumText(checksum) };
+}
+
+/** Parses a seal without verifying its signature. @throws StatementFault if it is no seal, or damaged */
 export function parseSeal(text: string): SegmentSeal {
   const fields = statementFields(text);
-  return {
+  const isChecked = 'portions' in fields || 'crc32' in fields;
+  const seal = {
     instance: textIn(fields, 'instance'),
     file: textIn(fields, 'file'),
     before: { count: integerIn(fields, 'before_count'), hash: textIn(fields, 'before_hash') },
@@ -66,12 +87,15 @@ export function parseSeal(text: string): SegmentSeal {
     retired: textIn(fields, 'retired'),
     key: textIn(fields, 'key'),
     signature: textIn(fields, 'signature'),
+    ...(isChecked && { portions: textIn(fields, 'portions') }),
   };
+  if (isChecked && textIn(fields, 'crc32') !== valuesOf(seal)['crc32']) {
+    throw new StatementFault('the seal does not match its checksum');
+  }
+  return seal;
 }
 
 /** Whether one of the keys signed it. */
 export function isSealSigned(seal: SegmentSeal, keys: readonly PublicKey[]): boolean {
-  const { instance, file, before, after, from, to, sha256, retired } = seal;
-  const values = [before.count, before.hash, after.count, after.hash, from, to, sha256, retired];
-  return isSignedBy(keys, seal, signingInput(PURPOSE, [instance, file, ...values]));
+  return isSignedBy(keys, seal, signingInput(PURPOSE, Object.values(valuesOf(seal))));
 }

@@ -16,6 +16,7 @@ import {
   withNewParts,
 } from '../record/columns.ts';
 import { decodeRecord, otherVersion } from '../record/decoding.ts';
+import { SegmentChecks, SegmentSums } from './portions.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import type { RandomAccess } from '../../arrow/ipc/random-access.ts';
 
@@ -32,13 +33,19 @@ const SYNC_BYTES = 2 ** 16;
 class ScratchReads implements RandomAccess {
   readonly size: number;
   readonly #object: OpenObject;
+  readonly #access: RandomAccess;
   #memory = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #used = 0;
   #wanted = 0;
 
-  constructor(object: OpenObject) {
+  constructor(object: OpenObject, checks: SegmentChecks | undefined) {
     this.#object = object;
     this.size = object.size();
+    const plain: RandomAccess = {
+      size: this.size,
+      read: (offset, length) => this.#fill(offset, length),
+    };
+    this.#access = checks?.over(plain) ?? plain;
   }
 
   /** Reuses the memory: bytes that were read before become invalid. */
@@ -48,7 +55,11 @@ class ScratchReads implements RandomAccess {
     this.#wanted = 0;
   }
 
-  async read(offset: number, length: number): Promise<Uint8Array> {
+  read(offset: number, length: number): Promise<Uint8Array> {
+    return this.#access.read(offset, length);
+  }
+
+  async #fill(offset: number, length: number): Promise<Uint8Array> {
     const bytes = this.#take(length);
     for (let done = 0; done < length;) {
       const piece = bytes.subarray(done, done + SYNC_BYTES);
@@ -84,6 +95,8 @@ export interface WrittenSegment {
   readonly to: string;
   /** SHA-256 of the file, in hexadecimal. */
   readonly sha256: string;
+  /** CRC-32 of each portion of the file, from `SegmentSums`. */
+  readonly portions: string;
 }
 
 /** A file of lines with a broken chain, or whose records cannot be restored from columns. */
@@ -100,7 +113,7 @@ export async function writeSegment(
   path: string,
   before: ChainHead,
 ): Promise<WrittenSegment> {
-  // Of its own for each: processes in containers may have one number.
+  // A name of its own for each: processes in containers may share a number.
   const temporary = `${path}.${randomUUID()}.tmp`;
   const file = logStorage.create(temporary, { mode: 0o600, links: 'all' });
   try {
@@ -122,6 +135,7 @@ class SegmentWriter {
   readonly #schema = new Schema([...recordFields]);
   readonly #writer = new FileWriter(this.#schema);
   readonly #digest: Hash = createHash('sha256');
+  readonly #sums = new SegmentSums();
   #head: ChainHead;
   #from: string | undefined;
   #to = '';
@@ -150,11 +164,13 @@ class SegmentWriter {
     if (this.#from === undefined) throw new UnfitSegment('the file holds no record');
     await this.#put(this.#writer.end());
     const sha256 = this.#digest.digest('hex');
-    return { after: this.#head, from: this.#from, to: this.#to, sha256 };
+    const portions = this.#sums.text();
+    return { after: this.#head, from: this.#from, to: this.#to, sha256, portions };
   }
 
   async #put(bytes: Uint8Array): Promise<void> {
     this.#digest.update(bytes);
+    this.#sums.add(bytes);
     await this.#file.write([bytes]);
   }
 }
@@ -202,19 +218,27 @@ export interface OpenSegment {
   close(): void;
 }
 
-/** Opens a segment's file. @throws ArrowError if it is damaged, RecordFault if another version wrote it */
-export async function openSegment(path: string): Promise<OpenSegment> {
+/**
+ * Opens a segment's file.
+ * @param portions Checksums of its seal, which every read compares first. Absent in seals of an
+ *   earlier version, and to examine a file that is damaged.
+ * @throws ArrowError or RecordFault if it is damaged, RecordFault if another version wrote it
+ */
+export async function openSegment(path: string, portions?: string): Promise<OpenSegment> {
   const object = openLogFile(path);
   try {
+    const size = object.size();
+    const checks = portions === undefined ? undefined : new SegmentChecks(path, size, portions);
     const read = async (offset: number, length: number): Promise<Uint8Array> => {
       // Memory of its own, which begins on a boundary of 8 bytes.
       const bytes = Buffer.allocUnsafeSlow(length);
       const filled = await readUpTo(object, bytes, offset);
       return new Uint8Array(bytes.buffer, bytes.byteOffset, filled);
     };
+    const access = checks?.over({ size, read }) ?? { size, read };
     return {
-      file: checked(withColumns(await openFile({ size: object.size(), read }), path)),
-      scratch: new ScratchReads(object),
+      file: checked(withColumns(await openFile(access), path)),
+      scratch: new ScratchReads(object, checks),
       close: () => object.close(),
     };
   } catch (error) {
@@ -260,8 +284,9 @@ function checked(file: ArrowFile): ArrowFile {
 export async function withSegment<Result>(
   path: string,
   use: (segment: OpenSegment) => Promise<Result>,
+  portions?: string,
 ): Promise<Result> {
-  const segment = await openSegment(path);
+  const segment = await openSegment(path, portions);
   try {
     return await use(segment);
   } finally {
@@ -279,8 +304,11 @@ export async function* batchesOfSegment(
 }
 
 /** Records of a segment in order. @throws ArrowError, RecordFault if it is damaged */
-export async function* recordsOfSegment(path: string): AsyncGenerator<LoggedRecord> {
-  const segment = await openSegment(path);
+export async function* recordsOfSegment(
+  path: string,
+  portions?: string,
+): AsyncGenerator<LoggedRecord> {
+  const segment = await openSegment(path, portions);
   try {
     for await (const batch of batchesOfSegment(segment)) {
       for (let row = 0; row < batch.numRows; row++) yield recordAt(batch, row);

@@ -10,10 +10,11 @@ export class StatementFault extends Error {
 }
 
 type Fields = Readonly<Record<string, JsonValue>>;
-type Value = string | bigint;
+/** A value of a statement. */
+export type StatementValue = string | bigint;
 
 /** The signed text: the purpose, which limits what the signature is valid for, and each value on a line. */
-export function signingInput(purpose: string, values: readonly Value[]): string {
+export function signingInput(purpose: string, values: readonly StatementValue[]): string {
   return [purpose, ...values.map((value) => JSON.stringify(String(value))), ''].join('\n');
 }
 
@@ -21,7 +22,7 @@ export function signingInput(purpose: string, values: readonly Value[]): string 
 export function signedText(
   key: SigningKey,
   purpose: string,
-  values: Readonly<Record<string, Value>>,
+  values: Readonly<Record<string, StatementValue>>,
 ): string {
   const signature = key.sign(signingInput(purpose, Object.values(values)));
   const all = { ...values, key: key.public.id, signature };
@@ -68,7 +69,7 @@ function jsonOf(line: string): JsonValue {
   }
 }
 
-function valueText(value: Value): string {
+function valueText(value: StatementValue): string {
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
 }
 

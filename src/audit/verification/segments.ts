@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { text as textKind } from '../../arrow/value-column.ts';
+import { textValues } from '../../arrow/value-column.ts';
 import type { AuditFinding } from '../checkpoints/finding.ts';
 import {
   isDamage,
@@ -112,7 +112,7 @@ async function markHashes({ file, from, marks }: SegmentPlace, seal: SegmentSeal
       if (here.length > 0) {
         const hashes = (await segment.file.readBatch(index, ['hash'])).data.children[0]!;
         for (const count of here) {
-          marks.set(count, textKind.read(hashes, Number(count - before) - 1) ?? undefined);
+          marks.set(count, textValues.read(hashes, Number(count - before) - 1) ?? undefined);
         }
       }
       before += BigInt(rows);

@@ -5,7 +5,7 @@ import { hashAfter, hashTail, TAIL_LENGTH, type ChainHead } from '../chain/hash-
 import type { BrokenLine } from '../chain/reader.ts';
 import { ForeignFile, lineBatches, type LogFile } from '../chain/log-files.ts';
 import { ArrowError } from '../../arrow/arrow-error.ts';
-import { int64 } from '../../arrow/value-column.ts';
+import { int64Values } from '../../arrow/value-column.ts';
 import { RecordFault } from '../record/decoding.ts';
 import { batchesOfSegment, withSegment } from '../segments/segment-file.ts';
 
@@ -81,7 +81,6 @@ function follows({ count, hash }: ChainHead, line: string): boolean {
   return numbered === fields + hashTail(hashAfter(hash, Buffer.from(fields, 'latin1')));
 }
 
-/** Sequence number in a line of a file. */
 async function sequenceAt(file: LogFile, line: number): Promise<bigint | undefined> {
   let before = 0;
   for await (const lines of lineBatches(file.path)) {
@@ -126,7 +125,7 @@ export function sequencesOfSegment(path: string): Promise<readonly (bigint | nul
     const numbers: (bigint | null)[] = [];
     for await (const { data, numRows } of batchesOfSegment(segment, ['sequence'])) {
       const [column] = data.children as [Data];
-      for (let row = 0; row < numRows; row++) numbers.push(int64.read(column, row));
+      for (let row = 0; row < numRows; row++) numbers.push(int64Values.read(column, row));
     }
     return numbers;
   });

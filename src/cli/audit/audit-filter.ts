@@ -80,13 +80,13 @@ function isDay(day: string): boolean {
 function objectTest(typed: string): (path: string) => boolean {
   const result = parsePattern(typed);
   if ('fault' in result) throw new UsageError(`--object: ${result.fault}`);
-  const known = new Map<string, boolean>();
+  const cache = new Map<string, boolean>();
   return (path) => {
-    const before = known.get(path);
+    const before = cache.get(path);
     if (before !== undefined) return before;
     const object = parseObject(path);
     const matches = object !== undefined && patternMatches(result.pattern, object);
-    if (known.size < MAX_KNOWN) known.set(path, matches);
+    if (cache.size < MAX_KNOWN) cache.set(path, matches);
     return matches;
   };
 }

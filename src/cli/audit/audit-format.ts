@@ -5,8 +5,8 @@ import { batchOfRequests, requestSchema } from '../../audit/search/search.ts';
 import type { FoundRequest } from '../../audit/search/search.ts';
 import { UsageError } from '../output/service-error.ts';
 
-/** How requests are printed, as pieces of bytes in order. */
-export interface RequestFormat {
+/** Output format of requests, as pieces of bytes in order. */
+interface RequestFormat {
   begin(): Uint8Array;
   requests(found: readonly FoundRequest[]): Uint8Array;
   end(): Uint8Array;
@@ -18,8 +18,8 @@ const NOTHING = new Uint8Array(0);
 export function formatOf(name: string): RequestFormat {
   const format = formats[name];
   if (format !== undefined) return format();
-  const known = Object.keys(formats).join(', ');
-  throw new UsageError(`--format is ${JSON.stringify(name)}, but must be one of ${known}`);
+  const names = Object.keys(formats).join(', ');
+  throw new UsageError(`--format is ${JSON.stringify(name)}, but must be one of ${names}`);
 }
 
 const formats: Readonly<Record<string, () => RequestFormat>> = {

@@ -55,7 +55,7 @@ async function rotate(config: Config, { from, to }: RotateKeyFlags): Promise<Rot
   const next = await readSigningKey(resolve(target));
   const links = await readKeyLinks(folder.keyLinks);
   const isKnown = links.some(
-    (known) => known.old.id === old.public.id && known.next.id === next.public.id,
+    (each) => each.old.id === old.public.id && each.next.id === next.public.id,
   );
   if (!isKnown) await link(next);
   return rotatedTo(old, next);

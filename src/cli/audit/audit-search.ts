@@ -20,7 +20,7 @@ const PAUSE_MILLIS = 250;
  * The requests that a filter means, as they end, until it is stopped. Those
  * that ended before come first if the filter says since when.
  */
-export async function* followRequests(
+async function* followRequests(
   folder: string,
   filter: RequestFilter,
   stop: AbortSignal,

@@ -139,10 +139,10 @@ function unqueriedPlaces(
   hasAnchor: boolean,
 ): readonly AuditFinding[] {
   const trusted = starts.filter((start) => start.trusted);
-  const asked = [checkpointLocation(config).store, 'embedded'];
+  const checked = [checkpointLocation(config).store, 'embedded'];
   const stores = new Map(trusted.map((start) => [start.store, start]));
   const findings = [...stores.values()]
-    .filter(({ store }) => !asked.includes(store))
+    .filter(({ store }) => !checked.includes(store))
     .map(({ store, instance }) => {
       const catalog = store.slice(store.indexOf(':') + 1);
       const text = `it kept its checkpoints in Redis, catalog ${catalog}, which was not asked: give --redis and the configuration of the gateway`;
@@ -183,7 +183,7 @@ function unknowable(config: Config, flags: VerifyFlags): readonly string[] {
   return [
     ...(isOwnKey
       ? [
-          'the keys were taken from the data folder: whoever owns its disk could have rewritten the log and signed it again; --public-key with a key that is kept elsewhere rules that out',
+          'the keys were taken from the data folder: the owner of its disk could have rewritten the log and signed it again; --public-key with a key that is kept elsewhere rules that out',
         ]
       : []),
     ...(isAnchored

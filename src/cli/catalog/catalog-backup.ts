@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { DamagedFile } from '../../arrow/sealed/file-seal.ts';
 import { BackupRefusal, type BackedUp } from '../../engine/upkeep/recovery/backup.ts';
 import { copyDurable } from '../../storage/copied-file.ts';
 import { rebuild } from '../../engine/upkeep/recovery/rebuild.ts';
@@ -53,8 +54,11 @@ async function backedUp(command: Command, target: string, run: Run): Promise<Bac
     await copyKeys(config, target);
     return { folder: target, ...done, findings: await openedAgain(config, target, progress) };
   } catch (error) {
-    if (!(error instanceof BackupRefusal)) throw error;
-    run.output.note(`arrowgate: ${error.message}`);
+    // Without its manifest it is unknown which files a version needs.
+    const isDamage = error instanceof DamagedFile;
+    if (!isDamage && !(error instanceof BackupRefusal)) throw error;
+    const advice = isDamage ? ': the backup is not whole; catalog verify names all findings' : '';
+    run.output.note(`arrowgate: ${error.message}${advice}`);
     run.code = 1;
     return undefined;
   }
@@ -77,7 +81,7 @@ async function copyKeys(config: Config, target: string): Promise<void> {
   await syncFolder(to.root);
 }
 
-/** Gives a backup its embedded store, opens it, and accounts for everything in it. */
+/** Gives a backup its embedded store, opens it, and compares all bytes of its files with their checksums. */
 async function openedAgain(
   config: Config,
   target: string,
@@ -96,7 +100,7 @@ async function openedAgain(
     }
     const { upkeep, backend } = await openCatalog(own, folder, opened);
     if (upkeep === null) return [(await backend.health()) ?? 'it cannot be opened'];
-    const { findings } = await upkeep.verifier.verify({ progress });
+    const { findings } = await upkeep.verifier.verify({ progress, deep: { bytesPerSecond: 0 } });
     return findings.map(({ table, file, fault }) =>
       [table, file, fault].filter((part) => part !== null).join(': '),
     );

@@ -1,9 +1,15 @@
 import type { Command } from 'commander';
-import type { Collected } from '../../engine/upkeep/retention/collector.ts';
+import type {
+  Collected,
+  CollectOptions,
+  Collector,
+} from '../../engine/upkeep/retention/collector.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { durationOf } from '../config/key-details.ts';
 import { progressOf, type Run } from '../output/output.ts';
+import { dataFolderOf } from '../service/data-folder.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
+import { expiryOf, expiryRecorder, rulesForExpiry } from '../service/version-expiry.ts';
 import { withReading, withUpkeep } from '../service/with-upkeep.ts';
 
 interface GcFlags {
@@ -14,32 +20,20 @@ interface GcFlags {
 
 /** `arrowgate catalog gc`. */
 export function addGc(catalog: Command, run: Run): void {
-  withConfig(catalog.command('gc'), ['data', 'coordination.redis'])
+  withConfig(catalog.command('gc'), ['data', 'policies', 'coordination.redis'])
     .description(
-      'remove dropped tables past drop.retention, and unused files, including staged manifests of Lance clients',
+      'remove versions past versions.keep_for and versions.keep_last, dropped tables past drop.retention, and unused files, including staged manifests of Lance clients',
     )
     .option('--older-than <duration>', 'age of files that no version names', '24h')
     .option('--dry-run', 'print what would be removed, and remove nothing')
     .option('--json', 'print JSON')
     .action(async (flags: GcFlags, command: Command) => {
-      const olderThanMillis = durationOf('--older-than', flags.olderThan);
       const dryRun = flags.dryRun === true;
-      const options = {
-        retentionMillis: configOf(command)['drop.retention'],
-        olderThanMillis,
-        ...progressOf(run.output),
-      };
-      const act: RecordedCommand = {
-        operation: 'CatalogGc',
-        details: { older_than: flags.olderThan },
-      };
+      const options = await optionsOf(flags, command, run);
       const collected = await (dryRun
         ? withReading(command, (reading) => reading.wouldCollect(options))
         : withUpkeep(command, ({ collector }) =>
-            recorded(configOf(command), act, async () => {
-              const result = await collector.collect(options);
-              return { result, details: detailsOf(result) };
-            }),
+            collectRecorded(collector, options, flags, command),
           ));
       for (const failure of collected.failures) run.output.note(`arrowgate: ${failure}`);
       if (collected.failures.length > 0) run.code = 1;
@@ -51,21 +45,64 @@ export function addGc(catalog: Command, run: Run): void {
     });
 }
 
-function detailsOf({ tables, folders, files, bytes, failures }: Collected) {
-  const counts = { tables, folders, files, bytes, failures: failures.length };
+async function optionsOf(
+  { olderThan }: GcFlags,
+  command: Command,
+  { output }: Run,
+): Promise<CollectOptions> {
+  const config = configOf(command);
+  const rules = await rulesForExpiry(config, dataFolderOf(config));
+  if (rules === undefined) {
+    output.note(
+      `arrowgate: all versions stay, because a service had commit rules and the folder ${config.policies} does not exist; name it with --policies`,
+    );
+  }
+  return {
+    retentionMillis: config['drop.retention'],
+    olderThanMillis: durationOf('--older-than', olderThan),
+    ...(rules !== undefined && { expiry: expiryOf(config, rules) }),
+    ...progressOf(output),
+  };
+}
+
+function collectRecorded(
+  collector: Pick<Collector, 'collect'>,
+  { expiry, ...options }: CollectOptions,
+  { olderThan }: GcFlags,
+  command: Command,
+): Promise<Collected> {
+  const act: RecordedCommand = { operation: 'CatalogGc', details: { older_than: olderThan } };
+  return recorded(configOf(command), act, async (log) => {
+    const record = expiryRecorder(log);
+    const result = await collector.collect({
+      ...options,
+      ...(expiry !== undefined && { expiry: { ...expiry, record } }),
+    });
+    return { result, details: detailsOf(result) };
+  });
+}
+
+function detailsOf({ tables, versions, folders, files, bytes, failures }: Collected) {
+  const counts = { tables, versions, folders, files, bytes, failures: failures.length };
   return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
 }
 
-function sentence({ tables, folders, files, bytes, waiting }: Collected, dryRun: boolean): string {
+function sentence(
+  { tables, versions, forbidden, folders, files, bytes, waiting }: Collected,
+  dryRun: boolean,
+): string {
   const verb = dryRun ? 'would remove' : 'removed';
   const what = [
+    ...(versions === 0 ? [] : [counted(versions, 'version')]),
     counted(tables, 'dropped table'),
     ...(folders === 0 ? [] : [counted(folders, 'folder')]),
     counted(files, 'file'),
     counted(bytes, 'byte'),
   ];
   const later = waiting === 0 ? '' : `; ${waiting} must wait for what is under way`;
-  return `${verb} ${what.join(', ')}${later}`;
+  const stay =
+    forbidden === 0 ? '' : `; commit rules keep the versions of ${counted(forbidden, 'line')}`;
+  return `${verb} ${what.join(', ')}${later}${stay}`;
 }
 
 function counted(count: number, noun: string): string {

@@ -48,6 +48,7 @@ async function rebuilt(
       redis: config['coordination.redis'],
       catalog: config['coordination.catalog'],
       folder: folder.store,
+      waitMillis: config['coordination.wait'],
     };
     const store = await (dryRun ? openStoreForReading(place, 'lost') : openStore(place));
     opened.add(() => store.close());

@@ -7,6 +7,7 @@ import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
 import { addRebuild } from './catalog-rebuild.ts';
 import { addVerify } from './catalog-verify.ts';
+import { addUpgrade } from './catalog-upgrade.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { columns, type Run } from '../output/output.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
@@ -23,7 +24,7 @@ interface CompactedTable {
   readonly made: number;
 }
 
-/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|adopt`. */
+/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|upgrade|adopt`. */
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
@@ -49,6 +50,7 @@ export function addCatalog(program: Command, run: Run): void {
   addVerify(catalog, run);
   addRebuild(catalog, run);
   addBackup(catalog, run);
+  addUpgrade(catalog, run);
   addAdopt(catalog, run);
 }
 
@@ -61,7 +63,9 @@ async function compactAll(
   for await (const path of table === undefined ? upkeep.tables() : [tablePathOf(table)]) {
     const name = canonicalPath(path);
     if (output.watched) output.note(`compacting ${name}`);
-    const compacted = await upkeep.compact(path);
+    const compacted = await (table === undefined
+      ? upkeep.compactIfPresent(path)
+      : upkeep.compact(path));
     if (compacted !== undefined) done.push({ table: name, ...compacted });
   }
   return done;

@@ -29,7 +29,7 @@ function secretFindings(
 }
 
 /** Findings of `config check` on commit rules: why they are not in force, and what they cannot judge. */
-export interface RulesReport {
+interface RulesReport {
   readonly findings: readonly string[];
   readonly notes: readonly string[];
 }

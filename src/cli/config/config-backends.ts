@@ -2,7 +2,7 @@ import type { BackendDialect } from '../../gateway/backends/backend-options.ts';
 import {
   choice,
   good,
-  text,
+  textSetting,
   texts,
   timeout,
   whole,
@@ -13,7 +13,7 @@ import { rightsOfAction } from '../../policy/lines/rights.ts';
 import { parsePattern } from '../../policy/lines/pattern.ts';
 
 /** The engine in this process, as the configuration names it. */
-export interface EmbeddedSetting {
+interface EmbeddedSetting {
   readonly name: string;
   readonly type: 'embedded';
   readonly namespaces: readonly string[];
@@ -151,7 +151,7 @@ function readName(members: Members, at: number): string {
 }
 
 function readUrl(value: unknown, place: Place): string {
-  const url = take(text, value, place);
+  const url = take(textSetting, value, place);
   const must = urlFault(url);
   // The value is not repeated: it may contain a password.
   if (must !== undefined) throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
@@ -189,14 +189,17 @@ function readTrust(value: unknown, place: Place): readonly string[] {
   return trust;
 }
 
+/** Default timeouts of a remote backend, as they are written. */
+export const backendTimeouts = { connect: '2s', idle: '60s', total: 0 } as const;
+
 function readTimeouts(value: unknown, place: Place): HttpSetting['timeouts'] {
   const members = membersOf(value, place);
   onlyKnown(members, place, ['connect', 'idle', 'total']);
-  const total = members['total'] ?? 0;
+  const total = members['total'] ?? backendTimeouts.total;
   const none = total === 0 || total === '0' || total === '0s';
   return {
-    connect: take(timeout, members['connect'] ?? '2s', [...place, 'connect']),
-    idle: take(timeout, members['idle'] ?? '60s', [...place, 'idle']),
+    connect: take(timeout, members['connect'] ?? backendTimeouts.connect, [...place, 'connect']),
+    idle: take(timeout, members['idle'] ?? backendTimeouts.idle, [...place, 'idle']),
     total: none ? 0 : take(timeout, total, [...place, 'total']),
   };
 }
@@ -223,8 +226,8 @@ function membersOf(value: unknown, at: Place): Members {
   throw wrong(at, value, 'keys and values');
 }
 
-function onlyKnown(members: Members, at: Place, known: readonly string[]): void {
-  const other = Object.keys(members).find((key) => !known.includes(key));
+function onlyKnown(members: Members, at: Place, allowed: readonly string[]): void {
+  const other = Object.keys(members).find((key) => !allowed.includes(key));
   if (other !== undefined) throw new Fault({ kind: 'unknown', at: [...at, other] });
 }
 

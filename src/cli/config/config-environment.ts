@@ -45,9 +45,9 @@ export function textValue(path: ConfigPath, text: string, where: string): unknow
 
 /** Variables that look like ours and are not: a misspelling would otherwise go unnoticed. */
 export function unknownVariables(environment: Environment): readonly string[] {
-  const known = new Set([CONFIG_VARIABLE, ...configPaths.flatMap(variablesOf)]);
+  const names = new Set([CONFIG_VARIABLE, ...configPaths.flatMap(variablesOf)]);
   return Object.keys(environment).filter(
-    (name) => name.startsWith('ARROWGATE_') && !known.has(name),
+    (name) => name.startsWith('ARROWGATE_') && !names.has(name),
   );
 }
 

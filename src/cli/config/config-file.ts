@@ -66,14 +66,14 @@ function collectPair(walk: Walk, pair: Pair, prefix: string): void {
   const key = prefix === '' ? name : `${prefix}.${name}`;
   const start = isScalar(pair.key) ? (pair.key.range?.[0] ?? 0) : 0;
   const where = `${walk.path}:${walk.lines.linePos(start).line}: ${key}`;
-  const path = configPaths.find((known) => known === key && settingOf(known).secret !== true);
+  const path = configPaths.find((each) => each === key && settingOf(each).secret !== true);
   if (path !== undefined) {
     walk.found.set(path, {
       value: plainValue(walk, pair.value),
       where,
       inside: (place) => insideOf(walk, pair, key, place),
     });
-  } else if (configPaths.some((known) => known.startsWith(`${key}.`))) {
+  } else if (configPaths.some((each) => each.startsWith(`${key}.`))) {
     collect(walk, pair.value, key, where);
   } else {
     throw new ConfigError(`${where} is not a key of the configuration`);
@@ -84,7 +84,7 @@ function plainValue(walk: Walk, node: unknown): unknown {
   return isNode(node) ? node.toJS(walk.document) : node;
 }
 
-/** Where a part of a value stands: its own line, or that of the nearest part around it that is there. */
+/** Line of a part of a value: its own, or that of the nearest enclosing part. */
 function insideOf(
   { path, document, lines }: Walk,
   pair: Pair,

@@ -1,5 +1,6 @@
 import { Networks } from '../../gateway/http/networks.ts';
 import { parseRedisAddress } from '../../store/redis/address.ts';
+import { parseKeepFor } from '../../engine/versions/version-policy.ts';
 import { parseDuration, parseSize } from '../../protocol/units.ts';
 
 interface Wrong {
@@ -19,7 +20,7 @@ export type SettingReading<Value> =
   /** Path of an unknown key inside the value. */
   | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] };
 
-/** How the values of a kind are read, from YAML or from the text of a flag or variable. */
+/** Parsers of a kind of value, from YAML or from the text of a flag or variable. */
 export interface SettingKind<Value> {
   /** Name of the kind in the documentation. */
   readonly name: string;
@@ -46,7 +47,7 @@ function kind<Value>(
 }
 
 /** Some text, not empty. */
-export const text: SettingKind<string> = kind('text', 'a text that is not empty', (value) =>
+export const textSetting: SettingKind<string> = kind('text', 'a text that is not empty', (value) =>
   typeof value === 'string' && value !== '' ? value : undefined,
 );
 
@@ -89,7 +90,7 @@ export function sizeBetween(
   });
 }
 
-/** The address of a collector or another service that is spoken to over HTTP. */
+/** The address of a collector or another HTTP service. */
 export const httpUrl: SettingKind<string> = kind(
   'URL',
   'an address that begins with http:// or https://',
@@ -109,6 +110,11 @@ export const duration: SettingKind<number> = kind(
     const millis = typeof value === 'string' ? parseDuration(value) : undefined;
     return millis === 0 ? undefined : millis;
   },
+);
+
+/** Milliseconds of an age, which may be zero. */
+export const age: SettingKind<number> = kind('duration', 'a duration such as 7d', (value) =>
+  typeof value === 'string' ? (parseKeepFor(value) ?? undefined) : undefined,
 );
 
 /** Timers of the system count no further than about 24 days and 20 hours: a longer one would end at once. */
@@ -144,7 +150,6 @@ export function whole(least: number, most: number): SettingKind<number> {
   });
 }
 
-/** One of some words. */
 export function choice<Word extends string>(...words: readonly Word[]): SettingKind<Word> {
   return kind(words.join(' | '), `one of ${words.join(', ')}`, (value) =>
     words.find((word) => word === value),

@@ -11,7 +11,7 @@ export class ConfigError extends Error {
 /** A value as a source gives it, before it is read. */
 export interface Given {
   readonly value: unknown;
-  /** Where it stands, for the sentence of a refusal: `arrowgate.yaml:3: cache.bytes`, `--port`, `ARROWGATE_PORT`. */
+  /** Source of the value, for refusals: `arrowgate.yaml:3: cache.bytes`, `--port`, `ARROWGATE_PORT`. */
   readonly where: string;
   /** The same of a place inside of the value; `where` and the place when absent. */
   readonly inside?: (place: readonly (string | number)[]) => string;

@@ -2,6 +2,7 @@ import { databases } from './config-databases.ts';
 import { defaultBudget } from '../../protocol/budget.ts';
 import { backends, embeddedAlone } from './config-backends.ts';
 import {
+  age,
   catalogName,
   choice,
   duration,
@@ -13,7 +14,7 @@ import {
   redisUrl,
   size,
   sizeBetween,
-  text,
+  textSetting,
   texts,
   timeout,
   whole,
@@ -21,7 +22,7 @@ import {
 } from './config-kinds.ts';
 
 /** One key of the configuration: everything that is known of it, once. */
-export interface Setting<Value> {
+interface Setting<Value> {
   readonly kind: SettingKind<Value>;
   readonly default: Value;
   /** The default as it is written. */
@@ -62,7 +63,7 @@ const redacted = [
 
 /** All keys, by their path in the file. */
 export const settings = {
-  'listen.host': setting(text, '127.0.0.1', '127.0.0.1', 'address to listen on', {
+  'listen.host': setting(textSetting, '127.0.0.1', '127.0.0.1', 'address to listen on', {
     flag: 'host',
     variable: 'ARROWGATE_HOST',
   }),
@@ -76,20 +77,26 @@ export const settings = {
       variable: 'ARROWGATE_PORT',
     },
   ),
+  'listen.backlog': setting(
+    whole(1, 65_535),
+    4096,
+    '4096',
+    'connections that may wait to be accepted; the kernel bounds them by net.core.somaxconn',
+  ),
   'listen.tls.cert': setting(
-    orNull(text),
+    orNull(textSetting),
     null,
     'null',
     'file of the certificate chain; without it, plain HTTP',
   ),
   'listen.tls.key': setting(
-    orNull(text),
+    orNull(textSetting),
     null,
     'null',
     'file of the private key of the certificate',
   ),
   'listen.tls.client_ca': setting(
-    orNull(text),
+    orNull(textSetting),
     null,
     'null',
     'file of the authorities that issue client certificates',
@@ -101,7 +108,7 @@ export const settings = {
     'field of a client certificate that names the subject',
   ),
   'listen.admin.host': setting(
-    text,
+    textSetting,
     '127.0.0.1',
     '127.0.0.1',
     'address of the listener for metrics and health',
@@ -115,14 +122,26 @@ export const settings = {
   processes: setting(whole(1, 64), 1, '1', 'number of processes that share the port', {
     flag: 'processes',
   }),
-  data: setting(text, './data', './data', 'data folder', { flag: 'data' }),
-  policies: setting(text, './policies', './policies', 'folder of the policy files', {
+  'supervision.timeout': setting(
+    orNull(timeout),
+    15_000,
+    '15s',
+    'how long one of several processes may not answer its supervisor; then it is killed and replaced; null for any time',
+  ),
+  data: setting(textSetting, './data', './data', 'data folder', { flag: 'data' }),
+  policies: setting(textSetting, './policies', './policies', 'folder of the policy files', {
     flag: 'policies',
   }),
-  admin_key: setting<string | null>(text, null, 'none', 'an administrator key for this process', {
-    flag: 'admin-key',
-    secret: true,
-  }),
+  admin_key: setting<string | null>(
+    textSetting,
+    null,
+    'none',
+    'an administrator key for this process',
+    {
+      flag: 'admin-key',
+      secret: true,
+    },
+  ),
   'coordination.redis': setting(
     orNull(redisUrl),
     null,
@@ -135,6 +154,12 @@ export const settings = {
     'default',
     'default',
     'name of the catalog in the shared store',
+  ),
+  'coordination.wait': setting(
+    timeout,
+    5000,
+    '5s',
+    'how long a change waits for another process that writes to the embedded store; then it is refused with 503',
   ),
   trusted_proxies: setting(
     networks,
@@ -149,7 +174,7 @@ export const settings = {
     'whether a catalog behind /authorize that is not listed as a backend refuses ids in bodies that differ from the route',
   ),
   'locations.managed': setting(
-    orNull(text),
+    orNull(textSetting),
     null,
     '<data>/lance',
     'folder of the tables that Lance clients write',
@@ -182,13 +207,13 @@ export const settings = {
   'audit.rotate_bytes': setting(size, 64 * MIB, '64MiB', 'size at which an audit file is closed'),
   'audit.retain': setting(duration, 400 * 86_400_000, '400d', 'how long audit files are kept'),
   'audit.signing_key': setting(
-    orNull(text),
+    orNull(textSetting),
     null,
     '<data>/private',
     'Ed25519 key (PEM) that signs checkpoints; without it, one is created',
   ),
   'audit.anchor_file': setting(
-    orNull(text),
+    orNull(textSetting),
     null,
     'null',
     'file to which every checkpoint is appended, in addition to the store',
@@ -279,6 +304,36 @@ export const settings = {
     '24h',
     'retention of a dropped table, which can be restored meanwhile',
   ),
+  'versions.keep_for': setting(
+    orNull(age),
+    7 * 86_400_000,
+    '7d',
+    'how long a version is kept after the next one replaced it; null keeps all',
+  ),
+  'versions.keep_last': setting(
+    orNull(whole(1, 1_000_000)),
+    100,
+    '100',
+    'newest versions of each line of a table that are kept; null keeps all',
+  ),
+  'compaction.fragments': setting(
+    orNull(whole(8, 10_000)),
+    32,
+    '32',
+    'adjacent small files of a table that are merged in the background once there are so many of similar size; null for never',
+  ),
+  'scrub.rate': setting(
+    orNull(sizeBetween([64 * 1024, '64KiB'], [1024 ** 4, '1TiB'])),
+    4 * MIB,
+    '4MiB',
+    'bytes of files that all gateways of a catalog together read in a second to find damage; null for none',
+  ),
+  'scrub.period': setting(
+    duration,
+    7 * 86_400_000,
+    '7d',
+    'time from the end of one such pass over all files to the begin of the next',
+  ),
   'idempotence.window': setting(
     duration,
     900_000,
@@ -334,7 +389,7 @@ export type Config = { readonly [Path in ConfigPath]: ValueOf<(typeof settings)[
 /** The paths of all keys, in the order of the table. */
 export const configPaths = Object.keys(settings) as readonly ConfigPath[];
 
-/** The row of a key, whatever its type. */
+/** The row of a key, with any type. */
 export function settingOf(path: ConfigPath): Setting<unknown> {
   return settings[path];
 }

@@ -14,7 +14,7 @@ import { configPaths, settingOf, type Config, type ConfigPath } from './config-t
 const DEFAULT_FILE = 'arrowgate.yaml';
 
 /** The flags of a command line, by the path of their key, and `--config`. */
-export interface Flags {
+interface Flags {
   readonly config?: string;
   readonly values: ReadonlyMap<ConfigPath, string>;
   /** Whether requests are to be served, for which the credentials of backends must be there. */

@@ -9,7 +9,7 @@ const PASSING = 0o001;
 /** The umask under which this program was started. */
 let given: number | undefined;
 
-/** Gives files and folders that this process makes their modes, whatever the umask at its start. */
+/** Sets the modes of files and folders that this process makes, independent of the umask. */
 export function restrictUmask(): void {
   given ??= process.umask(UMASK);
 }

@@ -6,10 +6,10 @@ import { listen, type Listening, type ServerOptions } from '../../gateway/server
 import type { Config } from './config-table.ts';
 import { UsageError } from '../output/service-error.ts';
 
-/** Where a gateway listens. */
-export interface Listeners {
+/** Addresses of a gateway's listeners. */
+interface Listeners {
   readonly url: string;
-  /** Of the listener for metrics and health, where there is one. */
+  /** Listener for metrics and health, if configured. */
   readonly admin?: string;
   stop(): Promise<void>;
 }
@@ -42,6 +42,7 @@ export async function openListeners(
     headerBytes: config['limits.header'],
     idleMillis: config['limits.request_timeout'],
     drainMillis: config['shutdown.grace'],
+    backlog: config['listen.backlog'],
   };
   const admin =
     port === null ? undefined : await open(gateway, { ...limits, host, port, site: 'admin' });

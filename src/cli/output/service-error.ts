@@ -1,4 +1,4 @@
-/** A command line that asks for something impossible: one sentence, exit code 2. */
+/** An invalid command line: one sentence, exit code 2. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);

@@ -20,7 +20,7 @@ interface JsonFlag {
 }
 
 /** The findings of a policy folder alone, without keys and tables of a data folder. */
-export interface PolicyReport {
+interface PolicyReport {
   /** Faults that a gateway refuses, and lines that can never take effect. */
   readonly findings: readonly string[];
   readonly warnings: readonly string[];

@@ -173,10 +173,10 @@ function answerOf(
   const from = credential.startsWith('key ')
     ? { roles: credential, groups: credential }
     : { roles: '--role', groups: '--group' };
-  const asked = explain(loaded, principal, action, object, supposed);
+  const explanation = explain(loaded, principal, action, object, supposed);
   const { verdict, nearest } =
     ended === undefined
-      ? asked
+      ? explanation
       : { verdict: { allowed: false, rule: null, reason: ended }, nearest: null };
   const roles = roleSources(principal, loaded.roles, from);
   const { subject, scopes = null } = principal;

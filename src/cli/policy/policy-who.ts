@@ -85,7 +85,7 @@ export function objectOf(object: string): ObjectPath {
 /** A principal that is allowed the action, and the line that allows it. */
 interface Permitted {
   readonly principal: Principal;
-  /** The id of the key; null for a name of the policy, whatever its credential. */
+  /** The id of the key; null for a name of the policy. */
   readonly key: string | null;
   readonly rule: string | null;
 }

@@ -3,6 +3,7 @@ import type { Worker } from 'node:cluster';
 import type { Quota, QuotaCharge, QuotaReading } from '../../store/quota.ts';
 import { withGivenUmask } from '../config/file-modes.ts';
 import type { ChildProcess } from 'node:child_process';
+import { watchHeartbeats } from './heartbeat.ts';
 
 /** A connection of the system, as `cluster` hands it on. */
 interface Handle {
@@ -23,7 +24,7 @@ const SWEEP = 64;
 class HandedConnections {
   #handles: Handle[] = [];
 
-  /** @param child The process; whatever is sent to it from now on is seen. */
+  /** @param child The process; messages to it are counted from now on. */
   constructor(child: ChildProcess) {
     const send = child.send.bind(child);
     child.send = (...sent: readonly unknown[]): boolean => {
@@ -49,7 +50,7 @@ function isHandle(value: unknown): value is Handle {
   return typeof value === 'object' && value !== null && 'fd' in value && 'close' in value;
 }
 
-/** How a process ended. */
+/** Exit of a process. */
 export interface End {
   readonly code: number | null;
   readonly signal: string | null;
@@ -62,11 +63,11 @@ export interface End {
 /** The message of a process to its supervisor once it serves: its address. */
 export interface Serving {
   readonly serving: string;
-  /** That of its listener for metrics and health, where there is one. */
+  /** URL of its listener for metrics and health, if configured. */
   readonly admin?: string;
 }
 
-/** Where a process serves. */
+/** Addresses of a process. */
 export interface Addresses {
   readonly url: string;
   readonly admin?: string;
@@ -108,6 +109,15 @@ export class ProcessLife {
   /** Whether it was ended because it is of no use. */
   get abandoned(): boolean {
     return this.#abandoned;
+  }
+
+  /** Ends the process if it does not answer in time. @param onSilence Called before it is ended. */
+  watch(timeoutMillis: number, onSilence: () => void): void {
+    if (this.#worker === undefined || !isBegun(this.#worker)) return;
+    watchHeartbeats(this.#worker, timeoutMillis, () => {
+      onSilence();
+      this.kill('SIGKILL');
+    });
   }
 
   abandon(): void {
@@ -164,7 +174,7 @@ function unborn(error: Error): End {
   return { code: null, signal: null, servedMillis: null, unborn: code };
 }
 
-/** How a process ended, for a sentence. */
+/** Describes the exit of a process. */
 export function endText({ code, signal, unborn }: End): string {
   if (unborn !== undefined) return `before it began (${unborn})`;
   return signal === null ? `with code ${code}` : `by ${signal}`;
@@ -173,10 +183,10 @@ export function endText({ code, signal, unborn }: End): string {
 /** Serves quota requests of a process from the shared counters, and releases its slots when it ends. */
 function countFor(worker: Worker, quota: Quota): void {
   const held = new Map<number, () => void>();
-  const take = async ({ id, asks }: Extract<QuotaRequest, { quota: 'take' }>): Promise<void> => {
-    const { granted, readings, ...answer } = await quota.take(asks);
+  const take = async ({ id, charges }: Extract<QuotaRequest, { quota: 'take' }>): Promise<void> => {
+    const { granted, readings, ...answer } = await quota.take(charges);
     if (worker.isDead()) return answer.release();
-    const holds = asks.some(({ concurrency }) => concurrency !== null);
+    const holds = charges.some(({ concurrency }) => concurrency !== null);
     if (granted && holds) held.set(id, () => answer.release());
     const reply: QuotaReply = { quota: 'taken', id, granted, readings };
     // A process that is about to end accepts no message; its exit releases its slots.
@@ -199,7 +209,7 @@ function countFor(worker: Worker, quota: Quota): void {
 
 /** A request of a process to its supervisor. */
 export type QuotaRequest =
-  | { readonly quota: 'take'; readonly id: number; readonly asks: readonly QuotaCharge[] }
+  | { readonly quota: 'take'; readonly id: number; readonly charges: readonly QuotaCharge[] }
   | { readonly quota: 'give'; readonly id: number };
 
 /** The supervisor's answer. */

@@ -12,6 +12,9 @@ export async function openCounters(config: Config): Promise<Quota> {
   return openQuota({ redis, catalog: config['coordination.catalog'] });
 }
 
+/** How long the supervisor may take to count a request, in ms. */
+export const COUNT_MILLIS = 2000;
+
 interface Waiting {
   readonly resolve: (reply: QuotaReply) => void;
   readonly reject: (error: Error) => void;
@@ -27,14 +30,25 @@ class ProcessQuota implements Quota {
     process.once('disconnect', this.#cut);
   }
 
-  async take(asks: readonly QuotaCharge[]): Promise<QuotaAnswer> {
+  async take(charges: readonly QuotaCharge[]): Promise<QuotaAnswer> {
     const id = this.#requests++;
-    const { granted, readings } = await new Promise<QuotaReply>((resolve, reject) => {
-      if (!process.connected) return reject(storeUnavailable());
-      this.#waiting.set(id, { resolve, reject });
-      sendToSupervisor({ quota: 'take', id, asks });
-    });
-    return { granted, readings, release: granted ? releaseOf(id, asks) : () => undefined };
+    const { granted, readings } = await this.#reply(id, charges);
+    return { granted, readings, release: granted ? releaseOf(id, charges) : () => undefined };
+  }
+
+  async #reply(id: number, charges: readonly QuotaCharge[]): Promise<QuotaReply> {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<QuotaReply>((resolve, reject) => {
+        if (!process.connected) return reject(storeUnavailable());
+        this.#waiting.set(id, { resolve, reject });
+        timer = setTimeout(() => reject(storeUnavailable()), COUNT_MILLIS);
+        sendToSupervisor({ quota: 'take', id, charges });
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#waiting.delete(id);
+    }
   }
 
   fault(): string | undefined {
@@ -49,8 +63,10 @@ class ProcessQuota implements Quota {
 
   readonly #answered = (message: unknown): void => {
     if (!isQuotaReply(message)) return;
-    this.#waiting.get(message.id)?.resolve(message);
-    this.#waiting.delete(message.id);
+    const waiting = this.#waiting.get(message.id);
+    if (waiting !== undefined) waiting.resolve(message);
+    // Its request was decided without it: what it holds is free again.
+    else if (message.granted) sendToSupervisor({ quota: 'give', id: message.id });
   };
 
   readonly #cut = (): void => {
@@ -59,8 +75,8 @@ class ProcessQuota implements Quota {
   };
 }
 
-function releaseOf(id: number, asks: readonly QuotaCharge[]): () => void {
-  let held = asks.some(({ concurrency }) => concurrency !== null);
+function releaseOf(id: number, charges: readonly QuotaCharge[]): () => void {
+  let held = charges.some(({ concurrency }) => concurrency !== null);
   return () => {
     if (held) sendToSupervisor({ quota: 'give', id });
     held = false;

@@ -2,14 +2,14 @@ import cluster from 'node:cluster';
 import type { Metrics, MetricValues } from '../../gateway/telemetry/metrics.ts';
 
 /** How long a process may take to tell its metrics; one that is busy for longer is left out. */
-const PATIENCE_MILLIS = 2000;
+export const PROCESS_METRICS_MILLIS = 2000;
 
 /** Messages about metrics between the processes and their supervisor. */
 type Message =
-  | { readonly metrics: 'ask'; readonly asked: number }
+  | { readonly metrics: 'ask'; readonly request: number }
   | { readonly metrics: 'tell'; readonly round: number }
-  | { readonly metrics: 'told'; readonly round: number; readonly values: MetricValues }
-  | { readonly metrics: 'all'; readonly asked: number; readonly all: readonly MetricValues[] };
+  | { readonly metrics: 'report'; readonly round: number; readonly values: MetricValues }
+  | { readonly metrics: 'all'; readonly request: number; readonly all: readonly MetricValues[] };
 
 /**
  * Aggregates the metrics of several processes, because a client cannot choose the process that answers.
@@ -17,49 +17,49 @@ type Message =
 export function joinMetrics(metrics: Metrics): void {
   if (!cluster.isWorker) return;
   const waiting = new Map<number, (all: readonly MetricValues[]) => void>();
-  let asks = 0;
+  let lastRequest = 0;
   process.on('message', (message: unknown) => {
     if (!isMessage(message)) return;
     if (message.metrics === 'tell') void sendMetrics(metrics, message.round);
-    if (message.metrics === 'all') waiting.get(message.asked)?.(message.all);
+    if (message.metrics === 'all') waiting.get(message.request)?.(message.all);
   });
   metrics.together(
     () =>
       new Promise((resolve) => {
-        const asked = (asks += 1);
+        const request = (lastRequest += 1);
         const done = (all: readonly MetricValues[]): void => {
-          waiting.delete(asked);
+          waiting.delete(request);
           clearTimeout(timer);
           resolve(all);
         };
         // The supervisor answers sooner, unless it is gone.
         const timer = setTimeout(() => {
           done([]);
-        }, 2 * PATIENCE_MILLIS);
-        waiting.set(asked, done);
-        sendToSupervisor({ metrics: 'ask', asked });
+        }, 2 * PROCESS_METRICS_MILLIS);
+        waiting.set(request, done);
+        sendToSupervisor({ metrics: 'ask', request });
       }),
   );
 }
 
-/** In the supervisor: asks every process when one of them asks. */
+/** In the supervisor: collects the metrics of all processes when one requests them. */
 export function relayMetrics(): void {
   const rounds = new Map<number, (values: MetricValues) => void>();
   let last = 0;
   cluster.on('message', (worker, message: unknown) => {
     if (!isMessage(message)) return;
-    if (message.metrics === 'told') rounds.get(message.round)?.(message.values);
+    if (message.metrics === 'report') rounds.get(message.round)?.(message.values);
     if (message.metrics !== 'ask') return;
-    const { asked } = message;
+    const { request } = message;
     const round = (last += 1);
     const others = Object.values(cluster.workers ?? {}).filter((each) => each?.isConnected());
     const all: MetricValues[] = [];
     const done = (): void => {
       if (!rounds.delete(round)) return;
       clearTimeout(timer);
-      if (worker.isConnected()) worker.send({ metrics: 'all', asked, all } satisfies Message);
+      if (worker.isConnected()) worker.send({ metrics: 'all', request, all } satisfies Message);
     };
-    const timer = setTimeout(done, PATIENCE_MILLIS);
+    const timer = setTimeout(done, PROCESS_METRICS_MILLIS);
     rounds.set(round, (values) => {
       all.push(values);
       if (all.length === others.length) done();
@@ -69,7 +69,7 @@ export function relayMetrics(): void {
 }
 
 async function sendMetrics(metrics: Metrics, round: number): Promise<void> {
-  sendToSupervisor({ metrics: 'told', round, values: await metrics.values() });
+  sendToSupervisor({ metrics: 'report', round, values: await metrics.values() });
 }
 
 function sendToSupervisor(message: Message): void {

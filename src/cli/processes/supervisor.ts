@@ -13,14 +13,16 @@ const QUICK_ENDS = 5;
 const FIRST_PAUSE_MILLIS = 100;
 const LONGEST_PAUSE_MILLIS = 3000;
 /** Time beyond the drain that a process has for its end, in ms. */
-const END_MILLIS = 15_000;
+export const PROCESS_END_MILLIS = 15_000;
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   /** How many processes serve. */
   readonly processes: number;
   readonly log: Logger;
   /** How long a process may drain after SIGTERM, in ms. */
   readonly drainMillis: number;
+  /** A process that does not answer for this long is replaced, in ms; null: never. */
+  readonly silenceMillis: number | null;
 }
 
 /**
@@ -72,7 +74,7 @@ export class Supervisor {
     const signal = this.#stopping.signal.aborted ? 'SIGKILL' : 'SIGTERM';
     this.#stopping.abort();
     for (const life of this.#lives) life.kill(signal);
-    setTimeout(() => this.stop(), this.#options.drainMillis + END_MILLIS).unref();
+    setTimeout(() => this.stop(), this.#options.drainMillis + PROCESS_END_MILLIS).unref();
   }
 
   /**
@@ -88,6 +90,15 @@ export class Supervisor {
   #begin(): ProcessLife {
     const life = new ProcessLife(this.#portFlags, this.#quota);
     this.#lives.add(life);
+    const { silenceMillis, log } = this.#options;
+    if (silenceMillis !== null) {
+      life.watch(silenceMillis, () =>
+        log.error(
+          { process: life.pid, silenceMillis },
+          'a process does not answer; it is killed (supervision.timeout)',
+        ),
+      );
+    }
     void life.end.then(() => this.#lives.delete(life));
     return life;
   }
@@ -141,17 +152,17 @@ export class Supervisor {
 
   async #pause(end: End): Promise<void> {
     // The others continue, and the system may have room for another soon.
-    if (end.unborn !== undefined) return this.#rest(LONGEST_PAUSE_MILLIS);
+    if (end.unborn !== undefined) return this.#sleep(LONGEST_PAUSE_MILLIS);
     if (end.servedMillis !== null && end.servedMillis >= QUICK_MILLIS) this.#quickEnds = 0;
     else this.#quickEnds++;
     if (this.#quickEnds === 0) return;
     if (this.#quickEnds >= Math.max(QUICK_ENDS, 2 * this.#options.processes)) this.#giveUp(end);
-    await this.#rest(
+    await this.#sleep(
       Math.min(FIRST_PAUSE_MILLIS * 2 ** (this.#quickEnds - 1), LONGEST_PAUSE_MILLIS),
     );
   }
 
-  async #rest(millis: number): Promise<void> {
+  async #sleep(millis: number): Promise<void> {
     await sleep(millis, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 

@@ -14,9 +14,9 @@ import {
   type PublicKey,
   type SigningKey,
 } from '../../audit/signing/keys.ts';
-import { openNotes, openNotesForReading, type StoreOptions } from '../../store/open/open-store.ts';
+import { openNotes, openNotesForReading } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
-import type { DataFolder, ReadDataFolder } from './data-folder.ts';
+import { storeOf, type DataFolder, type ReadDataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
 
 /** The places of a configuration where checkpoints of the audit log are kept. */
@@ -25,7 +25,7 @@ export async function openCheckpointPlaces(
   folder: DataFolder,
   opened: Opened,
 ): Promise<readonly CheckpointPlace[]> {
-  const notes = await openNotes(notesOf(config, folder));
+  const notes = await openNotes(storeOf(config, folder));
   opened.add(() => notes.close());
   const anchor = config['audit.anchor_file'];
   return [notesPlace(notes), ...(anchor === null ? [] : [anchorFile(resolve(anchor))])];
@@ -37,24 +37,16 @@ export async function readCheckpointPlaces(
   folder: ReadDataFolder,
   opened: Opened,
 ): Promise<readonly CheckpointSource[]> {
-  const notes = await openNotesForReading(notesOf(config, folder));
+  const notes = await openNotesForReading(storeOf(config, folder));
   opened.add(() => notes.close());
   const anchor = config['audit.anchor_file'];
   const places = [readableNotes(notes), ...(anchor === null ? [] : [anchorFile(resolve(anchor))])];
   if (config['coordination.redis'] === null) return places;
-  const own = await openNotesForReading({ ...notesOf(config, folder), redis: null });
+  const own = await openNotesForReading({ ...storeOf(config, folder), redis: null });
   return [...places, readableNotes(own, 'the embedded store')];
 }
 
-function notesOf(config: Config, { store }: Pick<DataFolder, 'store'>): StoreOptions {
-  return {
-    redis: config['coordination.redis'],
-    catalog: config['coordination.catalog'],
-    folder: store,
-  };
-}
-
-/** Where an instance of this configuration keeps its checkpoints, as it states when it begins. */
+/** Location of the checkpoints of an instance of this configuration, as it is announced. */
 export function checkpointLocation(config: Config): CheckpointLocation {
   const anchor = config['audit.anchor_file'];
   const isShared = config['coordination.redis'] !== null;
@@ -65,7 +57,7 @@ export function checkpointLocation(config: Config): CheckpointLocation {
 }
 
 /** The signing key, and the other trusted keys. */
-export interface OpenedKey {
+interface OpenedKey {
   readonly key: SigningKey;
   readonly trusted: readonly PublicKey[];
   /** The key before it, where nothing links the two. */
@@ -93,7 +85,7 @@ export async function openSigningKey(config: Config, folder: DataFolder): Promis
   return { key, trusted: withLinked([key.public], await readKeyLinks(folder.keyLinks)) };
 }
 
-/** The key of the data folder, if it is the one that is meant. */
+/** The key of the data folder if it is the requested one. */
 async function ownKey(folder: DataFolder, { id }: PublicKey): Promise<SigningKey | undefined> {
   const own = await readSigningKey(folder.signingKey).catch(() => undefined);
   return own?.public.id === id ? own : undefined;

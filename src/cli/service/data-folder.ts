@@ -2,8 +2,9 @@ import { LocalStorage } from '../../storage/local-storage.ts';
 import { realpathSync } from 'node:fs';
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { openFormat, requireFormat } from '../../engine/catalog/journal/identity.ts';
+import { openFormat, readFormat, requireFormat } from '../../engine/catalog/journal/data-format.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import type { StoreOptions } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
 import { UsageError } from '../output/service-error.ts';
 import { dataFolderMode } from '../config/file-modes.ts';
@@ -39,7 +40,7 @@ export interface ReadDataFolder extends DataPlaces {
   readonly access: 'read';
 }
 
-/** Where everything of a configuration lies, for a process that may write there. */
+/** Paths of a configuration, for a process that may write there. */
 export function dataFolderOf(config: Config): DataFolder {
   return { ...placesOf(config), access: 'write' };
 }
@@ -49,8 +50,19 @@ export function dataFolderOf(config: Config): DataFolder {
  * @throws UsageError when there is none, with what is missing and what to do.
  */
 export async function openedForReading(config: Config): Promise<ReadDataFolder> {
+  return openedIn(config, requireFormat);
+}
+
+/** The same for a folder of any format that is not newer, which `catalog upgrade` examines. */
+export async function openedForUpgrade(config: Config): Promise<ReadDataFolder> {
+  const hasFormat = async (...place: Parameters<typeof readFormat>) =>
+    (await readFormat(...place)) !== undefined;
+  return openedIn(config, hasFormat);
+}
+
+async function openedIn(config: Config, hasFormat: typeof requireFormat): Promise<ReadDataFolder> {
   const places = placesOf(config);
-  const fault = await faultOf(places.root);
+  const fault = await faultOf(places.root, hasFormat);
   if (fault === undefined) return { ...places, access: 'read' };
   throw new UsageError(
     `${places.root} is not a data folder: ${fault}; name the folder that \`arrowgate serve\` uses with --data, ARROWGATE_DATA or the key data`,
@@ -58,12 +70,12 @@ export async function openedForReading(config: Config): Promise<ReadDataFolder> 
 }
 
 /** Why a folder is no data folder, if it is none. */
-async function faultOf(root: string): Promise<string | undefined> {
+async function faultOf(root: string, hasFormat: typeof requireFormat): Promise<string | undefined> {
   const found = await stat(root).catch(() => undefined);
   if (found === undefined) return 'it does not exist';
   if (!found.isDirectory()) return 'it is a file';
   try {
-    if (!(await requireFormat(disk, root))) return 'it has no file FORMAT';
+    if (!(await hasFormat(disk, root))) return 'it has no file FORMAT';
   } catch (error) {
     if (error instanceof CatalogError) return error.message;
     throw error;
@@ -103,10 +115,19 @@ export function withoutLinks(path: string): string {
   }
 }
 
+/** Where the store of a configuration is. */
+export function storeOf(config: Config, { store }: Pick<DataFolder, 'store'>): StoreOptions {
+  return {
+    redis: config['coordination.redis'],
+    catalog: config['coordination.catalog'],
+    folder: store,
+  };
+}
+
 /** The disk on which data folders lie. */
 export const disk = new LocalStorage();
 
-/** How the configuration writes the data folder in other paths. */
+/** The data folder in other paths of the configuration. */
 const DATA = /^<data>(?=\/|$)/;
 
 function managedOf(given: string | null, root: string): string {
@@ -114,8 +135,8 @@ function managedOf(given: string | null, root: string): string {
 }
 
 /**
- * Makes the data folder, with its format. Its private part is for this user alone, whoever made
- * it; the folder itself is for its group, too, since Lance clients reach theirs through it.
+ * Makes the data folder, with its format. Its private part is for this user alone; the folder itself is
+ * for its group, too, since Lance clients reach theirs through it.
  * @throws CatalogError ServiceUnavailable for a folder of a newer format.
  */
 export async function makeDataFolder(folder: DataFolder): Promise<void> {

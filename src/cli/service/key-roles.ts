@@ -11,17 +11,17 @@ export function roleWarnings(
 ): readonly string[] {
   if (policy.snapshot.slow) return [];
   const { limits, commits } = policy.snapshot;
-  const known = new Set([
+  const named = new Set([
     ...namesInLines(policy),
     ...limits.limits.flatMap(({ subjects }) => [...(subjects ?? [])]),
     ...commits.rules.flatMap(({ except }) => except),
   ]);
   return roles
-    .filter((role) => !known.has(role))
+    .filter((role) => !named.has(role))
     .map((role) => {
       const near = nearestName(
         role,
-        [...known].filter((name) => name.startsWith('role:')),
+        [...named].filter((name) => name.startsWith('role:')),
       );
       const hint = near === undefined ? '' : `: did you mean ${near}?`;
       return `the key ${id} has ${role}, which no line of the policy names${hint}`;

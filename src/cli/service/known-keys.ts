@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { requireFormat } from '../../engine/catalog/journal/identity.ts';
+import { requireFormat } from '../../engine/catalog/journal/data-format.ts';
 import { readKeys } from '../../gateway/identity/key-file.ts';
 import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
 import type { Callers } from '../../policy/strangers.ts';

@@ -68,7 +68,8 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
     checkpoints: {
       key,
       places,
-      failed: (place, error) => log.error({ err: error, place }, 'a checkpoint could not be kept'),
+      failed: (place, error) =>
+        log.error({ err: error, place }, 'a checkpoint could not be stored'),
     },
     start: { starts: folder.auditStarts, ...checkpointLocation(config) },
   });
@@ -128,6 +129,7 @@ export function recorderOf(
   { config, log, metrics }: Start,
   audit: AuditLog,
   backend: Backends['nameFor'],
+  readOnly: () => boolean,
 ): Recorder {
   return new Recorder({
     audit: measuredAudit(audit, metrics),
@@ -136,6 +138,7 @@ export function recorderOf(
     redact: redactor(config['audit.redact']),
     statements: config['audit.statements'],
     backend,
+    readOnly,
   });
 }
 

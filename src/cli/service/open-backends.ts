@@ -18,7 +18,7 @@ import { credentialOf, type Environment } from '../config/config-environment.ts'
 import type { Opened } from './opened.ts';
 
 /** How long a start waits for the first look at the remote backends. */
-const FIRST_LOOK_MILLIS = 3_000;
+export const FIRST_LOOK_MILLIS = 3_000;
 
 /** The opened backends of a gateway. */
 export interface Backends {
@@ -28,7 +28,7 @@ export interface Backends {
 }
 
 /** Dependencies of backends. */
-export interface BackendParts {
+interface BackendParts {
   readonly embedded: Backend;
   readonly environment: Environment;
   /** How long bodies may be that are passed on. */

@@ -2,23 +2,36 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { openEngine, type Engine, type EngineOptions } from '../../engine/engine.ts';
 import type { RecordAdoption } from '../../engine/versions/managed/adoption.ts';
+import type { RecordMerge } from '../../engine/upkeep/jobs/background-compaction.ts';
 import type { RulesOptions } from '../../engine/rules/commit-judge.ts';
 import { logTable } from '../../audit/search/log-table.ts';
-import { openNotes, openStore } from '../../store/open/open-store.ts';
+import { openNotes, openStore, openStoreForReading } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
 import { managedMode } from '../config/file-modes.ts';
 import type { OnAvailability } from '../../store/redis/client.ts';
-import type { DataFolder } from './data-folder.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { isStoreDamage, StoreError } from '../../store/store-error.ts';
+import type { StoreIntegrity } from './store-integrity.ts';
+import { storeOf, type DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
+import type { OpenedReading } from './read-only.ts';
+import type { Store } from '../../store/store.ts';
 
 /** Additions of a gateway to the catalog that commands open. */
 export interface CatalogWatch {
   readonly rules?: RulesOptions;
   readonly recordAdoption?: RecordAdoption;
+  readonly recordMerge?: RecordMerge;
   /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
+  /** Learns of damage of the store. Without it, the keys are compared before this resolves. */
+  readonly integrity?: StoreIntegrity;
+  /** Called with the store once it is open. */
+  readonly onStore?: (store: Store) => void;
   /** Called when the clocks of this machine and of the store begin to differ, and when they agree again. */
   readonly onSkew?: EngineOptions['onSkew'];
+  /** Called with each read of a table's file that does not match its seal. */
+  readonly onDamage?: EngineOptions['onDamage'];
 }
 
 /** Opens the store and the engine of a data folder; the caller closes them. */
@@ -26,18 +39,77 @@ export async function openCatalog(
   config: Config,
   folder: DataFolder,
   opened: Opened,
-  { rules, recordAdoption, onAvailability, onSkew }: CatalogWatch = {},
+  {
+    rules,
+    recordAdoption,
+    recordMerge,
+    onAvailability,
+    onStore,
+    integrity,
+    onSkew,
+    onDamage,
+  }: CatalogWatch = {},
 ): Promise<Engine> {
-  const place = {
-    redis: config['coordination.redis'],
-    catalog: config['coordination.catalog'],
-    folder: folder.store,
-  };
-  const store = await openStore({ ...place, ...(onAvailability && { onAvailability }) });
+  const place = { ...storeOf(config, folder), waitMillis: config['coordination.wait'] };
+  const store = await openStore({
+    ...place,
+    onAvailability: (isAvailable) => {
+      onAvailability?.(isAvailable);
+      // Another server may have taken over.
+      if (isAvailable) void integrity?.compare(store);
+    },
+    onDamage: (damage) => integrity?.report(damage),
+  });
   opened.add(() => store.close());
+  onStore?.(store);
   const bound = rules && { ...rules, verdicts: await openNotes(place, 'verdicts') };
   opened.add(async () => bound?.verdicts.close());
   const engine = await openEngine({
+    ...engineOptions(config, folder, store),
+    ...(bound !== undefined && { rules: bound }),
+    ...(recordAdoption !== undefined && { recordAdoption }),
+    compaction: { fewest: config['compaction.fragments'], record: recordMerge },
+    onSkew,
+    ...(onDamage !== undefined && { onDamage }),
+  });
+  opened.add(() => engine.close());
+  opened.add(() => integrity?.close());
+  // Commands that write must not take a lost key for an absent one.
+  if (integrity === undefined) await store.checkKeys?.().catch(unlessUnavailable);
+  else await integrity.compare(store);
+  return engine;
+}
+
+/** Opens the catalog of a data folder that cannot be written, for reading. */
+export async function openReadingCatalog(
+  config: Config,
+  folder: DataFolder,
+  { onSkew, onDamage }: CatalogWatch,
+): Promise<OpenedReading> {
+  const store = await openStoreForReading(storeOf(config, folder));
+  try {
+    const engine = await openEngine({
+      ...engineOptions(config, folder, store),
+      onSkew,
+      ...(onDamage !== undefined && { onDamage }),
+      readOnly: true,
+    });
+    return {
+      engine,
+      close: async () => {
+        await store.close();
+        return { rest: engine.close() };
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** What every engine of a configuration has. */
+function engineOptions(config: Config, folder: DataFolder, store: Store): EngineOptions {
+  return {
     data: folder.root,
     store,
     locations: {
@@ -52,11 +124,13 @@ export async function openCatalog(
     requestMemory: config['budget.memory'],
     page: config['limits.page'],
     repeatMillis: config['idempotence.window'],
-    ...(bound !== undefined && { rules: bound }),
-    ...(recordAdoption !== undefined && { recordAdoption }),
-    onSkew,
     virtual: [logTable(folder.audit)],
-  });
-  opened.add(() => engine.close());
-  return engine;
+  };
+}
+
+/** The engine reports a store that is unavailable, or that is not this catalog's. */
+function unlessUnavailable(error: unknown): void {
+  const isKnown =
+    error instanceof StoreError ? !isStoreDamage(error) : error instanceof CatalogError;
+  if (!isKnown) throw error;
 }

@@ -33,7 +33,7 @@ export async function openArchive(
   { texts }: LoadedPolicy,
 ): Promise<PolicyArchive> {
   const archive = new PolicyArchive(folder.audit, (error) =>
-    log.error({ err: error }, 'the text of the policy could not be kept'),
+    log.error({ err: error }, 'the text of the policy could not be archived'),
   );
   opened.add(() => archive.close());
   await archive.sweep();
@@ -83,8 +83,8 @@ export async function openShadow(
   const watch = await watchShadow(resolve(config.policies), {
     keep: (texts) => archive.keep(texts),
     onChange: (snapshot) => {
-      if (snapshot === undefined) log.info('no shadow policy is tried out any more');
-      else log.info({ digest: snapshot.digest }, 'a shadow policy is tried out');
+      if (snapshot === undefined) log.info('the shadow policy was removed');
+      else log.info({ digest: snapshot.digest }, 'a new shadow policy is evaluated');
     },
     onRefused: (findings) => log.error({ findings }, 'the shadow policy was refused'),
   });
@@ -100,7 +100,7 @@ function warn(policy: PolicySnapshot, log: Logger): void {
 }
 
 /** A warning about a policy in force. */
-export interface PolicyWarning {
+interface PolicyWarning {
   readonly text: string;
   /** Places that it is about. */
   readonly lines?: readonly string[];

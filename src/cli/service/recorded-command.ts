@@ -4,7 +4,7 @@ import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import { encodeSegment } from '../../protocol/identifier.ts';
 import { checkpointLocation, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from '../config/config-table.ts';
-import { dataFolderOf, makeDataFolder } from './data-folder.ts';
+import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { Opened } from './opened.ts';
 import { ServiceError } from '../output/service-error.ts';
 
@@ -12,7 +12,7 @@ import { ServiceError } from '../output/service-error.ts';
 export type RecordedCommand = Pick<Act, 'operation' | 'object' | 'details'>;
 
 /** The result of the action. */
-export interface Done<Result> {
+interface Done<Result> {
   readonly result: Result;
   /** Names and numbers that are known only now; never a secret. */
   readonly details?: Readonly<Record<string, string>>;
@@ -23,17 +23,21 @@ export interface Done<Result> {
 /**
  * Does something that belongs into the audit log: its attempt is on disk before
  * it begins, its outcome before it returns. Each command is an instance of the log.
+ * @param prepare Makes the data folder, or examines it; before anything is recorded.
  * @throws ServiceError when the log cannot be written: then nothing was done, or the message says that it was.
  */
 export async function recorded<Result>(
   config: Config,
   act: RecordedCommand,
-  work: () => Promise<Done<Result>>,
+  work: (log: Pick<AuditLog, 'write'>) => Promise<Done<Result>>,
+  prepare: (folder: DataFolder) => Promise<void> = makeDataFolder,
 ): Promise<Result> {
   const opened = new Opened();
   try {
+    await prepare(dataFolderOf(config));
     const log = await openLog(config, opened);
-    return await recordedIn(log, new ActRecords({ ...act, subject: `user:${userName()}` }), work);
+    const records = new ActRecords({ ...act, subject: `user:${userName()}` });
+    return await recordedIn(log, records, () => work(log));
   } finally {
     await opened.close();
   }
@@ -58,7 +62,6 @@ export async function recordedIn<Result>(
 
 async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
   const folder = dataFolderOf(config);
-  await makeDataFolder(folder);
   const { key } = await openSigningKey(config, folder);
   const places = await openCheckpointPlaces(config, folder, opened);
   const log = await openAuditLog({

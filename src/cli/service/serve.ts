@@ -2,6 +2,8 @@ import { databasesOf } from '../config/config-databases.ts';
 import type { Logger } from 'pino';
 import type { Engine } from '../../engine/engine.ts';
 import { BackgroundCollection } from '../../engine/upkeep/retention/background.ts';
+import { BackgroundScrub } from '../../engine/upkeep/verification/background-scrub.ts';
+import type { ExpiryOptions } from '../../engine/upkeep/retention/expiry.ts';
 import { Drain } from '../../gateway/drain.ts';
 import type { Gateway, ReadinessPart } from '../../gateway/gateway.ts';
 import { readKeys, replaceFile, updateKeys } from '../../gateway/identity/key-file.ts';
@@ -16,21 +18,29 @@ import { Metrics } from '../../gateway/telemetry/metrics.ts';
 import type { BudgetLimits } from '../../protocol/budget.ts';
 import { processEnvironment } from '../config/config-environment.ts';
 import type { Quota } from '../../store/quota.ts';
+import type { WriteWaits } from '../../store/store.ts';
 import type { Config } from '../config/config-table.ts';
-import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
+import { DamagedFiles } from './damaged-files.ts';
+import { dataFolderOf, makeDataFolder, storeOf, type DataFolder } from './data-folder.ts';
 import { openCertificate, openListeners } from '../config/listeners.ts';
 import type { Output } from '../output/output.ts';
 import { openBackends, type Backends } from './open-backends.ts';
 import { adoptionRecorder } from './catalog-adopt.ts';
-import { openCatalog } from './open-catalog.ts';
+import { openCatalog, openReadingCatalog, type CatalogWatch } from './open-catalog.ts';
+import { openNotes } from '../../store/open/open-store.ts';
+import { PolicyAgreement } from '../../gateway/policy-agreement.ts';
 import { Opened, type Start } from './opened.ts';
+import { StoreIntegrity } from './store-integrity.ts';
 import { joinMetrics } from '../processes/shared-metrics.ts';
 import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
-import { requireWritable } from './writable-folder.ts';
+import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
+import { readOnlyFault, requireWritable, writeFault } from './writable-folder.ts';
+import { ReadOnlyMode } from './read-only.ts';
+import type { AuditLog } from '../../audit/writer.ts';
 import { makeKey } from '../../gateway/identity/keys.ts';
 import type { EngineReadings } from '../../engine/readings.ts';
 import type { MetricName } from '../../gateway/telemetry/metric-table.ts';
@@ -63,31 +73,35 @@ function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): vo
   }
 }
 
+/** Registers the metrics of waits for other writers; there are none with Redis. */
+function readWaits(metrics: Metrics, waits: () => WriteWaits | undefined): void {
+  metrics.source('writeTimeouts', () => [{ value: waits()?.timeouts ?? 0 }]);
+  metrics.source('writeWait', () => [{ value: (waits()?.presentMillis ?? 0) / 1000 }]);
+}
+
 /** Sends traces to the configured collector; the exporter is loaded only if there is one. */
-async function openTraces(
-  config: Config,
-  metrics: Metrics,
-  log: Logger,
-): Promise<Traces | undefined> {
+async function openTraces({ config, metrics, log, opened }: Start): Promise<Traces | undefined> {
   const endpoint = config['telemetry.otlp_endpoint'];
   if (endpoint === null) return undefined;
   const { otlpTraces } = await import('../../gateway/otlp-traces.ts');
   let lost = false;
-  return otlpTraces({
+  const traces = otlpTraces({
     endpoint,
     version: programVersion(),
     counted: (result, spans) => {
       metrics.count('spans', result, spans);
-      if (result === 'lost' && !lost) log.warn('the collector of traces takes none; they are lost');
+      if (result === 'lost' && !lost)
+        log.warn('the trace collector is unavailable; traces are lost');
       lost = result === 'lost';
     },
   });
+  opened.add(() => traces.close());
+  return traces;
 }
 
-/** A gateway that serves. */
 export interface RunningGateway {
   readonly url: string;
-  /** Of the listener for metrics and health, where there is one. */
+  /** URL of the listener for metrics and health, if configured. */
   readonly admin?: string;
   /** Finishes requests in flight, flushes the audit log and closes everything. */
   stop(): Promise<void>;
@@ -132,45 +146,52 @@ export async function compose(start: Start): Promise<Gateway> {
   const folder = dataFolderOf(config);
   const first = await firstPolicy(config);
   const reloads = new PolicyReloads(first.texts);
-  for (const place of [folder.root, folder.lance]) await requireWritable(place);
-  await makeDataFolder(folder);
+  const unwritable = await prepareFolder(start, folder);
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first, { archive, reloads });
   const shadow = await openShadow(start, archive);
   const keys = await openKeys(start, folder);
   let backends: Backends | undefined;
-  const audit = await openAudit(start, folder);
-  reloads.record(audit);
-  const recorder = recorderOf(start, audit, (route) => backends?.nameFor(route) ?? 'none');
   let skew: string | undefined;
-  const engine = await openCatalog(config, folder, opened, {
+  const integrity = storeIntegrity(start);
+  let waits: WriteWaits | undefined;
+  const damaged = new DamagedFiles(log, metrics);
+  const watch: GatewayWatch = {
+    onStore: (store) => {
+      waits = store.writeWaits;
+    },
     onSkew: (fault) => {
-      if (fault === undefined) log.info('the clocks of this machine and of the store agree again');
-      else log.warn(fault);
+      logSkew(log, fault);
       skew = fault;
     },
     rules: {
       source: () => policy.current().commits,
       secret: (name) => processEnvironment()[name],
     },
-    recordAdoption: adoptionRecorder(audit),
-    onAvailability: (isAvailable) => {
-      if (isAvailable) start.log.info('Redis is available again');
-      else start.log.warn('Redis is unavailable: requests that need the catalog answer 503');
-    },
-  });
-  await resolveBefore(start, folder, audit, engine);
+    integrity,
+    onDamage: (damage) => damaged.add(damage),
+    onAvailability: (isAvailable) => logAvailability(log, isAvailable),
+  };
+  const { audit, engine, fault } = await openLogAndCatalog(start, folder, watch, unwritable);
+  reloads.record(audit);
+  const backendOf = (route: Parameters<Backends['nameFor']>[0]): string =>
+    backends?.nameFor(route) ?? 'none';
+  const recorder = recorderOf(start, audit, backendOf, () => fault() !== undefined);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
-  const weakness = await engine.backend.weakness().catch(() => undefined);
-  if (weakness !== undefined) log.warn(weakness);
-  collectInBackground(start, engine);
+  await warnOfWeakness(engine, log);
+  collectInBackground(start, engine, {
+    ...expiryOf(config, () => policy.current().commits),
+    record: expiryRecorder(audit),
+    gathers: true,
+  });
+  scrubInBackground(start, folder, engine, damaged);
+  const agreement = compareOthers(start, folder, () => policy.current().digest);
   const quota = await openLimits(start);
   const failures = new FailureLimit(
     config['limits.failed_identifications'],
     config['coordination.redis'] === null ? undefined : quota,
   );
-  const traces = await openTraces(config, metrics, log);
-  opened.add(() => traces?.close());
+  const traces = await openTraces(start);
   backends = await openBackends(config.backends, {
     embedded: engine.backend,
     environment: processEnvironment(),
@@ -206,10 +227,82 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    parts: [...furtherParts(start), { part: 'clock', without: 'degraded', fault: () => skew }],
+    parts: [
+      ...furtherParts(start),
+      { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
+      { part: 'storage', without: 'degraded', fault },
+      { part: 'clock', without: 'degraded', fault: () => skew },
+      { part: 'store', without: 'degraded', fault: () => integrity.fault() },
+      { part: 'writers', without: 'degraded', fault: () => waits?.fault() },
+      { part: 'tables', without: 'degraded', fault: () => damaged.fault() },
+    ],
   };
   readInstruments(metrics, gateway, engine);
+  readWaits(metrics, () => waits);
   return gateway;
+}
+
+/** Additions of a gateway that need no audit log. */
+type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge'>;
+
+/** The audit log and the catalog of a gateway. */
+interface LogAndCatalog {
+  readonly audit: AuditLog;
+  readonly engine: Engine;
+  /** Why both are only read; undefined while they are written. */
+  readonly fault: () => string | undefined;
+}
+
+/** Opens both for writing; or for reading, as long as the data folder cannot be written. */
+async function openLogAndCatalog(
+  start: Start,
+  folder: DataFolder,
+  watch: GatewayWatch,
+  unwritable: string | undefined,
+): Promise<LogAndCatalog> {
+  const { config, log, opened } = start;
+  const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
+    openCatalog(config, folder, into, {
+      ...watch,
+      recordAdoption: adoptionRecorder(audit),
+      recordMerge: mergeRecorder(audit),
+    });
+  if (unwritable === undefined) {
+    const audit = await openAudit(start, folder);
+    const engine = await openEngine(audit, opened);
+    await resolveBefore(start, folder, audit, engine);
+    return { audit, engine, fault: () => undefined };
+  }
+  const mode = await ReadOnlyMode.open({
+    fault: unwritable,
+    log,
+    examine: () => writeFault(folder, true),
+    openReading: () => openReadingCatalog(config, folder, watch),
+    openAudit: (into) => openAudit({ ...start, opened: into }, folder),
+    openEngine: (into) => openEngine(mode.audit, into),
+    resolve: (audit, engine) => resolveBefore(start, folder, audit, engine),
+  });
+  opened.add(() => mode.close());
+  return { audit: mode.audit, engine: mode.engine, fault: () => mode.fault() };
+}
+
+/**
+ * Makes the data folder, or brings it up to date.
+ * @returns Why it can only be read; undefined if it can be written.
+ * @throws UsageError if it can be neither made nor read.
+ */
+async function prepareFolder(
+  { config, log }: Start,
+  folder: DataFolder,
+): Promise<string | undefined> {
+  const fault = await readOnlyFault(config, folder, true);
+  if (fault !== undefined) {
+    log.error({ fault }, 'the data folder cannot be written: read-only mode');
+    return fault;
+  }
+  for (const place of [folder.root, folder.lance]) await requireWritable(place);
+  await makeDataFolder(folder);
+  return undefined;
 }
 
 /** The default budget of a request. */
@@ -223,23 +316,99 @@ function budgetOf(config: Config): BudgetLimits {
   };
 }
 
+async function warnOfWeakness({ backend }: Engine, log: Logger): Promise<void> {
+  const weakness = await backend.weakness().catch(() => undefined);
+  if (weakness !== undefined) log.warn(weakness);
+}
+
+function logAvailability(log: Logger, isAvailable: boolean): void {
+  if (isAvailable) log.info('Redis is available again');
+  else log.warn('Redis is unavailable: requests that need the catalog answer 503');
+}
+
+/** @param fault How the clocks of this machine and of the store differ; undefined once they agree again. */
+function logSkew(log: Logger, fault: string | undefined): void {
+  if (fault === undefined) log.info('the clocks of this machine and of the store agree again');
+  else log.warn(fault);
+}
+
+/** Reports damage of the store in the log and as a metric. */
+function storeIntegrity({ log, metrics }: Start): StoreIntegrity {
+  return new StoreIntegrity({
+    damaged: (damage, sentence) => {
+      metrics.count('storeDamage', damage.kind);
+      log.error({ damage }, `the store is damaged: ${sentence}`);
+    },
+    compared: ({ keys, sealed }) => {
+      if (sealed > 0) log.info({ keys, sealed }, 'the values of the store got checksums');
+    },
+  });
+}
+
 /** Checks of `/readyz` that depend on this configuration. */
 function furtherParts({ certificate }: Start): readonly ReadinessPart[] {
   if (certificate === undefined) return [];
   return [{ part: 'certificate', without: 'degraded', fault: () => certificate.fault }];
 }
 
-/** Removes dropped tables after their retention, and files that crashes left. */
-function collectInBackground({ config, log, opened }: Start, engine: Engine): void {
+/** Removes versions and dropped tables after their retention, and files that crashes left. */
+function collectInBackground(
+  { config, log, opened }: Start,
+  engine: Engine,
+  expiry: ExpiryOptions,
+): void {
   const collection = new BackgroundCollection(() => engine.upkeep?.collector ?? null, {
     retentionMillis: config['drop.retention'],
+    expiry,
     done: ({ failures, ...removed }) => {
-      if (removed.files + removed.tables > 0) log.info(removed, 'removed what nothing needs');
+      if (removed.files + removed.tables + removed.versions > 0)
+        log.info(removed, 'removed unneeded files');
       if (failures.length > 0) log.error({ failures }, 'not everything could be removed');
     },
-    failed: (error) => log.error({ err: error }, 'nothing could be collected'),
+    failed: (error) => log.error({ err: error }, 'the garbage collection failed'),
   });
   opened.add(() => collection.stop());
+}
+
+/** Compares all files with their checksums at a low rate. */
+function scrubInBackground(
+  { config, log, metrics, opened }: Start,
+  folder: DataFolder,
+  engine: Engine,
+  damaged: DamagedFiles,
+): void {
+  const bytesPerSecond = config['scrub.rate'];
+  if (bytesPerSecond === null) return;
+  const scrub = new BackgroundScrub({
+    verifier: () => engine.upkeep?.verifier ?? null,
+    open: () => openNotes(storeOf(config, folder), 'scrub'),
+    bytesPerSecond,
+    periodMillis: config['scrub.period'],
+    damaged: (file) => damaged.add(file),
+    failed: (error) => log.error({ err: error }, 'not all files could be compared'),
+  });
+  metrics.source('scrubFinished', () => [{ value: scrub.finishedMillis / 1000 }]);
+  opened.add(() => scrub.stop());
+}
+
+/** Compares the policy with those of the other gateways of the catalog. */
+function compareOthers(
+  { config, log, metrics, opened }: Start,
+  folder: DataFolder,
+  digest: () => string,
+): PolicyAgreement {
+  const agreement = new PolicyAgreement({
+    open: () => openNotes(storeOf(config, folder), 'policies'),
+    digest,
+    onChange: (fault) => {
+      if (fault === undefined) log.info('the gateways of this catalog have the same policy again');
+      else log.warn(fault);
+    },
+  });
+  metrics.source('policyDigests', () => [{ value: agreement.digests }]);
+  agreement.begin();
+  opened.add(() => agreement.close());
+  return agreement;
 }
 
 /** Counters of the limits of the policy. */
@@ -261,7 +430,7 @@ async function openKeys(
     }
   }
   const uses = await KeyUse.open(folder.keyUses, (error) => {
-    log.warn({ err: error }, 'when keys are used cannot be written down');
+    log.warn({ err: error }, 'the times of key uses cannot be written');
   });
   opened.add(() => uses.close());
   const onFault = (fault: string): void => {
@@ -283,7 +452,7 @@ async function makeFirstKey(folder: DataFolder): Promise<string | undefined> {
   await updateKeys(folder.keys, async (keys) => {
     if (keys.length > 0) return keys;
     const made = makeKey(details, new Date());
-    // Before the keys have it: a crash between the two leaves no key that nobody holds.
+    // Before the keys have it: after a crash in between, no key without a holder is stored.
     await replaceFile(folder.initialKey, `${made.text}\n`);
     text = made.text;
     return [made.stored];

@@ -8,7 +8,7 @@ import type { ObjectPath } from '../../protocol/identifier.ts';
 import { openStoreForReading } from '../../store/open/open-store.ts';
 import { configOf } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
-import { dataFolderOf, openedForReading, type ReadDataFolder } from './data-folder.ts';
+import { dataFolderOf, openedForReading, storeOf, type ReadDataFolder } from './data-folder.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { UsageError } from '../output/service-error.ts';
@@ -46,11 +46,7 @@ export async function withReading<Result>(
 ): Promise<Result> {
   const config = configOf(command);
   const folder = await catalogFolder(config);
-  const store = await openStoreForReading({
-    redis: config['coordination.redis'],
-    catalog: config['coordination.catalog'],
-    folder: folder.store,
-  });
+  const store = await openStoreForReading(storeOf(config, folder));
   try {
     const reading = await openForReading({
       data: folder.root,

@@ -9,7 +9,7 @@ export function fieldError(name: string, expected: string, found: string): Catal
   return new CatalogError('InvalidInput', `${name} must be ${expected}, not ${found}`);
 }
 
-/** What a JSON value is, for a refusal. The text of a string is left out: it may hold a secret. */
+/** Describes a JSON value for a refusal. The content of a string is omitted: it may be a secret. */
 export function describe(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return 'null';
   if (Array.isArray(value)) return 'a list';

@@ -20,7 +20,7 @@ export class Pace {
   #since = performance.now();
   readonly #budget: RequestBudget | undefined;
 
-  /** @param budget Is told how long each turn was. */
+  /** @param budget Gets the duration of each turn. */
   constructor(budget?: RequestBudget) {
     this.#budget = budget;
   }

@@ -11,9 +11,9 @@ export interface Formula {
   readonly source: string;
   readonly text: string;
   readonly bound: BoundExpression;
-  /** What it shares with the other expressions of its request. */
+  /** Shared with the other expressions of its request. */
   readonly statement: Statement;
-  /** How it was bound: a value, a value for a column of a type, or a predicate. */
+  /** Kind of binding: a value, a value for a column of a type, or a predicate. */
   readonly use: 'value' | 'predicate' | DataType;
   /** The top-level columns it reads. */
   readonly columns: readonly string[];
@@ -27,15 +27,15 @@ export interface FormulaThreads {
   valuesOf(formula: Formula, batch: RecordBatch): Promise<Vector>;
 }
 
-/** What all expressions of one request share. */
+/** Shared by all expressions of a request. */
 export interface Statement {
   /** The moment that `now()` and the like give, in nanoseconds since 1970. */
   readonly now: bigint;
-  /** What evaluating them may use. */
+  /** Budget of their evaluation. */
   readonly budget: RequestBudget;
-  /** Where long ones are evaluated; null for here. */
+  /** Threads for long evaluations; null for this thread. */
   readonly threads: FormulaThreads | null;
-  /** Whom the threads work for: nobody gets all of them. */
+  /** Owner of the work on threads: no owner gets all of them. */
   readonly owner: string;
   /** Aborted when the client disconnects. */
   readonly signal: () => AbortSignal;
@@ -48,7 +48,6 @@ interface StatementCall {
   readonly threads?: FormulaThreads | undefined;
 }
 
-/** The statement of a request. */
 export function statementOf({ request, permit, threads }: StatementCall): Statement {
   const { budget, signal } = request;
   return {

@@ -7,7 +7,12 @@ import type { Committer } from './records/commit-loop.ts';
 import type { JudgeTable, Seal } from './records/seal.ts';
 import { namespacesOf, tablesOf } from './records/keys.ts';
 import { createNamespace, type CreateMode } from './namespace-create.ts';
-import { dropNamespace, type DroppedNamespace, type DropOptions } from './namespace-drop.ts';
+import {
+  dropNamespace,
+  tableRemoval,
+  type DroppedNamespace,
+  type DropOptions,
+} from './namespace-drop.ts';
 import { visiblePage, type Entry, type Page, type PageRequest } from './records/page.ts';
 import { RecordReader, type CatalogParts } from './records/reader.ts';
 import { decodeTable } from './records/records-codec.ts';
@@ -19,19 +24,19 @@ import {
   tableNotFound,
 } from './records/refusals.ts';
 import {
-  deregisterTable,
-  renameTable,
-  type Farewell,
+  commitRemoval,
+  deregistration,
+  commitRename,
+  type RemovalWrites,
   type JudgeRename,
 } from './table-deregister.ts';
-import { commitTable, dropTable, tablePlace } from './table-place.ts';
+import { commitTable, tablePlace } from './table-place.ts';
 import { walkTables } from './records/table-walk.ts';
 import { compareBytewise } from './records/bytewise.ts';
 
 /**
- * The names of the tables that the service answers for itself. Only a caller that asks for
- * their namespace is told them: clients that copy or count what a catalog lists
- * would take them for its own.
+ * Names of virtual tables. Only listings of their own namespace include them: clients that copy or count
+ * the contents of a catalog would take them for user tables.
  */
 class VirtualNames {
   readonly #tables: readonly ObjectPath[];
@@ -82,11 +87,11 @@ function liesIn(table: ObjectPath, namespace: ObjectPath): boolean {
 /** The root, and namespaces of the service itself: they always exist, and nothing is stored of them. */
 const ROOT: NamespaceRecord = { id: '', properties: {}, createdMillis: 0 };
 
-/** At least so many children are read at once. */
+/** Minimum number of children that are read at once. */
 const SMALLEST_CHUNK = 100;
 
 /** Which tables a listing shows beside those that hold data. */
-export interface TableFilter {
+interface TableFilter {
   /** Tables that were declared and never written. */
   readonly declared: boolean;
 }
@@ -200,7 +205,9 @@ export class Catalog {
     seal?: Seal<TableRecord>,
     judge?: JudgeTable,
   ): Promise<TableRecord> {
-    return dropTable(this.#parts, path, seal, judge);
+    const writes = ({ key, content: record }: Stored<TableRecord>) =>
+      tableRemoval({ path, key, record }, Date.now());
+    return commitRemoval(this.#parts, path, writes, seal, judge);
   }
 
   /**
@@ -209,11 +216,15 @@ export class Catalog {
    */
   async deregisterTable(
     path: ObjectPath,
-    farewell: Farewell,
+    removalWrites: RemovalWrites,
     seal?: Seal<TableRecord>,
     judge?: JudgeTable,
   ): Promise<TableRecord> {
-    return deregisterTable(this.#parts, path, farewell, seal, judge);
+    const writes = (table: Stored<TableRecord>) => [
+      ...deregistration(path, table),
+      ...removalWrites(table.content),
+    ];
+    return commitRemoval(this.#parts, path, writes, seal, judge);
   }
 
   /**
@@ -226,7 +237,7 @@ export class Catalog {
     seal?: Seal<TableRecord>,
     judge?: JudgeRename,
   ): Promise<TableRecord> {
-    return renameTable(this.#parts, from, to, seal, judge);
+    return commitRename(this.#parts, from, to, seal, judge);
   }
 
   /** The visible namespaces directly inside another, by name. */
@@ -320,7 +331,7 @@ export class Catalog {
   }
 }
 
-/** How the ids of tables are made of their paths: below a root, joined by a delimiter. */
+/** How the ids of tables are made from their paths: below a root, joined by a delimiter. */
 interface Naming {
   readonly delimiter: string;
   readonly root: ObjectPath;

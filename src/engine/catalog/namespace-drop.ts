@@ -13,7 +13,7 @@ import { namespaceNotFound } from './records/refusals.ts';
 import type { Seal } from './records/seal.ts';
 import { readSubtree, type InnerTable, type Subtree } from './subtree.ts';
 
-/** How a namespace is dropped. */
+/** Options of a drop. */
 export interface DropOptions {
   /** Nothing happens when the namespace is not there. */
   readonly skip: boolean;
@@ -23,10 +23,9 @@ export interface DropOptions {
   readonly judge?: (table: InnerTable) => Promise<void>;
 }
 
-/** A namespace that was dropped. */
 export interface DroppedNamespace {
   readonly record: NamespaceRecord;
-  /** What was dropped with it. */
+  /** The contents that were dropped with it. */
   readonly objects: readonly ObjectPath[];
 }
 
@@ -47,9 +46,10 @@ export async function dropNamespace(
   let last: DroppedNamespace | undefined;
   return commitLoop<DroppedNamespace | undefined>(
     { committer: parts.committer, seal },
-    async (doubt) => {
+    async (uncertain) => {
       const namespace = await parts.reader.namespace(path);
-      if (doubt && namespace?.content.id !== last?.record.id) return { kind: 'done', result: last };
+      if (uncertain && namespace?.content.id !== last?.record.id)
+        return { kind: 'done', result: last };
       if (namespace === undefined) return missing(path, options.skip);
       const removal = options.cascade
         ? await removeAll(parts, path, namespace, { permit, judge: options.judge })
@@ -111,7 +111,7 @@ function requireAll(path: ObjectPath, subtree: Subtree, permit: Permit): void {
   for (const inner of subtree.tables) requireDrop(path, 'DropTable', inner.path, 'table', permit);
 }
 
-/** Asks for one drop. What the caller cannot see is not named in the refusal. */
+/** Requires the right to one drop. The refusal names nothing that the caller cannot see. */
 function requireDrop(
   path: ObjectPath,
   action: OperationName,
@@ -122,7 +122,7 @@ function requireDrop(
   if (permit.sees(inner, kind)) return permit.require(action, inner);
   if (permit.holds(action, inner)) return;
   try {
-    // Asked for once more, so that the audit log has what was refused.
+    // Required once more, so that the audit log names the refused object.
     permit.require(action, inner);
   } catch (error) {
     if (!(error instanceof CatalogError) || error.row.name !== 'PermissionDenied') throw error;

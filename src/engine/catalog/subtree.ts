@@ -7,7 +7,7 @@ import { decodeTable } from './records/records-codec.ts';
 import type { TableRecord } from '../format/records.ts';
 
 /** A namespace below another. */
-export interface InnerNamespace {
+interface InnerNamespace {
   readonly path: ObjectPath;
   readonly key: string;
 }

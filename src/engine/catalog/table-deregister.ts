@@ -6,45 +6,47 @@ import type { JudgeTable, Seal } from './records/seal.ts';
 import { unchanged, type CatalogParts } from './records/reader.ts';
 import { encodeDropped } from './records/records-codec.ts';
 import type { Stored, TableRecord } from '../format/records.ts';
-import { tableNotFound, tableExists } from './records/refusals.ts';
+import { tableNotFound, tableAlreadyExists } from './records/refusals.ts';
 import { tablePlace } from './table-place.ts';
 
-/** What else is written when a table leaves the catalog. */
-export type Farewell = (table: TableRecord) => readonly Write[];
+/** Further writes when a table leaves the catalog. */
+export type RemovalWrites = (table: TableRecord) => readonly Write[];
 
 /**
- * Takes a table out of the catalog and leaves all its files where they are, for
- * good: it does not count as dropped.
+ * Removes a table from the catalog in one commit.
+ * @param writesOf All writes of the removal.
  * @throws CatalogError TableNotFound.
  */
-export async function deregisterTable(
+export async function commitRemoval(
   parts: CatalogParts,
   path: ObjectPath,
-  farewell: Farewell,
+  writesOf: (table: Stored<TableRecord>) => readonly Write[],
   seal?: Seal<TableRecord>,
   judge?: JudgeTable,
 ): Promise<TableRecord> {
   let last: TableRecord | undefined;
-  return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
+  return commitLoop({ committer: parts.committer, seal }, async (uncertain) => {
     const table = await parts.reader.table(path);
-    if (doubt && last !== undefined && table?.content.id !== last.id) {
+    if (uncertain && last !== undefined && table?.content.id !== last.id) {
       return { kind: 'done', result: last };
     }
     if (table === undefined) throw tableNotFound(path);
     last = table.content;
     await judge?.(last);
-    const writes = [...deregistration(path, table), ...farewell(last)];
-    return { kind: 'commit', checks: [unchanged(table)], writes, result: last };
+    return { kind: 'commit', checks: [unchanged(table)], writes: writesOf(table), result: last };
   });
 }
 
-/** What is written when a table leaves the catalog. */
+/**
+ * Writes that take a table out of the catalog and leave its files where they are, for good: it does
+ * not count as dropped.
+ */
 export function deregistration(path: ObjectPath, table: Stored<TableRecord>): readonly Write[] {
   const { content: record } = table;
-  const gone = encodeDropped({ path, record, droppedMillis: Date.now() });
+  const dropped = encodeDropped({ path, record, droppedMillis: Date.now() });
   return [
     { key: table.key, value: null },
-    { key: deregisteredKey(record.id), value: gone },
+    { key: deregisteredKey(record.id), value: dropped },
   ];
 }
 
@@ -57,7 +59,7 @@ export type JudgeRename = (record: TableRecord) => Promise<readonly Check[]>;
  * @throws CatalogError TableNotFound for the table, TableAlreadyExists for the
  * new name, and those of `tablePlace`.
  */
-export async function renameTable(
+export async function commitRename(
   parts: CatalogParts,
   from: ObjectPath,
   to: ObjectPath,
@@ -65,15 +67,15 @@ export async function renameTable(
   judge?: JudgeRename,
 ): Promise<TableRecord> {
   let last: TableRecord | undefined;
-  return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
+  return commitLoop({ committer: parts.committer, seal }, async (uncertain) => {
     const table = await parts.reader.table(from);
-    if (table === undefined && !doubt) throw tableNotFound(from);
+    if (table === undefined && !uncertain) throw tableNotFound(from);
     const place = await tablePlace(parts, to);
-    if (doubt && last !== undefined && place.existing?.content.id === last.id) {
+    if (uncertain && last !== undefined && place.existing?.content.id === last.id) {
       return { kind: 'done', result: last };
     }
     if (table === undefined) throw tableNotFound(from);
-    if (place.existing !== undefined) throw tableExists(to);
+    if (place.existing !== undefined) throw tableAlreadyExists(to);
     last = table.content;
     const judged = (await judge?.(last)) ?? [];
     return {

@@ -3,8 +3,7 @@ import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Check, Write } from '../../store/store.ts';
 import { commitLoop } from './records/commit-loop.ts';
 import { droppedKey, namespaceKey, tableKey } from './records/keys.ts';
-import { tableRemoval } from './namespace-drop.ts';
-import type { JudgeTable, Seal } from './records/seal.ts';
+import type { Seal } from './records/seal.ts';
 import { absent, unchanged, type CatalogParts } from './records/reader.ts';
 import { encodeDropped, encodeTable } from './records/records-codec.ts';
 import type { Stored, TableRecord } from '../format/records.ts';
@@ -12,12 +11,11 @@ import {
   changedMeanwhile,
   checkCreatable,
   takenByNamespace,
-  tableExists,
-  tableNotFound,
+  tableAlreadyExists,
 } from './records/refusals.ts';
 
 /** A place where a table can be: what is there now, and the checks that it is still so. */
-export interface TablePlace {
+interface TablePlace {
   readonly existing: Stored<TableRecord> | undefined;
   readonly checks: readonly Check[];
 }
@@ -42,8 +40,8 @@ function checkTablePath(path: ObjectPath): void {
   checkCreatable(path);
 }
 
-/** A table's record and whatever must take effect together with it. */
-export interface TableCommit {
+/** A table's record and the writes that must take effect with it. */
+interface TableCommit {
   readonly record: TableRecord;
   readonly checks: readonly Check[];
   readonly writes: readonly Write[];
@@ -64,14 +62,18 @@ export async function commitTable(
   commit: TableCommit,
 ): Promise<void> {
   const value = encodeTable(commit.record);
-  await commitLoop({ committer: parts.committer, seal: commit.seal }, async (doubt) => {
+  await commitLoop({ committer: parts.committer, seal: commit.seal }, async (uncertain) => {
     const { existing, checks } = await tablePlace(parts, path);
-    if (doubt && isMade(existing, commit, value)) return { kind: 'done', result: null };
+    if (uncertain && isMade(existing, commit, value)) return { kind: 'done', result: null };
     checkReplaced(path, existing, commit.replace);
     return {
       kind: 'commit',
       checks: [...checks, ...commit.checks],
-      writes: [{ key: tableKey(path), value }, ...farewell(path, commit), ...commit.writes],
+      writes: [
+        { key: tableKey(path), value },
+        ...replacedTableWrites(path, commit),
+        ...commit.writes,
+      ],
       result: null,
       lost: (check) => {
         if (check >= checks.length) throw changedMeanwhile(path);
@@ -96,39 +98,15 @@ function checkReplaced(
   replace: Stored<TableRecord> | undefined,
 ): void {
   if (replace === undefined) {
-    if (existing !== undefined) throw tableExists(path);
+    if (existing !== undefined) throw tableAlreadyExists(path);
   } else if (existing === undefined || !Buffer.from(existing.value).equals(replace.value)) {
     throw changedMeanwhile(path);
   }
 }
 
-/** What is kept of a table that another takes the place of. */
-function farewell(path: ObjectPath, { record, replace }: TableCommit): readonly Write[] {
+/** Writes that keep a replaced table restorable. */
+function replacedTableWrites(path: ObjectPath, { record, replace }: TableCommit): readonly Write[] {
   if (replace === undefined || replace.content.id === record.id) return [];
   const dropped = { path, record: replace.content, droppedMillis: Date.now() };
   return [{ key: droppedKey(replace.content.id), value: encodeDropped(dropped) }];
-}
-
-/**
- * Drops a table; it can still be brought back.
- * @throws CatalogError TableNotFound.
- */
-export async function dropTable(
-  parts: CatalogParts,
-  path: ObjectPath,
-  seal?: Seal<TableRecord>,
-  judge?: JudgeTable,
-): Promise<TableRecord> {
-  let last: TableRecord | undefined;
-  return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
-    const table = await parts.reader.table(path);
-    if (doubt && last !== undefined && table?.content.id !== last.id) {
-      return { kind: 'done', result: last };
-    }
-    if (table === undefined) throw tableNotFound(path);
-    last = table.content;
-    await judge?.(last);
-    const writes = tableRemoval({ path, key: table.key, record: last }, Date.now());
-    return { kind: 'commit', checks: [unchanged(table)], writes, result: last };
-  });
 }

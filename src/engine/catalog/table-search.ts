@@ -7,7 +7,7 @@ import { walkTables } from './records/table-walk.ts';
 import { Pace } from '../base/pace.ts';
 
 /** A table by its id, and where it was when somebody wrote that down. */
-export interface TableMark {
+interface TableMark {
   readonly id: string;
   readonly path: ObjectPath;
 }
@@ -51,10 +51,10 @@ async function removed(store: Store, id: string): Promise<Uint8Array | undefined
   return dropped ?? deregistered;
 }
 
-/** Says where tables are now, or were last. However many are asked for, all tables are looked at once at most. */
+/** Finds the current or last paths of tables. All tables are listed at most once. */
 export class LastPaths {
   readonly #store: Store;
-  readonly #known = new Map<string, ObjectPath>();
+  readonly #cache = new Map<string, ObjectPath>();
   #all: Promise<ReadonlyMap<string, ObjectPath>> | undefined;
 
   constructor(store: Store) {
@@ -62,16 +62,16 @@ export class LastPaths {
   }
 
   async of(mark: TableMark): Promise<ObjectPath> {
-    const path = this.#known.get(mark.id) ?? (await this.#find(mark));
-    this.#known.set(mark.id, path);
+    const path = this.#cache.get(mark.id) ?? (await this.#find(mark));
+    this.#cache.set(mark.id, path);
     return path;
   }
 
   async #find(mark: TableMark): Promise<ObjectPath> {
     const there = await tableAt(this.#store, mark);
     if (there !== undefined) return there.path;
-    const gone = await removed(this.#store, mark.id);
-    if (gone !== undefined) return decodeDropped(gone).path;
+    const record = await removed(this.#store, mark.id);
+    if (record !== undefined) return decodeDropped(record).path;
     this.#all ??= pathsById(this.#store);
     return (await this.#all).get(mark.id) ?? mark.path;
   }

@@ -6,20 +6,20 @@ import { droppedKey, prefixRange, purgedKey, tableKey } from './records/keys.ts'
 import { unchanged, type CatalogParts } from './records/reader.ts';
 import { decodeDropped, encodeTable } from './records/records-codec.ts';
 import type { DroppedRecord, Stored, TableRecord } from '../format/records.ts';
-import { tableExists } from './records/refusals.ts';
+import { tableAlreadyExists } from './records/refusals.ts';
 import { tablePlace } from './table-place.ts';
 
 const CHUNK = 1000;
 
 /** Which dropped table is brought back, and where. */
-export interface Undrop {
+interface Undrop {
   /** The path that it had. */
   readonly path: ObjectPath;
   /** Its id; the one that was dropped last of that path when absent. */
   readonly id?: string | undefined;
   /** The path that it gets; the one that it had when absent. */
   readonly as?: ObjectPath | undefined;
-  /** What else must hold of the table, and what else is written. */
+  /** Further checks and writes of the same commit. */
   readonly also: (
     table: TableRecord,
   ) => Promise<{ readonly checks: readonly Check[]; readonly writes: readonly Write[] }>;
@@ -34,13 +34,13 @@ export interface Undrop {
 export async function undropTable(parts: CatalogParts, undrop: Undrop): Promise<DroppedRecord> {
   const to = undrop.as ?? undrop.path;
   let last: DroppedRecord | undefined;
-  return commitLoop(parts.committer, async (doubt) => {
+  return commitLoop(parts.committer, async (uncertain) => {
     const place = await tablePlace(parts, to);
-    if (doubt && last !== undefined && place.existing?.content.id === last.record.id) {
+    if (uncertain && last !== undefined && place.existing?.content.id === last.record.id) {
       return { kind: 'done', result: last };
     }
     const dropped = await requireDropped(parts.store, undrop);
-    if (place.existing !== undefined) throw tableExists(to);
+    if (place.existing !== undefined) throw tableAlreadyExists(to);
     last = dropped.content;
     const { record } = last;
     const also = await undrop.also(record);
@@ -74,10 +74,10 @@ async function requireDropped(store: Store, { path, id }: Undrop): Promise<Store
   const found = id === undefined ? await newest(store, path) : await ofId(store, path, id);
   if (found !== undefined) return found;
   const which = id === undefined ? '' : ` with the id ${JSON.stringify(id)}`;
-  const gone = id !== undefined && (await store.get(purgedKey(id))) !== undefined;
+  const isPurged = id !== undefined && (await store.get(purgedKey(id))) !== undefined;
   throw new CatalogError(
     'TableNotFound',
-    gone
+    isPurged
       ? `the files of the dropped table ${canonicalPath(path)}${which} are being removed`
       : `there is no dropped table ${canonicalPath(path)}${which} that can be brought back`,
   );

@@ -14,8 +14,8 @@ import { sameType, typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnPath } from '../request/column-path.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
-import type { Statement } from '../base/statement.ts';
-import { bindAssigned, valuesInThread, type Formula } from '../request/formula.ts';
+import type { Statement, Formula } from '../base/statement.ts';
+import { assignmentFormula, valuesInThread } from '../request/formula.ts';
 
 /** A column and the SQL expression of its new values. */
 export type Update = readonly [column: string, expression: string];
@@ -53,7 +53,13 @@ export function bindUpdates(
     seen.add(field.name);
     return {
       field,
-      formula: bindAssigned(`column "${field.name}"`, expression, fields, field.type, statement),
+      formula: assignmentFormula(
+        `column "${field.name}"`,
+        expression,
+        fields,
+        field.type,
+        statement,
+      ),
     };
   });
 }

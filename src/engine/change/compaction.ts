@@ -9,7 +9,7 @@ import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts
 import type { Derive } from './derived-commit.ts';
 import { isFull, isSmall } from './small-runs.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
-import type { Wrote } from './removal.ts';
+import type { Wrote } from './row-removal.ts';
 import { childData } from '../../arrow/data.ts';
 
 /** Result of a compaction. */
@@ -88,12 +88,12 @@ export async function mergeRun(
   wrote: Wrote,
   checkRunning: () => void = () => undefined,
 ): Promise<readonly Fragment[]> {
-  const kept = !followEachOther(run);
-  const schema = kept ? keptSchema(base.schema) : base.schema;
-  const rows = checked(rowsOf(reader, base, run, kept), checkRunning);
+  const keepsRowIds = !followEachOther(run);
+  const schema = keepsRowIds ? keptSchema(base.schema) : base.schema;
+  const rows = checked(rowsOf(reader, base, run, keepsRowIds), checkRunning);
   const files = await ingest(base, schema, rows);
   wrote(files.map(({ file }) => file));
-  if (kept) return files.map((file) => keptFragment(file, base.fieldIds));
+  if (keepsRowIds) return files.map((file) => keptFragment(file, base.fieldIds));
   let nextRowId = run[0]?.firstRowId ?? 0n;
   return files.map((file) => {
     const fragment = newFragment(file, base.fieldIds, nextRowId);
@@ -115,15 +115,17 @@ async function* rowsOf(
   reader: FragmentReader,
   base: Snapshot,
   run: readonly Fragment[],
-  kept: boolean,
+  keepsRowIds: boolean,
 ): AsyncGenerator<RecordBatch> {
   const names = base.schema.fields.map(({ name }) => name);
-  const need = needOf(base.schema, kept ? [...names, ROW_ID.name] : names);
+  const need = needOf(base.schema, keepsRowIds ? [...names, ROW_ID.name] : names);
   const files: readonly ScanFile[] = run.map((fragment) => ({ fragment, offset: 0 }));
   const pace = new Pace();
   for await (const { batch } of new Scanner(reader, base).scan(files, need)) {
     const columns = batch.data.children.slice(0, -1);
-    yield kept ? keptBatch(base.schema, columns, childData(batch.data, columns.length)) : batch;
+    yield keepsRowIds
+      ? keptBatch(base.schema, columns, childData(batch.data, columns.length))
+      : batch;
     await pace.turn();
   }
 }

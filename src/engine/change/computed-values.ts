@@ -2,7 +2,7 @@ import type { Data, Field, RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { bindAssigned, bindFormula } from '../request/formula.ts';
+import { assignmentFormula, bindFormula } from '../request/formula.ts';
 import type { Statement } from '../base/statement.ts';
 import { assignedData, type Assignment } from './assignment.ts';
 import { retypedFields } from './kept-rows.ts';
@@ -36,7 +36,7 @@ export function computedAssignment(
   const source = `computed column ${JSON.stringify(field.name)}`;
   // Binding it alone reports a missing column at its position in the SQL.
   bindFormula(source, text, storedFields(schema), statement);
-  const formula = bindAssigned(source, text, storedFields(schema), field.type, statement);
+  const formula = assignmentFormula(source, text, storedFields(schema), field.type, statement);
   return { field, formula };
 }
 

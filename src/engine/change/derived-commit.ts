@@ -8,9 +8,9 @@ import type { ProposedVersion } from '../format/version-codec.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import type { Tables } from '../versions/tables.ts';
 import type { Committed } from '../versions/lines/version-commits.ts';
-import { Removal, type Wrote } from './removal.ts';
+import { RowRemoval, type Wrote } from './row-removal.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
-import { bindPredicate } from '../request/formula.ts';
+import { predicateFormula } from '../request/formula.ts';
 import { ownStatement } from '../base/statement.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { physicalRows, RowFinder } from './row-finder.ts';
@@ -160,18 +160,18 @@ export function deleteRows(
   statement = ownStatement(),
 ): Derive<bigint> {
   const finder = new RowFinder(reader);
-  const removal = new Removal(reader);
+  const removal = new RowRemoval(reader);
   return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
-    const formula = bindPredicate('predicate', predicate, fields, statement);
-    const gone = new Map(
+    const formula = predicateFormula('predicate', predicate, fields, statement);
+    const deleted = new Map(
       (await finder.find(base, formula)).map(({ fragment, found }) => [
         fragment,
         physicalRows(found),
       ]),
     );
-    const fragments = await removal.without(base, gone, wrote, flushes);
-    const result = [...gone.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
+    const fragments = await removal.without(base, deleted, wrote, flushes);
+    const result = [...deleted.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
     return { fragments, nextRowId: base.nextRowId, result };
   };
 }

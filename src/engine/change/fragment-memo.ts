@@ -20,14 +20,14 @@ export class FragmentMemo<Entry extends { readonly place: Place }> {
    */
   begin(base: Snapshot, files: readonly ScanFile[], byOffset: boolean): readonly ScanFile[] {
     const same = this.#base !== undefined && sameColumns(this.#base, base);
-    const known = this.#entries;
+    const previous = this.#entries;
     if (!same) this.#columns++;
     this.#base = base;
     this.#entries = new Map();
     this.#files = new Map();
     return files.filter((file) => {
       const key = `${this.#columns}|${keyOf(file, byOffset)}`;
-      const entries = known.get(key);
+      const entries = previous.get(key);
       this.#entries.set(key, entries ?? []);
       this.#files.set(file.fragment, { key, offset: file.offset });
       return entries === undefined;

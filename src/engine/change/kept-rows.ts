@@ -26,11 +26,11 @@ export function retypedFields(schema: Schema, columns: readonly Data[]): Field[]
 
 /** The fragment of a file whose rows keep their ids. */
 export function keptFragment(
-  { file, rows, bytes, statistics }: WrittenFile,
+  { file, rows, bytes, statistics, seal }: WrittenFile,
   fieldIds: readonly number[],
 ): Fragment {
   return {
-    files: [{ path: file, bytes, fields: fieldIds, statistics }],
+    files: [{ path: file, bytes, fields: fieldIds, statistics, seal }],
     physicalRows: rows,
     rows,
     firstRowId: 0n,

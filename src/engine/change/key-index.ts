@@ -70,7 +70,7 @@ export class KeyIndex {
   readonly #seed = Math.floor(Math.random() * 2 ** 32);
   readonly #charge: Charge;
   readonly #hashes: GrowingWords;
-  /** Where each key begins in the words, and how many it has. */
+  /** Offset and number of words of each key. */
   readonly #starts: GrowingWords;
   readonly #counts: GrowingWords;
   readonly #words: GrowingWords;
@@ -94,8 +94,8 @@ export class KeyIndex {
     if (2 * this.size >= this.#slots.length) this.#grow();
     const hash = this.#hash(key);
     const slot = this.#slot(key, hash);
-    const known = this.#slots[slot]!;
-    if (known !== NONE) return known;
+    const found = this.#slots[slot]!;
+    if (found !== NONE) return found;
     const number = this.size;
     this.#slots[slot] = number;
     this.#hashes.push(hash);

@@ -2,7 +2,7 @@ import { DataType, type RecordBatch, type Data } from 'apache-arrow';
 import { extremesOf, mergeExtremes, type Extremes } from '../../arrow/extremes.ts';
 import { ordersOf } from '../../sql/compare/value-range.ts';
 import { columnAt, type ColumnPath } from '../request/column-path.ts';
-import { rangeOf } from '../index/keys/fragment-ranges.ts';
+import { extremesRange } from '../index/keys/fragment-ranges.ts';
 import { filesWhere } from '../query/scan/pruning.ts';
 import type { ScanFile } from '../query/scan/scan.ts';
 import type { Snapshot } from '../format/snapshot.ts';
@@ -14,9 +14,8 @@ export type MayHave = (row: number) => boolean;
 const always: MayHave = () => true;
 
 /**
- * The least and the greatest of keys that are one whole number of 64 bits. Most
- * rows of a table lie beyond both, which is told quicker than their keys are
- * looked up. Of keys of any other kind nothing is told.
+ * Bounds of keys that are one integer of 64 bits. Most rows of a table are outside of them, which is
+ * cheaper to check than a lookup of their keys. Keys of other kinds have no bounds.
  */
 export class KeyBounds {
   readonly #comparable: boolean;
@@ -70,9 +69,9 @@ function halves(value: bigint): readonly [number, number] {
 
 /** Between which values the keys of some rows lie. */
 export class KeyRanges {
-  /** Only whole columns: of what lies inside them a table knows nothing. */
+  /** Only whole columns: a table has no statistics of nested values. */
   readonly #key: readonly ColumnPath[];
-  #known: readonly (Extremes | undefined)[] | undefined;
+  #ranges: readonly (Extremes | undefined)[] | undefined;
 
   constructor(key: readonly ColumnPath[]) {
     this.#key = key.filter(({ formula }) => formula === null);
@@ -81,18 +80,18 @@ export class KeyRanges {
   /** Takes in the keys of further rows. */
   add(batch: RecordBatch): void {
     const found = this.#key.map((path) => extremesOf(columnData(columnAt(batch, path))));
-    const before = this.#known ?? found;
-    this.#known =
+    const before = this.#ranges ?? found;
+    this.#ranges =
       before === found ? found : before.map((extremes, at) => merged(extremes, found[at]));
   }
 
   /** The files of a table, and of large ones the batches, with rows that may have one of the keys. */
   filesWithMatches(base: Snapshot, files: readonly ScanFile[]): readonly ScanFile[] {
-    const known = this.#known;
-    if (known === undefined) return [];
+    const cached = this.#ranges;
+    if (cached === undefined) return [];
     const keys = this.#key.map(({ column, field }, at) => ({
       column,
-      range: rangeOf(known[at], field.type),
+      range: extremesRange(cached[at], field.type),
     }));
     const names = keys.map(({ column }) => column);
     return filesWhere(base, files, names, (ranges) => {

@@ -5,7 +5,7 @@ import { columnAt, type ColumnPath } from '../request/column-path.ts';
 import { pairs } from '../base/items.ts';
 import { columnData } from '../../arrow/data.ts';
 
-/** The keys of more rows than this are not kept: so many are better matched by reading a table. */
+/** Maximum number of rows whose keys are held: beyond it reading the table is cheaper. */
 const MOST_ROWS = 16_384;
 
 /** The keys of rows, column by column, as long as they are few. */
@@ -20,7 +20,6 @@ export class KeyValues {
     this.#parts = this.#key.map(() => []);
   }
 
-  /** Number of rows. */
   get rows(): number {
     return this.#rows;
   }

@@ -4,8 +4,8 @@ import { schemaOf } from '../../arrow/nested-type.ts';
 import { fieldIndex } from '../../arrow/select.ts';
 import { fieldsUsed } from '../../sql/evaluate/columns.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
-import type { Statement } from '../base/statement.ts';
-import { bindPredicate, rowsInThread, type Formula } from '../request/formula.ts';
+import type { Statement, Formula } from '../base/statement.ts';
+import { predicateFormula, rowsInThread } from '../request/formula.ts';
 import { itemAt } from '../base/items.ts';
 
 /** The rows whose columns a condition calls by the name of their side, as `source.a`. */
@@ -15,7 +15,7 @@ type Side = 'source' | 'target';
 type Sides = Readonly<Partial<Record<Side, readonly Field[]>>>;
 
 /** A predicate over rows of one side or of both. */
-export interface Condition {
+export interface MergeCondition {
   readonly formula: Formula;
   /** Columns of the target that it calls by their own names. */
   readonly plain: readonly string[];
@@ -25,7 +25,7 @@ export interface Condition {
 
 /**
  * Binds a condition on a row that was sent and the row of the table that it matches.
- * @throws CatalogError as `bindPredicate` does.
+ * @throws CatalogError as `predicateFormula` does.
  */
 export function bindPairCondition(
   label: string,
@@ -33,7 +33,7 @@ export function bindPairCondition(
   source: Schema,
   target: Schema,
   statement: Statement,
-): Condition {
+): MergeCondition {
   return bindSides({ label, text, statement }, [], {
     source: source.fields,
     target: target.fields,
@@ -43,26 +43,25 @@ export function bindPairCondition(
 /**
  * Binds a condition on a row of the table, whose columns may be called by their names
  * or as `target.a`.
- * @throws CatalogError as `bindPredicate` does.
+ * @throws CatalogError as `predicateFormula` does.
  */
 export function bindRowCondition(
   label: string,
   text: string,
   target: Schema,
   statement: Statement,
-): Condition {
+): MergeCondition {
   const plain = withComputed(target, [ROW_ID, ROW_OFFSET]);
   const hidden = target.fields.some(({ name }) => name === 'target');
   return bindSides({ label, text, statement }, plain, hidden ? {} : { target: target.fields });
 }
 
 /** Columns of a side that a condition reads. */
-export function namesOf(condition: Condition, side: Side): readonly string[] {
+export function conditionColumns(condition: MergeCondition, side: Side): readonly string[] {
   const plain = side === 'target' ? condition.plain : [];
   return [...plain, ...(condition.sides.get(side) ?? [])];
 }
 
-/** A condition of a request. */
 interface RequestedCondition {
   readonly label: string;
   readonly text: string;
@@ -74,9 +73,9 @@ function bindSides(
   { label, text, statement }: RequestedCondition,
   plain: readonly Field[],
   all: Sides,
-): Condition {
+): MergeCondition {
   const used = fieldsUsed(
-    bindPredicate(label, text, [...plain, ...sideFields(all)], statement).bound,
+    predicateFormula(label, text, [...plain, ...sideFields(all)], statement).bound,
   );
   const narrow: Partial<Record<Side, readonly Field[]>> = {};
   const sides = new Map<Side, readonly string[]>();
@@ -90,7 +89,7 @@ function bindSides(
       read.map(({ name }) => name),
     );
   }
-  const formula = bindPredicate(label, text, [...plain, ...sideFields(narrow)], statement);
+  const formula = predicateFormula(label, text, [...plain, ...sideFields(narrow)], statement);
   return { formula, plain: plainNames(plain, formula), sides };
 }
 
@@ -116,7 +115,7 @@ function sideField(side: Side, fields: readonly Field[]): Field {
 
 /** Rows for which a condition is true, ascending. The batches have a row per pair. */
 export async function rowsMeeting(
-  { formula, plain, sides }: Condition,
+  { formula, plain, sides }: MergeCondition,
   target: RecordBatch,
   source?: RecordBatch,
 ): Promise<Uint32Array> {

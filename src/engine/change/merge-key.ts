@@ -42,7 +42,6 @@ function checkKey(text: string, { type }: Field): void {
   );
 }
 
-/** The key columns of a batch. */
 export function keyColumns(key: readonly ColumnPath[], batch: RecordBatch): readonly Data[] {
   return key.map((path) => columnData(columnAt(batch, path)));
 }

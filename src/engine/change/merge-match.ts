@@ -4,7 +4,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { ColumnPath } from '../request/column-path.ts';
 import type { Place } from '../query/scan/scan.ts';
 import { GrowingWords, NONE } from './key-index.ts';
-import { namesOf, rowsMeeting, type Condition } from './merge-condition.ts';
+import { conditionColumns, rowsMeeting, type MergeCondition } from './merge-condition.ts';
 import { KeyWriter } from './key-writer.ts';
 import { describeKey, keyColumns } from './merge-key.ts';
 import { WORK_OF_ROW, type MergeSource } from './merge-source.ts';
@@ -26,10 +26,10 @@ export interface MergePlan {
   readonly table: Schema;
   readonly key: readonly ColumnPath[];
   readonly update: boolean;
-  readonly updateIf: Condition | null;
+  readonly updateIf: MergeCondition | null;
   readonly insert: boolean;
   readonly remove: boolean;
-  readonly removeIf: Condition | null;
+  readonly removeIf: MergeCondition | null;
 }
 
 /** Number of pairs that are evaluated at once. */
@@ -40,7 +40,7 @@ export function matchNames({ key, updateIf, removeIf }: MergePlan): readonly str
   const conditions = [updateIf, removeIf].filter((condition) => condition !== null);
   return [
     ...key.map(({ column }) => column),
-    ...conditions.flatMap((condition) => namesOf(condition, 'target')),
+    ...conditions.flatMap((condition) => conditionColumns(condition, 'target')),
   ];
 }
 
@@ -116,7 +116,6 @@ class Pairs {
     this.#openSources = new GrowingWords(charge);
   }
 
-  /** Adds the matches of a row. */
   add(row: number, key: number): void {
     if (this.#plan.updateIf === null) {
       if (this.#source.isShared(key)) this.#refuse(row);
@@ -142,7 +141,7 @@ class Pairs {
 
   /** Evaluates pending pairs and keeps those that pass. */
   async judge(): Promise<void> {
-    const condition: Condition | null = this.#plan.updateIf;
+    const condition: MergeCondition | null = this.#plan.updateIf;
     if (condition === null || this.#openRows.length === 0) return;
     const [allRows, allSources] = [this.#openRows.view(), this.#openSources.view()];
     for (let from = 0; from < allRows.length; from += PAIRS) {
@@ -156,8 +155,12 @@ class Pairs {
     this.#openSources.clear();
   }
 
-  async #judgeSome(condition: Condition, rows: Uint32Array, sources: Uint32Array): Promise<void> {
-    const reads = namesOf(condition, 'source').length > 0;
+  async #judgeSome(
+    condition: MergeCondition,
+    rows: Uint32Array,
+    sources: Uint32Array,
+  ): Promise<void> {
+    const reads = conditionColumns(condition, 'source').length > 0;
     const sent = reads ? this.#source.take(sources) : undefined;
     for (const at of await rowsMeeting(condition, take(this.#batch, rows), sent)) {
       this.#keep(rows[at]!, sources[at]!);

@@ -2,7 +2,7 @@ import type { Fragment } from '../format/snapshot.ts';
 import { NONE } from './key-index.ts';
 import type { MatchedBatch, MergePlan } from './merge-match.ts';
 import type { MergeSource } from './merge-source.ts';
-import { physicalRows, type FoundRows } from './row-finder.ts';
+import { physicalRows, type BatchRows } from './row-finder.ts';
 
 /** A target row updated from a source row. */
 interface UpdatedRow {
@@ -79,7 +79,7 @@ export class MergeOutcome {
 
   /** Rows that leave each fragment: deleted rows and old forms of updated ones. */
   goneOf(): ReadonlyMap<Fragment, Uint32Array> {
-    const found = new Map<Fragment, FoundRows[]>();
+    const found = new Map<Fragment, BatchRows[]>();
     for (const { place, updated, removed } of this.batches) {
       const rows = new Uint32Array(updated.length + removed.length);
       rows.set(updated);

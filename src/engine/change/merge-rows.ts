@@ -17,7 +17,7 @@ import { FragmentMemo } from './fragment-memo.ts';
 import {
   bindPairCondition,
   bindRowCondition,
-  namesOf,
+  conditionColumns,
   type MergeRequest,
 } from './merge-condition.ts';
 import { mergeKey } from './merge-key.ts';
@@ -25,10 +25,10 @@ import { matchBatch, matchNames, type MatchedBatch, type MergePlan } from './mer
 import { MergeOutcome } from './merge-outcome.ts';
 import { MergeSource } from './merge-source.ts';
 import { MergeWriter } from './merge-writer.ts';
-import { Removal } from './removal.ts';
+import { RowRemoval } from './row-removal.ts';
 import type { IndexSearch } from '../index/vectors/predicate-search.ts';
 import { withLookups } from '../query/scan/pruning.ts';
-import { oneOf } from '../../sql/one-of.ts';
+import { membershipTest } from '../../sql/membership-test.ts';
 import type { KeyValues } from './key-values.ts';
 
 /** Indices are used if at most one of this number of rows is matched. */
@@ -58,7 +58,7 @@ function searchOf(
     const own = indices.filter(({ field }) => field === fieldIds[at]);
     const index = own.find(({ type }) => type === 'BTREE') ?? own.find(isBitmap);
     if (column === undefined || index === undefined) return [];
-    const test = oneOf(column, values);
+    const test = membershipTest(column, values);
     return [{ kind: 'leaf', index, column, test, narrow: true } as const];
   });
   // Selective lookups come first: few rows remain for the others.
@@ -99,7 +99,7 @@ export class RowMerge {
   readonly #plan: MergePlan;
   readonly #source: MergeSource;
   readonly #memo = new FragmentMemo<MatchedBatch>();
-  readonly #removal: Removal;
+  readonly #removal: RowRemoval;
   readonly #statement: Statement;
 
   private constructor(
@@ -114,7 +114,7 @@ export class RowMerge {
     this.#request = request;
     this.#plan = plan;
     this.#source = source;
-    this.#removal = new Removal(reader);
+    this.#removal = new RowRemoval(reader);
   }
 
   /**
@@ -136,7 +136,7 @@ export class RowMerge {
       table: base,
       schema,
       key: plan.key,
-      atHand: plan.updateIf === null ? [] : namesOf(plan.updateIf, 'source'),
+      atHand: plan.updateIf === null ? [] : conditionColumns(plan.updateIf, 'source'),
       checkTime: request.checkTime,
       budget: statement.budget,
       inMemory,

@@ -1,6 +1,6 @@
 import type { TableFolder } from '../format/snapshot.ts';
 import type { Data, RecordBatch, Schema } from 'apache-arrow';
-import { concat, project, take } from '../../arrow/select.ts';
+import { concat, projectColumns, take } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import type { ColumnPath } from '../request/column-path.ts';
 import { Pace } from '../base/pace.ts';
@@ -21,7 +21,6 @@ export const WORK_OF_ROW = 64;
 
 /** Options of a merge's source rows. */
 interface SourceOptions {
-  /** Folder of the table. */
   readonly table: TableFolder;
   readonly schema: Schema;
   readonly key: readonly ColumnPath[];
@@ -81,7 +80,6 @@ export class MergeSource {
     this.#rows = new SpilledRows(options.table, options.schema, this.memory, options.inMemory);
   }
 
-  /** Ranges of the keys. */
   get ranges(): KeyRanges {
     return this.#ranges;
   }
@@ -139,7 +137,6 @@ export class MergeSource {
     return this.#keys.at(row);
   }
 
-  /** The rows with a key. */
   *rowsOf(key: number): Generator<number> {
     for (let row = this.#first.at(key); row !== NONE; row = this.#next.at(row)) yield row;
   }
@@ -192,7 +189,7 @@ export class MergeSource {
     });
     const { atHand } = this.#options;
     if (atHand.length > 0) {
-      const columns = project(batch, atHand);
+      const columns = projectColumns(batch, atHand);
       // They are joined before first use.
       this.memory.charge(2 * batchBytes(columns));
       this.#atHand.push(copyOf(columns));

@@ -7,7 +7,7 @@ import { schemaOf } from '../../arrow/nested-type.ts';
 import type { Flushes } from '../../storage/flushes.ts';
 import { coalesce } from '../query/scan/rows.ts';
 import { needOf, ROW_ID } from '../request/computed-columns.ts';
-import { gather, Places } from '../query/scan/gather.ts';
+import { gather, BatchPlaces } from '../query/scan/gather.ts';
 import { Scanner } from '../query/scan/scan.ts';
 import { newFragment } from '../format/change.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
@@ -19,7 +19,7 @@ import { ComputedColumns } from './computed-values.ts';
 import { keptBatch, keptFragment, keptSchema, retypedFields } from './kept-rows.ts';
 import type { MergeOutcome } from './merge-outcome.ts';
 import type { MergeSource, SourcePiece } from './merge-source.ts';
-import type { Wrote } from './removal.ts';
+import type { Wrote } from './row-removal.ts';
 import { fieldIndex } from '../../arrow/select.ts';
 
 /** Distance of batches in positions for fetching. */
@@ -31,7 +31,7 @@ export class MergeWriter {
   readonly #base: Snapshot;
   readonly #source: MergeSource;
   readonly #outcome: MergeOutcome;
-  readonly #places = new Places();
+  readonly #places = new BatchPlaces();
   readonly #computed: ComputedColumns;
   #nextRowId: bigint;
 
@@ -63,12 +63,17 @@ export class MergeWriter {
     const { schema, fieldIds } = this.#base;
     const { updated, inserted } = this.#outcome;
     if (updated + inserted === 0) return [];
-    const kept = updated > 0;
-    const batches = coalesce(kept ? this.#keptBatches() : this.#newBatches());
-    const files = await ingest(this.#base, kept ? keptSchema(schema) : schema, batches, flushes);
+    const keepsRowIds = updated > 0;
+    const batches = coalesce(keepsRowIds ? this.#keptBatches() : this.#newBatches());
+    const files = await ingest(
+      this.#base,
+      keepsRowIds ? keptSchema(schema) : schema,
+      batches,
+      flushes,
+    );
     wrote(files.map(({ file }) => file));
     return files.map((file) => {
-      if (kept) return keptFragment(file, fieldIds);
+      if (keepsRowIds) return keptFragment(file, fieldIds);
       const first = this.#nextRowId;
       this.#nextRowId += BigInt(file.rows);
       return newFragment(file, fieldIds, first);

@@ -1,5 +1,6 @@
 import { needOf, NO_COLUMNS, ROW_OFFSET, type ColumnNeed } from '../request/computed-columns.ts';
-import { rowsInThread, type Formula } from '../request/formula.ts';
+import { rowsInThread } from '../request/formula.ts';
+import type { Formula } from '../base/statement.ts';
 import { Pace } from '../base/pace.ts';
 import { allFiles } from '../query/plan/plan.ts';
 import { prunedFiles } from '../query/scan/pruning.ts';
@@ -11,23 +12,22 @@ import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import { FragmentMemo } from './fragment-memo.ts';
 
 /** Rows of one batch of a table. */
-export interface FoundRows {
+export interface BatchRows {
   readonly place: Place;
   readonly rows: Rows;
 }
 
-/** Found rows of a fragment. */
 export interface FoundFragment {
   readonly fragment: Fragment;
   /** Identifies the fragment with its live rows. */
   readonly key: string;
-  readonly found: readonly FoundRows[];
+  readonly found: readonly BatchRows[];
 }
 
 /** Finds the rows of a change. Results are reused for the next version. */
 export class RowFinder {
   readonly #source: BatchSource;
-  readonly #memo = new FragmentMemo<FoundRows>();
+  readonly #memo = new FragmentMemo<BatchRows>();
 
   constructor(source: BatchSource) {
     this.#source = source;
@@ -80,7 +80,7 @@ export class RowFinder {
 }
 
 /** Positions of rows in their fragment's files, ascending like the batches. */
-export function physicalRows(found: readonly FoundRows[]): Uint32Array {
+export function physicalRows(found: readonly BatchRows[]): Uint32Array {
   const all = new Uint32Array(found.reduce((sum, { rows }) => sum + countOf(rows), 0));
   let at = 0;
   for (const { place, rows } of found) {

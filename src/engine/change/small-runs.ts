@@ -1,16 +1,16 @@
-import { bytesOf, type Fragment } from '../format/snapshot.ts';
+import { fragmentDataBytes, type Fragment } from '../format/snapshot.ts';
 
 /** Fragments with fewer rows and bytes are merged with their neighbours. */
 const SMALL_ROWS = 100_000;
 const SMALL_BYTES = 64 * 2 ** 20;
 
 export function isSmall(fragment: Fragment): boolean {
-  return !isFullSize(fragment.rows, bytesOf(fragment));
+  return !isFullSize(fragment.rows, fragmentDataBytes(fragment));
 }
 
 /** Whether fragments together have full size. */
 export function isFull(run: readonly Fragment[]): boolean {
-  const bytes = run.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  const bytes = run.reduce((sum, fragment) => sum + fragmentDataBytes(fragment), 0);
   return isFullSize(rowsOf(run), bytes);
 }
 
@@ -23,7 +23,7 @@ function rowsOf(run: readonly Fragment[]): number {
   return run.reduce((sum, fragment) => sum + fragment.rows, 0);
 }
 
-/** Shorter runs of small fragments are not merged. */
+/** Length of the shortest run of small fragments that is merged, unless it is configured. */
 const FEWEST = 32;
 /**
  * A merged fragment has this multiple of the rows of each input, or full size, so each row is
@@ -32,14 +32,19 @@ const FEWEST = 32;
 const GROWTH = 8;
 
 /**
- * The run of adjacent small fragments to merge, smallest first; empty if there are not enough of
- * similar size.
+ * The run of adjacent small fragments to merge, smallest first; undefined if there are not enough
+ * of similar size.
+ * @param fewest Length of the shortest run that is merged; null for none.
  */
-export function runToMerge(fragments: readonly Fragment[]): readonly Fragment[] | undefined {
-  const small = runsOf(fragments, isSmall);
+export function runToMerge(
+  fragments: readonly Fragment[],
+  fewest: number | null = FEWEST,
+): readonly Fragment[] | undefined {
+  if (fewest === null) return undefined;
+  const small = runsOf(fragments, isSmall, fewest);
   if (small.length === 0) return undefined;
   for (let most = GROWTH; most < GROWTH * SMALL_ROWS; most *= GROWTH) {
-    const runs = small.flatMap((run) => runsOf(run, ({ rows }) => rows <= most));
+    const runs = small.flatMap((run) => runsOf(run, ({ rows }) => rows <= most, fewest));
     const worthy = runs.map(toFullSize).find(grows);
     if (worthy !== undefined) return worthy;
   }
@@ -50,6 +55,7 @@ export function runToMerge(fragments: readonly Fragment[]): readonly Fragment[] 
 function runsOf(
   fragments: readonly Fragment[],
   isOfKind: (fragment: Fragment) => boolean,
+  fewest: number,
 ): readonly (readonly Fragment[])[] {
   let run: Fragment[] = [];
   const runs = [run];
@@ -57,7 +63,7 @@ function runsOf(
     if (isOfKind(fragment)) run.push(fragment);
     else if (run.length > 0) runs.push((run = []));
   }
-  return runs.filter((run) => run.length >= FEWEST);
+  return runs.filter((run) => run.length >= fewest);
 }
 
 /** The start of a run up to full size. */
@@ -65,7 +71,7 @@ function toFullSize(run: readonly Fragment[]): readonly Fragment[] {
   let [rows, bytes] = [0, 0];
   const end = run.findIndex((fragment) => {
     rows += fragment.rows;
-    bytes += bytesOf(fragment);
+    bytes += fragmentDataBytes(fragment);
     return isFullSize(rows, bytes);
   });
   return end < 0 ? run : run.slice(0, end + 1);

@@ -1,6 +1,6 @@
-import { join } from 'node:path';
+import type { StoredFile } from '../../arrow/sealed/file-seal.ts';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import type { TableFolder } from '../format/snapshot.ts';
+import { storedIn, type TableFolder } from '../format/snapshot.ts';
 import { FragmentWriter } from '../format/fragment-writer.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import type { Holding } from '../format/memory/request-memory.ts';
@@ -25,7 +25,7 @@ export class SpilledRows {
   #bytes = 0;
   #count = 0;
   #writer: FragmentWriter | undefined;
-  #path: string | undefined;
+  #stored: StoredFile | undefined;
 
   /**
    * @param memory Charged for batches in memory.
@@ -57,18 +57,18 @@ export class SpilledRows {
   /** Ends the writing. Call it after the last batch. */
   async finish(): Promise<void> {
     if (this.#writer === undefined) return;
-    const { file } = await this.#writer.finish();
+    const { file, seal } = await this.#writer.finish();
     this.#writer = undefined;
-    this.#path = join(this.#table.folder, file);
+    this.#stored = storedIn(this.#table.folder, { path: file, seal });
   }
 
   /** The batches in the order in which they were added. */
   async *batches(): AsyncGenerator<RecordBatch> {
     for (let index = 0; index < this.#count; index++) {
-      const path = this.#path;
-      yield path === undefined
+      const stored = this.#stored;
+      yield stored === undefined
         ? itemAt(this.#held, index)
-        : await this.#files.use(path, ({ file }) => file.readBatch(index));
+        : await this.#files.use(stored, ({ file }) => file.readBatch(index));
     }
   }
 
@@ -76,7 +76,7 @@ export class SpilledRows {
   async close(): Promise<void> {
     await this.#writer?.abandon();
     await this.#files.close();
-    if (this.#path !== undefined) await this.#table.storage.remove(this.#path);
+    if (this.#stored !== undefined) await this.#table.storage.remove(this.#stored.path);
   }
 
   async #spill(): Promise<FragmentWriter> {

@@ -1,9 +1,9 @@
 import type { Data, RecordBatch } from 'apache-arrow';
 import { coalesce } from '../query/scan/rows.ts';
 import { needOf, ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
-import { bindPredicate, type Formula } from '../request/formula.ts';
+import { predicateFormula } from '../request/formula.ts';
 import { Pace } from '../base/pace.ts';
-import { ownStatement, type Statement } from '../base/statement.ts';
+import { ownStatement, type Statement, type Formula } from '../base/statement.ts';
 import { Scanner } from '../query/scan/scan.ts';
 import type { Flushes } from '../../storage/flushes.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
@@ -14,7 +14,7 @@ import { assignedData, bindUpdates, type Assignment, type Update } from './assig
 import { both, keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
 import { ComputedColumns } from './computed-values.ts';
 import type { Derive } from './derived-commit.ts';
-import { Removal, type Wrote } from './removal.ts';
+import { RowRemoval, type Wrote } from './row-removal.ts';
 import { physicalRows, RowFinder, type FoundFragment } from './row-finder.ts';
 import { pairs } from '../base/items.ts';
 
@@ -39,7 +39,7 @@ export function updateRows(
 ): Derive<bigint> {
   const finder = new RowFinder(reader);
   const rewriter = new Rewriter(reader);
-  const removal = new Removal(reader);
+  const removal = new RowRemoval(reader);
   return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
     const assignments = bindUpdates(request.updates, base.schema, statement);
@@ -57,10 +57,10 @@ export function updateRows(
 
 function predicateOf(
   { predicate }: UpdateRequest,
-  fields: Parameters<typeof bindPredicate>[2],
+  fields: Parameters<typeof predicateFormula>[2],
   statement: Statement,
 ): Formula | null {
-  return predicate === null ? null : bindPredicate('predicate', predicate, fields, statement);
+  return predicate === null ? null : predicateFormula('predicate', predicate, fields, statement);
 }
 
 interface Rewriting {
@@ -121,8 +121,8 @@ class Rewriter {
 /** Columns to read: those that are kept or used for new values. */
 function namesRead({ schema }: Snapshot, assignments: readonly Assignment[]): readonly string[] {
   const replaced = new Set(assignments.map(({ field }) => field.name));
-  const kept = schema.fields.map(({ name }) => name).filter((name) => !replaced.has(name));
-  return [...kept, ROW_ID.name, ...assignments.flatMap(({ formula }) => formula.columns)];
+  const retained = schema.fields.map(({ name }) => name).filter((name) => !replaced.has(name));
+  return [...retained, ROW_ID.name, ...assignments.flatMap(({ formula }) => formula.columns)];
 }
 
 function readsOffset(assignments: readonly Assignment[]): boolean {

@@ -16,7 +16,7 @@ interface ColumnsRead {
 }
 
 /** The columns of a batch by their positions in the file. */
-export type ColumnsFound = Map<number, Data>;
+type ColumnsFound = Map<number, Data>;
 
 /**
  * Reads columns of a batch, from the cache where possible. Other columns are read into memory from
@@ -37,11 +37,12 @@ export function cachedColumns(
     else found.set(place, cut(data, read.range));
   }
   if (missing.length === 0) return found;
-  const kept = missing.filter((place) => isWanted(cache, file, read, place));
-  const passing = missing.filter((place) => !kept.includes(place));
-  if (kept.length === 0 && readNow(found, file, { ...read, places: passing }, take)) return found;
+  const retained = missing.filter((place) => isWanted(cache, file, read, place));
+  const passing = missing.filter((place) => !retained.includes(place));
+  if (retained.length === 0 && readNow(found, file, { ...read, places: passing }, take))
+    return found;
   return Promise.all([
-    ...kept.map(async (place) => found.set(place, await keptColumn(cache, file, read, place))),
+    ...retained.map(async (place) => found.set(place, await keptColumn(cache, file, read, place))),
     readInto(found, file, { ...read, places: passing }, take),
   ]).then(() => found);
 }

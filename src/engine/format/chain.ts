@@ -49,7 +49,7 @@ export interface Span {
 }
 
 /** The versions of a line as ranges of the lines on which they were made, newest first. */
-export function spansOf({ key, lineage }: Chain): readonly Span[] {
+export function chainSpans({ key, lineage }: Chain): readonly Span[] {
   const spans: Span[] = [];
   let owner = key;
   let upTo: bigint | null = null;

@@ -7,7 +7,7 @@ import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 
 /** Snapshots of manifests, one object per manifest, so that caches can be attached to it. */
 export class ManifestSnapshots {
-  readonly #known = new WeakMap<Manifest, Snapshot>();
+  readonly #cache = new WeakMap<Manifest, Snapshot>();
   readonly #storage: Storage;
 
   constructor(storage: Storage) {
@@ -15,16 +15,16 @@ export class ManifestSnapshots {
   }
 
   of(manifest: Manifest, tableId: string, folder: string): Snapshot {
-    const known = this.#known.get(manifest);
-    if (known?.tableId === tableId && known.folder === folder) return known;
+    const cached = this.#cache.get(manifest);
+    if (cached?.tableId === tableId && cached.folder === folder) return cached;
     const snapshot = {
       tableId,
       storage: this.#storage,
       folder,
-      rows: rowsOf(manifest),
+      rows: liveRowTotal(manifest),
       ...manifest,
     };
-    this.#known.set(manifest, snapshot);
+    this.#cache.set(manifest, snapshot);
     return snapshot;
   }
 }
@@ -65,18 +65,18 @@ export function overwritten(
 }
 
 /** Number of rows of a version, without deleted ones. */
-export function rowsOf(contents: Pick<Contents, 'fragments'>): bigint {
+export function liveRowTotal(contents: Pick<Contents, 'fragments'>): bigint {
   return contents.fragments.reduce((sum, fragment) => sum + BigInt(fragment.rows), 0n);
 }
 
 /** A fragment of one new file. */
 export function newFragment(
-  { file, rows, bytes, statistics }: WrittenFile,
+  { file, rows, bytes, statistics, seal }: WrittenFile,
   fields: readonly number[],
   firstRowId: bigint,
 ): Fragment {
   return {
-    files: [{ path: file, bytes, fields, statistics }],
+    files: [{ path: file, bytes, fields, statistics, seal }],
     physicalRows: rows,
     rows,
     firstRowId,

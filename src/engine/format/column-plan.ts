@@ -1,14 +1,13 @@
-import { join } from 'node:path';
 import type { Data, RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
+import type { StoredFile } from '../../arrow/sealed/file-seal.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { nullsOf, retype } from '../../arrow/nullability.ts';
-import type { Fragment, Snapshot } from './snapshot.ts';
+import { storedIn, type Fragment, type Snapshot } from './snapshot.ts';
 
 /** Columns to read from one data file. */
 interface FileColumns {
-  /** Absolute path. */
-  readonly path: string;
+  readonly stored: StoredFile;
   /** Positions of the columns in the file, without repetition. */
   readonly places: readonly number[];
 }
@@ -36,8 +35,8 @@ export function planColumns(
   fragment: Fragment,
   columns: readonly string[],
 ): ColumnPlan {
-  const known = last.get(fragment);
-  if (known?.snapshot.deref() === snapshot && isSame(known.columns, columns)) return known.plan;
+  const cached = last.get(fragment);
+  if (cached?.snapshot.deref() === snapshot && isSame(cached.columns, columns)) return cached.plan;
   const plan = newPlan(snapshot, fragment, columns);
   last.set(fragment, { snapshot: new WeakRef(snapshot), columns, plan });
   return plan;
@@ -48,13 +47,13 @@ function isSame(some: readonly string[], others: readonly string[]): boolean {
 }
 
 function newPlan(snapshot: Snapshot, fragment: Fragment, columns: readonly string[]): ColumnPlan {
-  const files: { path: string; places: number[] }[] = [];
+  const files: { stored: StoredFile; places: number[] }[] = [];
   const found = columns.map((name) => placeOf(snapshot, fragment, name));
-  const sources = found.map(({ path, place }) => {
-    if (path === null) return null;
-    const whole = join(snapshot.folder, path);
-    const file = files.findIndex((known) => known.path === whole);
-    if (file < 0) return { file: files.push({ path: whole, places: [place] }) - 1, place };
+  const sources = found.map(({ dataFile, place }) => {
+    if (dataFile === undefined) return null;
+    const stored = storedIn(snapshot.folder, dataFile);
+    const file = files.findIndex((each) => each.stored.path === stored.path);
+    if (file < 0) return { file: files.push({ stored, places: [place] }) - 1, place };
     const places = files[file]?.places ?? [];
     if (!places.includes(place)) places.push(place);
     return { file, place };
@@ -83,6 +82,6 @@ function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
   const field = snapshot.schema.fields[position];
   const id = snapshot.fieldIds[position];
   if (field === undefined || id === undefined) throw new Error(`the table has no column ${name}`);
-  const file = fragment.files.find(({ fields }) => fields.includes(id));
-  return { field, path: file?.path ?? null, place: file?.fields.indexOf(id) ?? -1 };
+  const dataFile = fragment.files.find(({ fields }) => fields.includes(id));
+  return { field, dataFile, place: dataFile?.fields.indexOf(id) ?? -1 };
 }

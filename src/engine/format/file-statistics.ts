@@ -11,7 +11,6 @@ export interface FileZone {
   readonly rows: number;
 }
 
-/** Statistics of one column. */
 interface ColumnStatistics {
   readonly whole: Extremes;
   /** One entry per zone of the file; empty if the file has one zone. */
@@ -20,7 +19,6 @@ interface ColumnStatistics {
 
 /** Statistics of a data file's values. Each column is decoded when it is first requested. */
 export class FileStatistics {
-  /** Number of batches of the file. */
   readonly batches: number;
   /** In order; empty if there are no statistics of parts of the file. */
   readonly zones: readonly FileZone[];
@@ -47,13 +45,13 @@ export class FileStatistics {
 
   /** Statistics of some batches; they may include other batches of the same zones. */
   part(column: number, firstBatch: number, batches: number): Extremes | undefined {
-    const known = this.#column(column);
-    if (known === undefined || known.zones.length === 0) return known?.whole;
+    const cached = this.#column(column);
+    if (cached === undefined || cached.zones.length === 0) return cached?.whole;
     const end = firstBatch + batches;
-    const inside = pairs(known.zones, this.zones)
+    const inside = pairs(cached.zones, this.zones)
       .filter(([, zone]) => zone.firstBatch < end && firstBatch < zone.firstBatch + zone.batches)
       .map(([extremes]) => extremes);
-    return inside.length === 0 ? known.whole : inside.reduce(mergeExtremes);
+    return inside.length === 0 ? cached.whole : inside.reduce(mergeExtremes);
   }
 
   #column(column: number): ColumnStatistics | undefined {
@@ -90,7 +88,7 @@ function readStarts(cursor: StatisticsCursor, count: number): readonly number[] 
   });
 }
 
-const known = new WeakMap<Uint8Array, FileStatistics>();
+const cache = new WeakMap<Uint8Array, FileStatistics>();
 
 /**
  * The statistics of a data file; undefined if it was written without any.
@@ -98,7 +96,7 @@ const known = new WeakMap<Uint8Array, FileStatistics>();
  */
 export function statisticsOf({ statistics }: DataFile, rows: number): FileStatistics | undefined {
   if (statistics === undefined) return undefined;
-  const found = known.get(statistics) ?? new FileStatistics(statistics, rows);
-  known.set(statistics, found);
+  const found = cache.get(statistics) ?? new FileStatistics(statistics, rows);
+  cache.set(statistics, found);
   return found;
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { FileWriter } from '../../arrow/ipc/file-writer.ts';
+import type { FileSeal } from '../../arrow/sealed/file-seal.ts';
+import { SealingWriter } from '../../arrow/sealed/sealing-writer.ts';
 import type { Flushes } from '../../storage/flushes.ts';
 import type { NewObject, Storage } from '../../storage/storage.ts';
 import { newDataFile } from './layout.ts';
@@ -15,6 +16,7 @@ export interface WrittenFile {
   readonly bytes: number;
   /** Statistics in the format of `FileStatistics`. */
   readonly statistics?: Uint8Array | undefined;
+  readonly seal: FileSeal;
 }
 
 /** Writes are gathered up to this size, in bytes. */
@@ -26,7 +28,7 @@ const ENOUGH_BYTES = 2 ** 18;
  * written together.
  */
 export class FragmentWriter {
-  readonly #writer: FileWriter;
+  readonly #writer: SealingWriter;
   readonly #storage: Storage;
   readonly #target: NewObject;
   readonly #path: string;
@@ -42,7 +44,7 @@ export class FragmentWriter {
   ) {
     const file = newDataFile();
     const path = join(folder, file);
-    this.#writer = new FileWriter(schema);
+    this.#writer = new SealingWriter(schema);
     this.#statistics = statistics;
     this.#storage = storage;
     this.#target = storage.create(path);
@@ -76,14 +78,15 @@ export class FragmentWriter {
    * settled.
    */
   async finish(flushes?: Flushes): Promise<WrittenFile> {
-    await this.#add([this.#writer.end()]);
+    const { bytes: end, seal } = this.#writer.end();
+    await this.#add([end]);
     await this.#flush([]);
     await this.#target.end();
     const synced = this.#target.sync();
     if (flushes === undefined) await synced;
     else flushes.add(synced);
     const { rows, bytes } = this.#writer;
-    return { file: this.#file, rows, bytes, statistics: this.#statistics?.finish() };
+    return { file: this.#file, rows, bytes, statistics: this.#statistics?.finish(), seal };
   }
 
   /** Abandons and removes the file. */

@@ -84,7 +84,7 @@ function pieces<Row>(
   return dataOf(type, { length: rows.length, nullCount, validity: bits, values, offsets });
 }
 
-/** Where each of some pieces begins when they follow each other, and the length of all. */
+/** Offsets of consecutive pieces, and their total length. */
 function offsetsOf(pieces: readonly (ArrayLike<number> | null)[]) {
   const offsets = new Int32Array(pieces.length + 1);
   let length = 0;

@@ -22,6 +22,7 @@ import {
   listsData,
   textsData,
 } from './manifest-data.ts';
+import type { FileSeal } from '../../arrow/sealed/file-seal.ts';
 import { ownPath } from './layout.ts';
 import type { DataFile, Fragment } from './snapshot.ts';
 
@@ -80,9 +81,16 @@ const columns: readonly Column[] = [
     (rows) => bytesData(rows, ({ file }) => file.statistics ?? null),
     true,
   ),
+  column('seal', new Utf8(), (rows) => textsData(rows, ({ file }) => file.seal ?? null), true),
+  column(
+    'deletions_seal',
+    new Utf8(),
+    (rows) => textsData(rows, ({ fragment }) => deletionsSealOf(fragment)),
+    true,
+  ),
 ];
 
-/** The columns of every manifest. Those of an older format have no statistics. */
+/** The columns of every manifest. Those of older formats have no statistics or no seals. */
 export const manifestFields: readonly Field[] = columns.map(({ field }) => field);
 
 /** Fragments as the rows of a manifest: one for each data file. */
@@ -116,12 +124,13 @@ function addFile(fragments: Fragment[], cells: Cells, row: number): void {
     bytes: Number(cells.at('bytes', row)),
     fields: Array.from(cells.at('fields', row) as Iterable<number>),
     ...(statistics === null ? {} : { statistics }),
+    ...optional('seal', cells.sealAt('seal', row)),
   };
-  const known = fragments[position];
+  const existing = fragments[position];
   fragments[position] =
-    known === undefined
+    existing === undefined
       ? { files: [file], ...fragmentCells(cells, row) }
-      : { ...known, files: [...known.files, file] };
+      : { ...existing, files: [...existing.files, file] };
 }
 
 function fragmentCells(cells: Cells, row: number): Omit<Fragment, 'files'> {
@@ -132,7 +141,19 @@ function fragmentCells(cells: Cells, row: number): Omit<Fragment, 'files'> {
     firstRowId: BigInt(String(cells.at('first_row_id', row))),
     storedRowIds: cells.at('stored_row_ids', row) === true,
     deletions: typeof deletions === 'string' ? ownPath(deletions) : null,
+    ...optional('deletionsSeal', cells.sealAt('deletions_seal', row)),
   };
+}
+
+function deletionsSealOf({ deletions, deletionsSeal }: Fragment): FileSeal | null {
+  return deletions === null ? null : (deletionsSeal ?? null);
+}
+
+function optional<Name extends string>(
+  name: Name,
+  seal: FileSeal | undefined,
+): { readonly [Each in Name]?: FileSeal } {
+  return seal === undefined ? {} : ({ [name]: seal } as { readonly [Each in Name]?: FileSeal });
 }
 
 /** Access to the cells of a manifest's batch by column name. */
@@ -157,5 +178,10 @@ class Cells {
   statisticsAt(row: number): Uint8Array | null {
     const bytes: unknown = this.#vectors.get('statistics')?.get(row);
     return bytes instanceof Uint8Array ? bytes : null;
+  }
+
+  sealAt(name: string, row: number): FileSeal | undefined {
+    const seal: unknown = this.#vectors.get(name)?.get(row);
+    return typeof seal === 'string' ? seal : undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { Schema } from 'apache-arrow';
-import { openFile } from '../../arrow/ipc/file-reader.ts';
-import { FileWriter } from '../../arrow/ipc/file-writer.ts';
+import type { StoredFile } from '../../arrow/sealed/file-seal.ts';
+import { openSealed } from '../../arrow/sealed/sealed-file.ts';
+import { SealingWriter, type SealedEnd } from '../../arrow/sealed/sealing-writer.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 import { batchOfFragments, fragmentsOfBatches, manifestFields } from './manifest-rows.ts';
 import { bytesAccess } from './memory/random-access.ts';
@@ -24,7 +25,7 @@ const KEYS = {
  * Encodes a manifest as an Arrow file: one row per data file, and facts of the whole version in the
  * schema's metadata (the table's schema as a base64 IPC schema message).
  */
-export function encodeManifest(manifest: Manifest): Uint8Array {
+export function encodeManifest(manifest: Manifest): SealedEnd {
   const schema = new Schema(
     [...manifestFields],
     new Map([
@@ -37,18 +38,20 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
       ...indexEntries(manifest),
     ]),
   );
-  const writer = new FileWriter(schema);
+  const writer = new SealingWriter(schema);
   const begin = writer.begin();
   const rows = writer.batch(batchOfFragments(schema, manifest.fragments));
-  return Buffer.concat([begin, ...rows, writer.end()]);
+  const { bytes: end, seal } = writer.end();
+  return { bytes: Buffer.concat([begin, ...rows, end]), seal };
 }
 
 /**
  * Decodes a manifest.
- * @throws ArrowError when the bytes are not an Arrow file, Error when they are no manifest.
+ * @param stored Where the bytes were read, and the seal that they must match.
+ * @throws DamagedFile, ArrowError when the bytes are not an Arrow file, Error when they are no manifest.
  */
-export async function decodeManifest(bytes: Uint8Array): Promise<Manifest> {
-  const file = await openFile(bytesAccess(bytes));
+export async function decodeManifest(bytes: Uint8Array, stored: StoredFile): Promise<Manifest> {
+  const { file } = await openSealed(bytesAccess(bytes), stored);
   const batches = await Promise.all(file.batchRows.map((_, index) => file.readBatch(index)));
   const text = (key: string): string => metadataText(file.schema, key);
   const indices = indicesOfText(file.schema.metadata.get(KEYS.indices));
@@ -108,8 +111,8 @@ function withIndexFiles(
   if (indices === undefined) return fragments;
   const files = new Map(indices.files);
   return fragments.map((fragment, position) => {
-    const known = files.get(position);
-    for (const { path } of known ?? []) ownPath(path);
-    return known === undefined ? fragment : { ...fragment, indices: known };
+    const cached = files.get(position);
+    for (const { path } of cached ?? []) ownPath(path);
+    return cached === undefined ? fragment : { ...fragment, indices: cached };
   });
 }

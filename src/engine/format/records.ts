@@ -1,13 +1,13 @@
+import type { FileSeal } from '../../arrow/sealed/file-seal.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 
-/** Record of a namespace. */
 export interface NamespaceRecord {
   readonly id: string;
   readonly properties: Readonly<Record<string, string>>;
   readonly createdMillis: number;
 }
 
-/** Who writes a table: nobody yet, this engine, or Lance clients. */
+/** Writer of a table: none yet, this engine, or Lance clients. */
 export type TableKind = 'declared' | 'engine' | 'lance';
 
 /** Record of a table. Its data lies under its id, so a rename moves no files. */
@@ -18,6 +18,11 @@ export interface TableRecord {
   readonly location: string | null;
   readonly properties: Readonly<Record<string, string>>;
   readonly createdMillis: number;
+  /**
+   * Whether the configured retention applies to its versions. Absent for tables from before it
+   * existed, and for tables that Lance clients write.
+   */
+  readonly expires?: true;
 }
 
 /** Record of a dropped table, for its restoration. */
@@ -36,6 +41,8 @@ export interface VersionRecord {
   /** Path under which the manifest was written before the commit; its first reader renames it. */
   readonly staging: string;
   readonly manifestBytes: number;
+  /** Seal of the manifest; absent for manifests that were written before seals, or by Lance clients. */
+  readonly seal?: FileSeal;
   readonly metadata: Readonly<Record<string, string>>;
   /**
    * Path under which a Lance client staged the manifest; `staging` is a second link unknown to the
@@ -66,7 +73,6 @@ export interface BranchRecord {
   readonly createdMillis: number;
 }
 
-/** Record of a tag. */
 export interface TagRecord {
   /** Branch of the version; null for main. */
   readonly branch: string | null;

@@ -1,7 +1,7 @@
 import type { RecordBatch } from 'apache-arrow';
 import { concat } from '../../arrow/select.ts';
 
-/** How batches are joined. */
+/** Thresholds for joining batches. */
 interface Joining {
   /** A batch of at least this size, in bytes or rows, is not joined. */
   readonly largeBytes: number;

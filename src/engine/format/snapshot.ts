@@ -1,5 +1,7 @@
 import type { Storage } from '../../storage/storage.ts';
 import type { Schema } from 'apache-arrow';
+import { join } from 'node:path';
+import type { FileSeal, StoredFile } from '../../arrow/sealed/file-seal.ts';
 import type { Stored, VersionRecord } from './records.ts';
 import type { TextOptions } from '../tokens/text-options.ts';
 
@@ -12,6 +14,8 @@ export interface DataFile {
   readonly fields: readonly number[];
   /** Statistics in the format of `FileStatistics`; absent in older files. */
   readonly statistics?: Uint8Array | undefined;
+  /** Absent in older files. */
+  readonly seal?: FileSeal | undefined;
 }
 
 /** Kinds of index that are built. */
@@ -42,6 +46,8 @@ export interface FragmentIndex {
   /** Path inside the table's folder: `indices/<uuid of the index>/<uuid>.arrow`. */
   readonly path: string;
   readonly bytes: number;
+  /** Absent in older files. */
+  readonly seal?: FileSeal | undefined;
 }
 
 /**
@@ -60,6 +66,8 @@ export interface Fragment {
   readonly storedRowIds: boolean;
   /** Path of the file that lists the deleted rows: `deletions/<uuid>.arrow`. */
   readonly deletions: string | null;
+  /** The seal of that file; absent in older files. */
+  readonly deletionsSeal?: FileSeal | undefined;
   /** Index files of the fragment; rows without one are scanned. */
   readonly indices?: readonly FragmentIndex[] | undefined;
 }
@@ -67,7 +75,7 @@ export interface Fragment {
 /** An immutable view of a table at one version, with everything that a read needs. */
 export interface Snapshot {
   readonly tableId: string;
-  /** Where the files of the table are. */
+  /** Storage of the table's files. */
   readonly storage: Storage;
   /** Key of the table's folder in the storage. */
   readonly folder: string;
@@ -85,7 +93,6 @@ export interface Snapshot {
   readonly indices?: readonly IndexDefinition[] | undefined;
 }
 
-/** The folder of a table in its storage. */
 export type TableFolder = Pick<Snapshot, 'storage' | 'folder'>;
 
 /** A snapshot and the record that named its version: a version record or the head of a line. */
@@ -99,7 +106,20 @@ export function fragmentKey(fragment: Fragment): string {
   return fragment.files[0]?.path ?? '';
 }
 
+/** The first file of a fragment, in a table's folder. */
+export function firstFile(folder: string, { files: [first] }: Fragment): StoredFile {
+  return storedIn(folder, first ?? { path: '' });
+}
+
+/** A file that a manifest names, by its key in the storage. */
+export function storedIn(
+  folder: string,
+  { path, seal }: Pick<DataFile, 'path' | 'seal'>,
+): StoredFile {
+  return { path: join(folder, path), seal };
+}
+
 /** Size of a fragment's data files in bytes. */
-export function bytesOf(fragment: Fragment): number {
+export function fragmentDataBytes(fragment: Fragment): number {
   return fragment.files.reduce((sum, file) => sum + file.bytes, 0);
 }

@@ -18,7 +18,7 @@ export interface BatchSize {
  * Layouts whose buffers keep their length when they are written again; views and dictionaries are
  * rebuilt.
  */
-const kept: ReadonlySet<Layout> = new Set<Layout>([
+const retained: ReadonlySet<Layout> = new Set<Layout>([
   'bool',
   'fixed',
   'bytes',
@@ -40,8 +40,8 @@ export async function storedSizes(
   const { schema, sources } = plan;
   if (sources.includes(null) || !schema.fields.every(({ type }) => isKept(type))) return null;
   const sizes: { rows: number; bytes: number; bodyBytes: number }[] = [];
-  for (const [at, { path }] of plan.files.entries()) {
-    await files.use(path, async ({ file }) => {
+  for (const [at, { stored }] of plan.files.entries()) {
+    await files.use(stored, async ({ file }) => {
       for (const [index, rows] of file.batchRows.entries()) {
         const size = (sizes[index] ??= { rows, bytes: 0, bodyBytes: 0 });
         for (const source of sources) {
@@ -60,5 +60,5 @@ function add(size: { bytes: number; bodyBytes: number }, bytes: number): void {
 }
 
 function isKept(type: DataType): boolean {
-  return kept.has(layoutOf(type)) && childrenOf(type).every((child) => isKept(child.type));
+  return retained.has(layoutOf(type)) && childrenOf(type).every((child) => isKept(child.type));
 }

@@ -14,7 +14,7 @@ export interface TableColumn {
 }
 
 /** The columns of a version, in order. */
-export function columnsOf({ schema, fieldIds }: Contents): readonly TableColumn[] {
+export function tableColumns({ schema, fieldIds }: Contents): readonly TableColumn[] {
   return pairs(schema.fields, fieldIds).map(([field, id]) => ({ field, id }));
 }
 

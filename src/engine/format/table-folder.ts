@@ -20,7 +20,7 @@ export async function makeTableFolder(
 
 /**
  * Removes the files of a table whose creation failed.
- * @param kept Folders of the gateway, in which nothing is removed.
+ * @param retained Folders of the gateway, in which nothing is removed.
  * @param chosen Whether the client chose the folder: another table may have been created there
  * meanwhile.
  */
@@ -28,10 +28,10 @@ export async function removeTableFolder(
   table: TableFolder,
   chosen: boolean,
   files: readonly WrittenFile[],
-  kept: readonly string[],
+  retained: readonly string[],
 ): Promise<void> {
   const { storage, folder } = table;
-  if (!chosen) return void (await storage.removeTree(folder, { kept }));
+  if (!chosen) return void (await storage.removeTree(folder, { retained }));
   await discard(table, files);
   for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
     await storage.folders?.removeIfEmpty(inner);

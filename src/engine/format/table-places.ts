@@ -10,33 +10,33 @@ type Moved = readonly [from: string, to: string];
  */
 export class TablePlaces {
   /** Absolute paths of the gateway's own folders, in which no removal happens. */
-  readonly kept: readonly string[];
+  readonly retained: readonly string[];
   /** Mode of created folders; the umask decides if undefined. */
   readonly mode: number | undefined;
   readonly #moved: readonly Moved[];
 
-  constructor(moved: readonly Moved[], kept: readonly string[], mode?: number) {
+  constructor(moved: readonly Moved[], retained: readonly string[], mode?: number) {
     this.#moved = moved;
-    this.kept = kept;
+    this.retained = retained;
     this.mode = mode;
   }
 
   /**
    * @param roots Folders of the configuration below which tables may lie.
-   * @param kept Folders of the gateway itself.
+   * @param retained Folders of the gateway itself.
    * @param mode Mode of folders that are made below the roots.
    */
   static async open(
     storage: Storage,
     roots: readonly string[],
-    kept: readonly string[],
+    retained: readonly string[],
     mode?: number,
   ): Promise<TablePlaces> {
     const resolved = roots.map(async (root): Promise<Moved> => {
       return [root, (await unlessMissing(storage.resolve(root))) ?? root];
     });
     const moved = (await Promise.all(resolved)).filter(([from, to]) => from !== to);
-    return new TablePlaces(moved, [...kept, ...roots], mode);
+    return new TablePlaces(moved, [...retained, ...roots], mode);
   }
 
   /**

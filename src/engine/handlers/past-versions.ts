@@ -9,6 +9,7 @@ import type { MemoryBudget } from '../format/memory/memory-budget.ts';
 import type { TablePlaces } from '../format/table-places.ts';
 import { Tables } from '../versions/tables.ts';
 import { Tags } from '../versions/lines/tags.ts';
+import type { AnswerMemory } from '../format/memory/answer-memory.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
 import { countTableRows } from './rows/count-table-rows.ts';
 import { describeTable } from './tables/describe-table.ts';
@@ -30,10 +31,17 @@ interface PastParts {
   readonly manifests: ManifestStore;
   readonly reader: BatchSource;
   readonly heavy: HeavyWork;
+  readonly answerMemory: AnswerMemory;
 }
 
 /** Operations that can answer for a version from cached records without the store. */
-export function pastHandlers({ store, reader, heavy, ...parts }: PastParts): HandlerTable {
+export function pastHandlers({
+  store,
+  reader,
+  heavy,
+  answerMemory,
+  ...parts
+}: PastParts): HandlerTable {
   const committer: Committer = {
     commit: (checks, writes) => store.commit(checks, writes),
     settle: () => Promise.reject(unsettled()),
@@ -41,7 +49,7 @@ export function pastHandlers({ store, reader, heavy, ...parts }: PastParts): Han
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ ...parts, store, committer });
   const tags = new Tags(store, committer);
-  const reads = { catalog, tables, tags, reader, heavy };
+  const reads = { catalog, tables, tags, reader, heavy, answerMemory };
   return {
     DescribeTable: (call) => describeTable(catalog, tables, tags, call),
     TableExists: (call) => tableExists(catalog, tables, call),

@@ -53,7 +53,7 @@ import { commitSummary } from '../once/commit-summary.ts';
 import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
 import type { Field } from 'apache-arrow';
 import { changedAt, fieldAt, fieldPlace } from '../format/field-place.ts';
-import { columnsOf, withColumns } from '../format/table-columns.ts';
+import { tableColumns, withColumns } from '../format/table-columns.ts';
 import type { Committed } from '../versions/lines/version-commits.ts';
 import { pairs } from '../base/items.ts';
 
@@ -303,6 +303,6 @@ function updated(base: Contents, updates: readonly FieldUpdate[]): Contents {
   }, base.schema.fields);
   return withColumns(
     base,
-    pairs(columnsOf(base), fields).map(([{ id }, field]) => ({ id, field })),
+    pairs(tableColumns(base), fields).map(([{ id }, field]) => ({ id, field })),
   );
 }

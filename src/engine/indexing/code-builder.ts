@@ -36,8 +36,8 @@ export async function indexVectors(work: VectorWork): Promise<FragmentIndex> {
   try {
     await writePortions(work, encoder, writer, portionRows(shape));
     const { error, step } = encoder;
-    const known = { shape, distance, middle: [...middle], error, step, odd: sums.odd };
-    return await writer.finish(index, known);
+    const header = { shape, distance, middle: [...middle], error, step, odd: sums.odd };
+    return await writer.finish(index, header);
   } catch (fault) {
     await writer.abandon();
     throw fault;

@@ -17,7 +17,7 @@ import { orderOf } from '../query/rows/sort-keys.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import type { Fragment, FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import { keyTypeOf } from '../index/keys/index-kind.ts';
-import { PageWriter, pageSchema, encodePostings } from '../index/keys/page-writer.ts';
+import { PageWriter, pageSchema, encodeRows } from '../index/keys/page-writer.ts';
 import { shortEnds } from '../index/keys/key-places.ts';
 
 /** Limits of a page: keys, and approximate bytes of keys and rows. */
@@ -175,16 +175,16 @@ function itemsOf(lists: Data, start: number): Items {
   const items = sliceData(childData(lists), begin, end - begin);
   const owners = new Uint32Array(end - begin);
   const has = nullCountOf(lists) > 0;
-  const kept: number[] = [];
+  const retained: number[] = [];
   for (let row = 0; row < lists.length; row++) {
     if (has && isMarkedNull(lists, row)) continue;
     for (let at = offsets[row]!; at < offsets[row + 1]!; at++) {
       owners[at - begin] = start + row;
-      kept.push(at - begin);
+      retained.push(at - begin);
     }
   }
-  if (kept.length === owners.length) return { items, owners };
-  const rows = Uint32Array.from(kept);
+  if (retained.length === owners.length) return { items, owners };
+  const rows = Uint32Array.from(retained);
   return { items: takeData(items, rows), owners: rows.map((at) => owners[at]!) };
 }
 
@@ -213,7 +213,7 @@ async function writePostings(
     const now = kindOf(keys, first);
     if (now !== kind || page.firsts.length >= PAGE_KEYS || page.bytes >= PAGE_BYTES) await flush();
     kind = now;
-    const bytes = encodePostings(distinctOf(rows), physicalRows);
+    const bytes = encodeRows(distinctOf(rows), physicalRows);
     page.firsts.push(first);
     page.postings.push(bytes);
     page.bytes += bytes.length + keyBytes(keys, first);

@@ -14,7 +14,6 @@ const MOST_TOKENS = 2 ** 23;
 const MOST_DISTINCT = 2 ** 20;
 const MOST_UNITS = 2 ** 26;
 
-/** A fragment with texts to index. */
 type TextWork = Omit<IndexWork, 'onRows'>;
 
 /**

@@ -7,13 +7,13 @@ import type { BodyDigest } from './request-digest.ts';
 /** The largest answer that is kept, with the rights that it took, in bytes. */
 const MAX_BYTES = 131_072;
 
-/** What a request asked and what it was answered, as the store keeps it. */
+/** A request's digest and its answer, as stored. */
 export interface AnswerRecord {
-  /** Digest of all that was asked but for an Arrow body. */
+  /** Digest of the request without its Arrow body. */
   readonly asked: string;
-  /** Of an Arrow body that was read. */
+  /** Digest of an Arrow body that was read. */
   readonly body: BodyDigest | null;
-  /** The request that made it: a number of its own, whatever id the client gave it. */
+  /** Number of the request that made it, unique even if clients reuse ids. */
   readonly maker: string;
   /** Milliseconds since 1970 from which it counts no more. */
   readonly expires: number;
@@ -33,8 +33,8 @@ interface KeptAnswer {
   readonly objects: readonly ObjectPath[];
 }
 
-/** What is kept of an answer, and of the rights that it took: without those it is not told again. */
-export function kept(
+/** The stored part of an answer, and the rights it took: a replay requires them again. */
+export function storedAnswer(
   { status, contentType, body, mode, branch, objects }: Answer,
   rights: readonly RequestedRight[],
 ): Pick<AnswerRecord, 'answer' | 'rights'> {
@@ -59,8 +59,8 @@ function textOf(body: Answer['body']): string | null {
 }
 
 /** The answer of the first time, as the answer of a request that changes nothing. */
-export function replayed(kept: KeptAnswer & { readonly text: string | null }): Answer {
-  const { status, contentType, text, mode, branch, objects } = kept;
+export function replayed(stored: KeptAnswer & { readonly text: string | null }): Answer {
+  const { status, contentType, text, mode, branch, objects } = stored;
   return {
     status,
     ...(contentType !== null && { contentType }),

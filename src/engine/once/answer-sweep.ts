@@ -11,7 +11,7 @@ const STEP_MILLIS = 100;
 const ROUND_MILLIS = 60_000;
 const SHORTEST_MILLIS = 1000;
 
-export interface AnswerSweepOptions {
+interface AnswerSweepOptions {
   readonly store: Pick<Store, 'range'>;
   readonly committer: Committer;
   /** How long answers are kept, in milliseconds. */
@@ -75,7 +75,7 @@ export class AnswerSweep {
     this.#timer.unref();
   }
 
-  /** While the store is unavailable nothing is removed, and nobody is kept from anything by that. */
+  /** Nothing is removed while the store is unavailable; requests are not affected. */
   async #work(): Promise<void> {
     const { ended } = await this.step().catch(() => ({ ended: true }));
     this.#later(ended ? this.#pause() : STEP_MILLIS);

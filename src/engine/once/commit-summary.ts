@@ -4,7 +4,7 @@ import { sameSchema } from '../format/incoming.ts';
 import { fragmentKey, type Fragment } from '../format/snapshot.ts';
 import type { Committed } from '../versions/lines/version-commits.ts';
 
-/** What a commit of a table's rows did, for the audit record. */
+/** Summary of a commit of a table's rows, for the audit record. */
 export function commitSummary(kind: string, { table, base, manifest }: Committed): CommitSummary {
   const before = base?.fragments ?? [];
   return {
@@ -24,7 +24,7 @@ export function commitSummary(kind: string, { table, base, manifest }: Committed
 }
 
 /** How many rows came to a table, left it, and got other values. */
-export interface RowCounts {
+interface RowCounts {
   readonly added: bigint;
   readonly removed: bigint;
   readonly changed: bigint;
@@ -85,9 +85,9 @@ function definitionOf({ type, nullable }: Field): string {
 
 /** Rows of fragments that stay, and of which a file went for another. */
 function rowsReplaced(before: readonly Fragment[], after: readonly Fragment[]): bigint {
-  const known = new Map(before.map((fragment) => [fragmentKey(fragment), fragment]));
+  const byKey = new Map(before.map((fragment) => [fragmentKey(fragment), fragment]));
   return after.reduce((sum, fragment) => {
-    const old = known.get(fragmentKey(fragment));
+    const old = byKey.get(fragmentKey(fragment));
     if (old === undefined || old === fragment || old.files === fragment.files) return sum;
     return wasReplaced(old.files, fragment.files) ? sum + BigInt(fragment.rows) : sum;
   }, 0n);
@@ -95,9 +95,9 @@ function rowsReplaced(before: readonly Fragment[], after: readonly Fragment[]): 
 
 /** How many rows of some fragments others do not have. */
 function rowsMissing(some: readonly Fragment[], others: readonly Fragment[]): bigint {
-  const known = new Map(others.map((fragment) => [fragmentKey(fragment), fragment.rows]));
+  const rowsByKey = new Map(others.map((fragment) => [fragmentKey(fragment), fragment.rows]));
   return some.reduce((sum, fragment) => {
-    const missing = fragment.rows - (known.get(fragmentKey(fragment)) ?? 0);
+    const missing = fragment.rows - (rowsByKey.get(fragmentKey(fragment)) ?? 0);
     return sum + BigInt(Math.max(0, missing));
   }, 0n);
 }

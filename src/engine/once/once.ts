@@ -5,11 +5,17 @@ import type { Store } from '../../store/store.ts';
 import { commitLoop, type Committer } from '../catalog/records/commit-loop.ts';
 import { unchanged } from '../catalog/records/reader.ts';
 import { AlreadyDone, type Seal } from '../catalog/records/seal.ts';
-import { decodeAnswer, encodeAnswer, kept, replayed, type AnswerRecord } from './answer-record.ts';
+import {
+  decodeAnswer,
+  encodeAnswer,
+  storedAnswer,
+  replayed,
+  type AnswerRecord,
+} from './answer-record.ts';
 import { requireAgain, type RecordingPermit } from './recording-permit.ts';
 import type { HashedBody } from './request-digest.ts';
 
-/** How a change of a request is made once, however often the request comes. */
+/** How a request's change is made once, even if the request is repeated. */
 export interface Once {
   /**
    * What a commit of the change takes along, so that a repeat is answered like
@@ -21,27 +27,27 @@ export interface Once {
   note(answer: Answer): Promise<Answer>;
 }
 
-/** A request that nobody can repeat. */
+/** A request without repetition. */
 export const unrepeatable: Once = {
   seal: () => undefined,
   note: async (answer) => answer,
 };
 
 /** A request that its client can repeat. */
-export interface RepeatableRequest {
+interface RepeatableRequest {
   /** The key of its answer. */
   readonly key: string;
   /** The id that the client gave it. */
   readonly id: string;
-  /** Digest of what it asks, but for the Arrow body. */
+  /** Digest of the request without its Arrow body. */
   readonly asked: string;
   /** Its Arrow body, if it has one. */
   readonly body: HashedBody | null;
-  /** What it has been granted so far; asked for again when it is answered from what is kept. */
+  /** Rights granted so far; required again when a stored answer is replayed. */
   readonly rights: RecordingPermit;
 }
 
-/** Where answers are kept, and for how long. */
+/** Store of the answers, and their lifetime. */
 export interface AnswerStore {
   readonly store: Pick<Store, 'get'>;
   readonly committer: Committer;
@@ -71,7 +77,7 @@ export class RepeatableOnce implements Once {
   async answered(): Promise<Answer | undefined> {
     const record = await this.#read();
     if (record === undefined) return undefined;
-    if (!(await this.#asksTheSame(record))) throw misused(this.#request.id);
+    if (!(await this.#isSameRequest(record))) throw misused(this.#request.id);
     const { answer, rights } = record;
     const { text } = answer;
     requireAgain(this.#request.rights, rights);
@@ -104,7 +110,7 @@ export class RepeatableOnce implements Once {
       body: this.#request.body?.digest ?? null,
       maker: this.#maker,
       expires: this.#answers.clock() + this.#answers.windowMillis,
-      ...kept(answer, this.#request.rights.granted),
+      ...storedAnswer(answer, this.#request.rights.granted),
     };
   }
 
@@ -120,10 +126,10 @@ export class RepeatableOnce implements Once {
     return undefined;
   }
 
-  async #asksTheSame({ asked, body: before }: AnswerRecord): Promise<boolean> {
+  async #isSameRequest({ asked, body: before }: AnswerRecord): Promise<boolean> {
     const { body } = this.#request;
     if (asked !== this.#request.asked) return false;
-    // What nobody read the first time made no difference.
+    // A body that was not read the first time made no difference.
     if (body === null || before === null) return true;
     return (await body.drain(before.bytes)) && body.digest?.sha256 === before.sha256;
   }

@@ -12,10 +12,10 @@ export interface RequestedRight {
   readonly named: boolean;
 }
 
-/** A permit that remembers the rights that it was asked for and granted. */
+/** A permit that records granted rights. */
 export class RecordingPermit implements Permit {
   readonly #permit: Permit;
-  readonly #asked = new Map<string, RequestedRight>();
+  readonly #granted = new Map<string, RequestedRight>();
 
   constructor(permit: Permit) {
     this.#permit = permit;
@@ -29,9 +29,9 @@ export class RecordingPermit implements Permit {
     return this.#permit.decisionId;
   }
 
-  /** What was granted so far. */
+  /** Rights granted so far. */
   get granted(): readonly RequestedRight[] {
-    return [...this.#asked.values()];
+    return [...this.#granted.values()];
   }
 
   require(action: Action, object: ObjectPath, branch?: string): void {
@@ -68,7 +68,7 @@ export class RecordingPermit implements Permit {
 
   #note(right: RequestedRight): void {
     const { action, object, branch } = right;
-    this.#asked.set(JSON.stringify([action, object, branch]), right);
+    this.#granted.set(JSON.stringify([action, object, branch]), right);
   }
 }
 

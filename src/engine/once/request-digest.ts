@@ -24,7 +24,7 @@ export class HashedBody implements AsyncIterable<Uint8Array> {
     this.#source = source;
   }
 
-  /** The digest of the whole body; null when nobody read it, so that nothing depended on it. */
+  /** The digest of the whole body; null if it was not read, so that nothing depended on it. */
   get digest(): BodyDigest | null {
     if (this.#state === 'untouched') return null;
     if (this.#state === 'begun') throw new Error('the body was not read to its end');
@@ -76,10 +76,9 @@ export function requestName(request: CatalogRequest, subject: string, id: string
 }
 
 /**
- * What a request asks, except for an Arrow body: its route, its query, the headers
- * that the operation reads, and its JSON body whatever the order of its keys.
- * What only proves the caller may be another the second time.
- * @param bodyDigest Stands for a body that is too long to be put in order.
+ * Digest of a request without an Arrow body: its route, its query, the headers that the operation reads,
+ * and its JSON body with sorted keys. Credentials are not included, so they may differ in a repeat.
+ * @param bodyDigest Replaces a body that is too long to be sorted.
  */
 export function requestDigest(
   request: CatalogRequest,
@@ -87,9 +86,9 @@ export function requestDigest(
   bodyDigest?: string,
 ) {
   const { operation, target, indexName, query, headers, root = [] } = request;
-  const { identity: _, ...asked } = body;
+  const { identity: _, ...content } = body;
   const said = {
-    // What a repeat is answered calls objects as the first request did.
+    // The answer of a repeat names objects as the first request did.
     ...(root.length > 0 && { root: [...root] }),
     target: target ?? null,
     index: indexName ?? null,
@@ -98,7 +97,7 @@ export function requestDigest(
       .map(([name, values]) => [name, [...values]])
       .toSorted(([left], [right]) => (String(left) < String(right) ? -1 : 1)),
     headers: operation.headers.map((name) => String(headers[name] ?? '')),
-    body: bodyDigest ?? (operation.body === 'map' ? body : asked),
+    body: bodyDigest ?? (operation.body === 'map' ? body : content),
   };
   return digestOf(stringifyJson(ordered(said as JsonValue)));
 }
@@ -111,7 +110,7 @@ function ordered(value: JsonValue): JsonValue {
   return Object.fromEntries(entries.map(([key, inner]) => [key, ordered(inner)]));
 }
 
-/** What names a request of which a client chose the id. */
+/** Identifies a request whose id the client chose. */
 export interface PastRequest {
   readonly subject: string;
   readonly operation: string;

@@ -46,17 +46,17 @@ export class StoreClock {
     return this.#skewMillis / 1000;
   }
 
-  /** Asks the store for its time. A store that does not answer changes nothing. */
+  /** Reads the time of the store. Without an answer nothing changes. */
   async measure(): Promise<void> {
     const began = performance.now();
     const time = await this.#options.store.time?.().catch(() => undefined);
     const ended = performance.now();
-    const doubt = (ended - began) / 2;
+    const uncertainty = (ended - began) / 2;
     // An answer that took this long tells less than the last one.
-    if (time === undefined || (doubt > TOLERANCE_MILLIS && this.#ahead !== undefined)) return;
-    this.#ahead = time - (began + doubt);
+    if (time === undefined || (uncertainty > TOLERANCE_MILLIS && this.#ahead !== undefined)) return;
+    this.#ahead = time - (began + uncertainty);
     this.#skewMillis = this.#options.machine() - (this.#ahead + ended);
-    this.#report(Math.abs(this.#skewMillis) - doubt > TOLERANCE_MILLIS);
+    this.#report(Math.abs(this.#skewMillis) - uncertainty > TOLERANCE_MILLIS);
   }
 
   /** Measures in the background until the clock is closed. */

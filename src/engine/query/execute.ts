@@ -14,7 +14,7 @@ import { textRows } from './search/text-rows.ts';
 /**
  * Runs a plan. Batches come as they are found, each with the schema of the
  * answer; memory is bounded by the batch, and for a search by the rows it keeps.
- * @param meters Are told what each step does.
+ * @param meters Measure each step.
  * @throws CatalogError InvalidInput when an expression fails on a row.
  */
 export async function* execute(
@@ -32,8 +32,11 @@ export async function* execute(
     const before = budget.held;
     const projected = counted.timed('project', () => project(plan.projections, plan.schema, rows));
     const made = budget.held - before;
-    yield projected;
-    budget.release(made);
+    try {
+      yield projected;
+    } finally {
+      budget.release(made);
+    }
   }
 }
 

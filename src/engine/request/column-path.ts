@@ -4,7 +4,8 @@ import { fieldPosition } from '../../arrow/field-position.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { SqlError } from '../../sql/values/sql-error.ts';
 import { parsePath } from '../../sql/parse/path.ts';
-import { bindFormula, valuesOf, type Formula } from './formula.ts';
+import { bindFormula, valuesOf } from './formula.ts';
+import type { Formula } from '../base/statement.ts';
 import { itemAt } from '../base/items.ts';
 
 /** A column or a nested field. */
@@ -34,7 +35,6 @@ export function columnPath(text: string, fields: readonly Field[]): ColumnPath {
   return { text, column: itemAt(names, 0), field, formula };
 }
 
-/** The path of a top-level column. */
 export function topLevel(field: Field): ColumnPath {
   return { text: field.name, column: field.name, field, formula: null };
 }

@@ -2,7 +2,7 @@ import { DataType, type Field, type RecordBatch, type Vector } from 'apache-arro
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssignment } from '../../sql/assign.ts';
-import { bindExpression, bindPredicate as bindTest } from '../../sql/bind.ts';
+import { bindExpression, bindPredicate } from '../../sql/bind.ts';
 import { columnsUsed } from '../../sql/evaluate/columns.ts';
 import { SqlError } from '../../sql/values/sql-error.ts';
 import { countSelected, evaluate, selectRows } from '../../sql/evaluate.ts';
@@ -102,12 +102,12 @@ interface Estimate {
 /** Estimated bytes read and written per row to evaluate a formula, for rows of a given size. */
 export function workOf({ bound }: Formula, rows: number, bytes: number): number {
   const column = Math.max(8, bytes / Math.max(1, rows));
-  const known = new Map<Bound, Estimate>();
+  const cache = new Map<Bound, Estimate>();
   const visited = (node: Bound): Estimate => {
-    const found = known.get(node);
+    const found = cache.get(node);
     if (found !== undefined) return { size: found.size, work: 0 };
     const made = estimate(node, column, visited);
-    known.set(node, made);
+    cache.set(node, made);
     return made;
   };
   return visited(bound.root).work * rows;
@@ -157,8 +157,6 @@ function longestConstant(nodes: readonly Bound[]): number {
   return Math.max(8, ...lengths);
 }
 
-export type { Formula } from '../base/statement.ts';
-
 /**
  * Binds the text of an expression to the columns it may use. Expressions of one request
  * are given the same statement.
@@ -182,7 +180,7 @@ export function bindFormula(
  * Binds an expression whose values go into a column.
  * @throws CatalogError as `bindFormula` does, and InvalidInput for a value that the column's type cannot hold.
  */
-export function bindAssigned(
+export function assignmentFormula(
   source: string,
   text: string,
   fields: readonly Field[],
@@ -197,14 +195,14 @@ export function bindAssigned(
 }
 
 /** Binds an expression that must be true or false of each row. */
-export function bindPredicate(
+export function predicateFormula(
   source: string,
   text: string,
   fields: readonly Field[],
   statement: Statement = ownStatement(),
 ): Formula {
   const { now, budget } = statement;
-  const bound = judged(source, () => bindTest(parseExpression(text), { fields, now, budget }));
+  const bound = judged(source, () => bindPredicate(parseExpression(text), { fields, now, budget }));
   const { type } = bound;
   if (DataType.isBool(type) || DataType.isNull(type)) {
     return { source, text, bound, statement, use: 'predicate', columns: columnsUsed(bound) };

@@ -24,7 +24,7 @@ export interface NearestRequest extends QueryVectors {
   readonly upperBound: number | null;
   /** The column to search; null for the table's only vector column. */
   readonly column: string | null;
-  /** How an index is used. */
+  /** Index options of a search. */
   readonly index: IndexSettings;
 }
 
@@ -141,7 +141,7 @@ function indexSettings(body: Fields): IndexSettings {
 function metricField(body: Fields): SearchMetric | null {
   const name = textField(body, 'distance_type');
   if (name === null) return null;
-  const metric = searchMetrics.find((known) => known === name.toLowerCase());
+  const metric = searchMetrics.find((each) => each === name.toLowerCase());
   if (metric !== undefined) return metric;
   const expected = '"l2", "cosine", "dot" or "hamming"';
   throw fieldError('distance_type', expected, JSON.stringify(name));

@@ -18,12 +18,12 @@ export const searchMetrics: readonly SearchMetric[] = ['l2', 'cosine', 'dot', 'h
  * @throws CatalogError InvalidInput for a column or a query vector without such distances.
  */
 export function metricFor(
-  asked: SearchMetric | null,
+  requested: SearchMetric | null,
   { text, field }: ColumnPath,
   vectors: readonly Float32Array[],
 ): SearchMetric {
   const bytes = holdsBytes(field.type);
-  const metric = asked ?? (bytes ? 'hamming' : 'l2');
+  const metric = requested ?? (bytes ? 'hamming' : 'l2');
   if (metric !== 'hamming') return metric;
   if (!bytes) {
     throw new CatalogError(

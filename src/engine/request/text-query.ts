@@ -49,7 +49,7 @@ export interface BooleanQuery {
   readonly mustNot: readonly TextQuery[];
 }
 
-/** A full-text search, whichever client asked. */
+/** A full-text search, in the form of either client. */
 export type TextQuery = MatchQuery | PhraseQuery | BoostQuery | BestQuery | BooleanQuery;
 
 /** Words of one column. */

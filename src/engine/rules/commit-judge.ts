@@ -33,7 +33,7 @@ interface Remembered<Verdict> {
  * requests for a verdict share one.
  */
 class VerdictMemory<Verdict> {
-  readonly #known = new Map<string, Remembered<Verdict>>();
+  readonly #cache = new Map<string, Remembered<Verdict>>();
   readonly #keepMillis: number;
   readonly #clock: () => number;
 
@@ -42,34 +42,33 @@ class VerdictMemory<Verdict> {
     this.#clock = clock;
   }
 
-  /** The cached verdict on a commit. */
-  known(key: string): Promise<Verdict> | undefined {
-    const found = this.#known.get(key);
+  cached(key: string): Promise<Verdict> | undefined {
+    const found = this.#cache.get(key);
     if (found === undefined || found.until > this.#clock()) return found?.verdict;
-    this.#known.delete(key);
+    this.#cache.delete(key);
     return undefined;
   }
 
   /** The verdict on a commit, requested once. Failures are not cached. */
-  ask(key: string, judge: () => Promise<Verdict>): Promise<Verdict> {
-    const known = this.known(key);
-    if (known !== undefined) return known;
+  verdict(key: string, judge: () => Promise<Verdict>): Promise<Verdict> {
+    const cached = this.cached(key);
+    if (cached !== undefined) return cached;
     const verdict = judge();
     const entry = { verdict, until: Infinity };
     this.#keep(key, entry);
     verdict.then(
       () => (entry.until = this.#clock() + this.#keepMillis),
-      () => this.#known.delete(key),
+      () => this.#cache.delete(key),
     );
     return verdict;
   }
 
   #keep(key: string, entry: Remembered<Verdict>): void {
-    this.#known.set(key, entry);
+    this.#cache.set(key, entry);
     const now = this.#clock();
-    for (const [old, { until }] of this.#known) {
-      if (until > now && this.#known.size <= MOST) break;
-      this.#known.delete(old);
+    for (const [old, { until }] of this.#cache) {
+      if (until > now && this.#cache.size <= MOST) break;
+      this.#cache.delete(old);
     }
   }
 }
@@ -216,13 +215,13 @@ export class CommitJudge {
     const { transaction } = commit;
     if (transaction === undefined) return this.#judge(commit);
     const key = `${this.#rules.digest} ${canonicalPath(commit.table)} ${transaction}`;
-    const known = await this.#judging.refusals.known(key);
-    if (known !== undefined && known !== null) throw known;
+    const cached = await this.#judging.refusals.cached(key);
+    if (cached !== undefined && cached !== null) throw cached;
     try {
       await this.#judge(commit);
     } catch (error) {
       if (error instanceof RuleRefusal) {
-        await this.#judging.refusals.ask(key, async () => error);
+        await this.#judging.refusals.verdict(key, async () => error);
       }
       throw error;
     }
@@ -283,7 +282,7 @@ export class CommitJudge {
     const again = clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`;
     const id = transaction ?? (again && `${again} ${countsOf(facts)}`);
     this.#requested ??= new VerdictMemory<WebhookVerdict>(Infinity);
-    const verdict = await this.#requested.ask(own, () =>
+    const verdict = await this.#requested.verdict(own, () =>
       id === undefined
         ? ask()
         : this.#askOnce(`${this.#rules.digest} ${own} ${id}`, webhook.timeoutMillis, ask),
@@ -300,7 +299,7 @@ export class CommitJudge {
     ask: () => Promise<WebhookVerdict>,
   ): Promise<WebhookVerdict> {
     const { webhooks, shared } = this.#judging;
-    return webhooks.ask(key, () => shared?.ask(key, patience, ask) ?? ask());
+    return webhooks.verdict(key, () => shared?.ask(key, patience, ask) ?? ask());
   }
 }
 

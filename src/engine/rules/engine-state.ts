@@ -14,7 +14,7 @@ export function engineState({
   fragments,
 }: Pick<Manifest, 'schema' | 'fieldIds' | 'fragments'>): TableState {
   return {
-    columns: columnsOf(schema, (at) => [itemAt(fieldIds, at)]),
+    columns: columnFacts(schema, (at) => [itemAt(fieldIds, at)]),
     fragments: fragments.map((fragment) => ({
       key: fragmentKey(fragment),
       rows: BigInt(fragment.rows),
@@ -29,7 +29,7 @@ export function engineState({
 }
 
 /** The columns of a schema for rules. @param idsOf The ids of the column at a position. */
-export function columnsOf(
+export function columnFacts(
   schema: Pick<Schema, 'fields'>,
   idsOf: (at: number) => readonly number[],
 ): readonly ColumnFacts[] {

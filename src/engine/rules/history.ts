@@ -200,8 +200,8 @@ class PastLine {
         return await lancePast(this.#parts.tables.storage, locationOf(record), version);
       return enginePast(await this.#parts.tables.snapshot(record, version.version, chain));
     } catch (error) {
-      const gone = error instanceof Error && 'syscall' in error;
-      if (gone || error instanceof LanceManifestError) return undefined;
+      const isIoError = error instanceof Error && 'syscall' in error;
+      if (isIoError || error instanceof LanceManifestError) return undefined;
       throw error;
     }
   }

@@ -15,18 +15,18 @@ export class JudgedRows {
   /** Budget of judging. */
   readonly statement: Statement;
   readonly #reader: FragmentReader;
-  readonly #known: KnownFaults;
+  readonly #faults: KnownFaults;
 
   constructor(
     snapshot: Snapshot,
     reader: FragmentReader,
-    known: KnownFaults,
+    faults: KnownFaults,
     statement: Statement = ownStatement(),
   ) {
     this.statement = statement;
     this.snapshot = snapshot;
     this.#reader = reader;
-    this.#known = known;
+    this.#faults = faults;
   }
 
   /** Live rows of a fragment, batch by batch. */
@@ -44,8 +44,8 @@ export class JudgedRows {
     judge: () => Promise<RowFault>,
   ): Promise<RowFault> {
     const key = `${demand}\n${partOf(fragment)}`;
-    if (!this.#known.has(key)) this.#known.set(key, await judge());
-    return this.#known.get(key);
+    if (!this.#faults.has(key)) this.#faults.set(key, await judge());
+    return this.#faults.get(key);
   }
 }
 

@@ -5,7 +5,7 @@ import { rowCountOf, sameColumns, type Moves } from '../../rules/table-change.ts
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { LanceFolders } from '../format/lance/lance-folders.ts';
 import {
-  liveRows,
+  liveRowCount,
   type LanceField,
   type LanceFragment,
   type LanceManifest,
@@ -13,7 +13,7 @@ import {
 import { arrowFields } from '../format/lance/lance-schema.ts';
 import type { LanceChange } from '../format/lance/lance-transaction.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../format/lance/versions.ts';
-import { columnsOf } from './engine-state.ts';
+import { columnFacts } from './engine-state.ts';
 import { itemAt } from '../base/items.ts';
 
 /**
@@ -26,10 +26,10 @@ export function lanceState(manifest: LanceManifest, folders: LanceFolders): Tabl
   const columns = fields.filter(({ parent }) => parent < 0);
   const schema = new Schema([...arrowFields(fields)]);
   return {
-    columns: columnsOf(schema, (at) => idsWithin(fields, itemAt(columns, at).id)),
+    columns: columnFacts(schema, (at) => idsWithin(fields, itemAt(columns, at).id)),
     fragments: fragments.map((fragment) => ({
       key: keyOf(fragment, folders),
-      rows: liveRows(fragment),
+      rows: liveRowCount(fragment),
       files: fragment.files.map(({ bytes, fields: ids, ...file }) => ({
         path: placeOf(folders, LANCE_DATA, file.path, file.base),
         bytes: bytes ?? 0n,
@@ -56,10 +56,10 @@ function placeOf(
   base: number | undefined,
 ): string {
   if (base === undefined) return join(own, kind, path);
-  const known = bases.get(base);
+  const cached = bases.get(base);
   // An unknown base is not one of another version.
-  if (known === undefined) return `${own} ${base} ${path}`;
-  return known.isTable ? join(known.path, kind, path) : join(known.path, path);
+  if (cached === undefined) return `${own} ${base} ${path}`;
+  return cached.isTable ? join(cached.path, kind, path) : join(cached.path, path);
 }
 
 /** Ids of a field and its nested fields. */
@@ -124,6 +124,6 @@ export function lanceClasses(
 
 /** Actions of a commit with an unknown change: all possible ones. */
 export function anyClasses(change: LanceChange | null): ReadonlySet<Action> {
-  const known = change === null ? Object.values(byChange).flat() : (byChange[change] ?? []);
-  return new Set<Action>([...known, 'create', 'schema', 'append', 'InsertIntoTable', 'modify']);
+  const allowed = change === null ? Object.values(byChange).flat() : (byChange[change] ?? []);
+  return new Set<Action>([...allowed, 'create', 'schema', 'append', 'InsertIntoTable', 'modify']);
 }

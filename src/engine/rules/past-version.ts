@@ -59,19 +59,19 @@ function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows 
   if (before === undefined) return 'apart';
   const old = new Map(engineState(before).fragments.map((fragment) => [fragment.key, fragment]));
   const now = new Map(engineState(after).fragments.map((fragment) => [fragment.key, fragment]));
-  const gone = [...old.values()].filter(({ key }) => !now.has(key));
+  const removed = [...old.values()].filter(({ key }) => !now.has(key));
   const came = [...now.values()].filter(({ key }) => !old.has(key));
   const fresh = after.nextRowId - before.nextRowId;
   const moved = sum(came) - fresh;
   if (moved <= 0n) return 'apart';
-  const kept = [...old.values()].flatMap((before) => {
+  const retained = [...old.values()].flatMap((before) => {
     const after = now.get(before.key);
     return after === undefined ? [] : [{ before, after }];
   });
-  const left = kept.reduce((total, { before, after }) => total + before.rows - after.rows, 0n);
-  const went = sum(gone) + left;
-  const whole = kept.every(({ before, after }) => before.deletions === after.deletions);
-  if (fresh === 0n && whole && moved === went && gone.length > 1) return 'kept';
+  const left = retained.reduce((total, { before, after }) => total + before.rows - after.rows, 0n);
+  const went = sum(removed) + left;
+  const whole = retained.every(({ before, after }) => before.deletions === after.deletions);
+  if (fresh === 0n && whole && moved === went && removed.length > 1) return 'kept';
   const changed = moved < went ? moved : went;
   return { added: fresh, changed, removed: went - changed };
 }

@@ -17,7 +17,7 @@ import { engineState } from './engine-state.ts';
 import { lanceState } from './lance-state.ts';
 
 /** A table and its path. */
-export interface PlacedTable {
+export interface JudgedTable {
   readonly path: ObjectPath;
   readonly record: TableRecord;
 }
@@ -27,11 +27,12 @@ type TableReads = Pick<Tables, 'snapshot' | 'storage' | 'version'>;
 /** Judges operations without a version: on tags, branches and old versions. @throws RuleRefusal */
 export async function judgeAside(
   rules: CommitJudge,
-  { path, record }: PlacedTable,
+  { path, record }: JudgedTable,
   action: CommitAction,
   about: Pick<Commit, 'tag' | 'branch'> = {},
 ): Promise<void> {
-  const operation = action === 'delete_versions' ? 'BatchDeleteTableVersions' : undefined;
+  const removes = action === 'delete_versions' || action === 'expire';
+  const operation = removes ? 'BatchDeleteTableVersions' : undefined;
   const what = { table: path, action, keeper: keeperOf(record), change: null, ...about };
   await rules.judge(operation === undefined ? what : { ...what, operation });
 }
@@ -40,7 +41,7 @@ export async function judgeAside(
 export async function judgeLeaving(
   rules: CommitJudge,
   tables: TableReads,
-  { path, record }: PlacedTable,
+  { path, record }: JudgedTable,
   action: 'drop' | 'deregister' | 'overwrite',
 ): Promise<void> {
   if (!rules.covers(path)) return;
@@ -92,7 +93,7 @@ export async function judgePlacing(
 export async function judgeRename(
   rules: CommitJudge,
   tables: TableReads & Pick<Tables, 'folder' | 'chains'>,
-  { path, record }: PlacedTable,
+  { path, record }: JudgedTable,
   target: ObjectPath,
 ): Promise<readonly Check[]> {
   await rules.judge({

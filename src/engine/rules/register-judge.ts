@@ -9,7 +9,7 @@ import { locationOf } from '../versions/managed/managed-versions.ts';
 import type { VersionStore } from '../versions/lines/version-store.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
 import { lanceCommit, manifestIn, stateBefore, Unread, type StateBefore } from './lance-judge.ts';
-import type { PlacedTable } from './place-judge.ts';
+import type { JudgedTable } from './place-judge.ts';
 
 /**
  * Judges the registration of a Lance table as if the newest version of each line created it.
@@ -58,7 +58,7 @@ type VersionReads = Pick<VersionStore, 'list'>;
 export async function judgeRegisteringAgain(
   rules: CommitJudge,
   versions: VersionReads,
-  { path, record }: PlacedTable,
+  { path, record }: JudgedTable,
   { storage, lines }: Pick<BackFill, 'storage' | 'lines'>,
 ): Promise<void> {
   if (!rules.covers(path)) return;
@@ -126,9 +126,9 @@ export class PastLines {
   async #newest({ chain, found }: FoundLine, upTo: bigint): Promise<VersionRecord | undefined> {
     const beside = found.findLast(({ version }) => !isDetached(version) && version <= upTo);
     const page = { limit: 1, descending: true, after: upTo + 1n };
-    const [known] = await this.#versions.list(this.#tableId, page, chain);
-    if (beside === undefined || known === undefined) return beside ?? known;
-    return beside.version > known.version ? beside : known;
+    const [existing] = await this.#versions.list(this.#tableId, page, chain);
+    if (beside === undefined || existing === undefined) return beside ?? existing;
+    return beside.version > existing.version ? beside : existing;
   }
 
   /** The origin of a branch: the version itself, or the newest earlier one that exists. */

@@ -10,20 +10,20 @@ import { uniqueFault } from './unique-rows.ts';
 /**
  * Checks the rows of a version by the `check` and `unique` requirements of a rule. Returns the
  * fault; undefined if there is none, or if the rows cannot be read.
- * @param known Cached faults of fragments.
+ * @param faults Cached faults of fragments.
  */
 export async function rowFault(
   { require: { check, unique } }: CommitRule,
   { change }: CommitFacts,
   snapshot: Snapshot | undefined,
-  known: KnownFaults,
+  faults: KnownFaults,
   statement?: Statement,
 ): Promise<string | undefined> {
   if (change === null || snapshot === undefined) return undefined;
   if (check === undefined && unique === undefined) return undefined;
   const reader = new FragmentReader(snapshot.storage);
   try {
-    const rows = new JudgedRows(snapshot, reader, known, statement);
+    const rows = new JudgedRows(snapshot, reader, faults, statement);
     const fault = check === undefined ? undefined : await checkFault(check, change, rows);
     if (fault !== undefined || unique === undefined) return fault;
     return await uniqueFault(unique, change, rows);

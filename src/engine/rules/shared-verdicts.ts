@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebhookVerdict } from '../../rules/webhook.ts';
 import type { Notes } from '../../store/notes.ts';
 
-/** The verdict of another process is looked for so often, in milliseconds. */
+/** Poll interval for the verdict of another process, in ms. */
 const PAUSE_MILLIS = 20;
 /** How long a process may take beside what its webhook may take, in milliseconds. */
-const SLACK_MILLIS = 2000;
+export const VERDICT_SLACK_MILLIS = 2000;
 
 /** Record of a webhook request for a commit. */
 interface VerdictNote {
@@ -17,15 +17,13 @@ interface VerdictNote {
 }
 
 /**
- * What webhooks said of the commits of the last minute, for all processes of a
- * catalog: of several that are sent the same commit one asks, and only if it can
- * write that down first. Where it ends before the verdict is there nobody asks
- * again, since nobody knows whether the webhook was asked.
+ * Verdicts of webhooks on the commits of the last minute, shared by all processes of a catalog. If several
+ * processes get the same commit, one calls the webhook, and only after its claim is written. If that
+ * process ends before the verdict, nobody calls again, since the webhook may have been called.
  *
- * Each stretch of as long as a verdict counts has a name of its own for a commit, and a
- * name is claimed once and for all: the first caller in one closes the name of the stretch
- * before, or finds there that somebody has asked. So nothing that is over is taken
- * away from under those who still look at it. Clocks may differ, by less than a verdict counts.
+ * Time is divided into periods of the lifetime of a verdict; in each a commit has a name of its own. A name
+ * is claimed once: the first caller of a period closes the name of the period before, or finds a claim
+ * there. So nothing is removed that others still read. Clocks may differ by less than a period.
  */
 export class SharedVerdicts {
   readonly #notes: Notes;
@@ -53,7 +51,7 @@ export class SharedVerdicts {
     try {
       claimed = await this.#claimed(key, patience);
     } catch {
-      return failed('it cannot be known whether it was asked already');
+      return failed('it is unknown whether it was called already');
     }
     if (typeof claimed !== 'string') return claimed;
     const verdict = await judge();
@@ -94,15 +92,15 @@ export class SharedVerdicts {
   }
 
   async #verdictIn(name: string, first: VerdictNote, patience: number): Promise<WebhookVerdict> {
-    for (let asked = first; ;) {
-      const { at, verdict } = asked;
+    for (let requested = first; ;) {
+      const { at, verdict } = requested;
       if (verdict !== null && verdict !== 'none') return verdict;
-      if (this.#clock() - at > patience + SLACK_MILLIS) {
-        return failed('another process asked it and did not say what it answered');
+      if (this.#clock() - at > patience + VERDICT_SLACK_MILLIS) {
+        return failed('another process called it and did not report its answer');
       }
       await sleep(PAUSE_MILLIS);
       const text = await this.#notes.get(name);
-      if (text !== undefined) asked = JSON.parse(text) as VerdictNote;
+      if (text !== undefined) requested = JSON.parse(text) as VerdictNote;
     }
   }
 
@@ -110,7 +108,7 @@ export class SharedVerdicts {
     return JSON.stringify({ at: this.#clock(), verdict } satisfies VerdictNote);
   }
 
-  /** Nobody looks at a name two stretches later; one more is for clocks that differ. */
+  /** A name is unused two periods later; one more allows for clocks that differ. */
   get #forgottenMillis(): number {
     return 3 * this.#keepMillis;
   }

@@ -63,7 +63,6 @@ function columnFault(name: string, fields: readonly Field[]): string | undefined
     : `the column ${JSON.stringify(name)} is of type ${typeName(field.type)}, whose values cannot be compared`;
 }
 
-/** The keys of rows that are new. */
 class NewKeys {
   readonly #names: readonly string[];
   readonly #index = new KeyIndex();
@@ -122,7 +121,7 @@ class NewKeys {
   }
 
   #tooMany(): string {
-    return `more than ${this.#index.size} new rows cannot be told apart at once: commit fewer`;
+    return `more than ${this.#index.size} new rows cannot be compared at once: commit fewer`;
   }
 }
 

@@ -13,12 +13,12 @@ import { engineState } from './engine-state.ts';
 interface VersionPlace {
   readonly path: ObjectPath;
   readonly table: TableRecord;
-  /** Of main unless it is given. */
+  /** Main by default. */
   readonly branch?: string;
   readonly action: CommitAction;
   /** Actions that it counts as beside its operation, if a mode needs more. */
   readonly classes?: ReadonlySet<Action>;
-  /** The rows of the change, where they are counted; asked for once it is computed. */
+  /** The rows of the change if they are counted; called once it is computed. */
   readonly rows?: () => CountedRows | Moves;
 }
 

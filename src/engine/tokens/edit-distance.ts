@@ -20,7 +20,7 @@ export class NearWords {
   /** The edits between the first letters of both, a stretch for each letter of the other: no further apart than may be. */
   #edits: Uint8Array;
   /** The letters of the other that these are about. */
-  #known: readonly string[] = [];
+  #last: readonly string[] = [];
 
   constructor(word: string, most: number) {
     this.#letters = Array.from(word);
@@ -36,14 +36,14 @@ export class NearWords {
 
   look(other: string): EditsFound {
     const letters = Array.from(other);
-    let length = sharedLength(letters, this.#known);
+    let length = sharedLength(letters, this.#last);
     let least = 0;
     while (length < letters.length && least <= this.#most) {
       least = this.#add(letters[length]!, length);
       length++;
     }
-    this.#known = length === letters.length ? letters : letters.slice(0, length);
-    if (least > this.#most) return { isNear: false, next: this.#known.join('') + LAST_UNIT };
+    this.#last = length === letters.length ? letters : letters.slice(0, length);
+    if (least > this.#most) return { isNear: false, next: this.#last.join('') + LAST_UNIT };
     const at = this.#letters.length - length + this.#most;
     const isFit = at >= 0 && at < this.#stride;
     return { isNear: isFit && this.#edits[length * this.#stride + at]! <= this.#most, next: other };

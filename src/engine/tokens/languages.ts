@@ -13,9 +13,9 @@ import { stopwords as russian } from '@orama/stopwords/russian';
 import { stopwords as swedish } from '@orama/stopwords/swedish';
 import { stopwords as tamil } from '@orama/stopwords/tamil';
 import { newStemmer } from 'snowball-stemmers';
-import { kept, short } from './stop-words.ts';
+import { retained, short } from './stop-words.ts';
 
-/** The languages that LanceDB knows. */
+/** The languages that LanceDB supports. */
 export const languages = [
   'Arabic',
   'Danish',
@@ -41,32 +41,31 @@ export type Language = (typeof languages)[number];
 
 /** Words that carry no meaning of their own. */
 const stopWords: Readonly<Record<Language, readonly string[]>> = {
-  Arabic: without(arabic, kept.Arabic),
+  Arabic: without(arabic, retained.Arabic),
   Danish: danish,
   Dutch: dutch,
   English: short.English,
   Finnish: finnish,
-  French: without(french, kept.French),
+  French: without(french, retained.French),
   German: german,
   Greek: greek,
   Hungarian: short.Hungarian,
   Italian: italian,
   Norwegian: norwegian,
   Portuguese: portuguese,
-  Romanian: without(romanian, kept.Romanian),
+  Romanian: without(romanian, retained.Romanian),
   Russian: russian,
   Spanish: short.Spanish,
-  Swedish: without(swedish, kept.Swedish),
+  Swedish: without(swedish, retained.Swedish),
   Tamil: tamil,
   Turkish: short.Turkish,
 };
 
-/** The language of a name, whatever its case. */
+/** The language of a name, in any case. */
 export function languageOf(name: string): Language | undefined {
   return languages.find((language) => language.toLowerCase() === name.toLowerCase());
 }
 
-/** Stop words of a language. */
 export function stopWordsOf(language: Language): readonly string[] {
   return stopWords[language];
 }

@@ -48,7 +48,7 @@ export const short = {
 } as const;
 
 /** Words that stand on the lists of `@orama/stopwords` and that LanceDB does not leave out. */
-export const kept = {
+export const retained = {
   Arabic: wordsOf(`
     ، أب أخ أولئكم أَنَّ أََيُّ إنّما إِنَّ اثر اجل احد اخرى اذا اربعة اطار اعادة اعلنت اف اكثر
     اكد الا الاخيرة الان الاول الاولى التى الثاني الثانية الذاتي الذى السابق الف الماضي المقبل

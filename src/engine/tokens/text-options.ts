@@ -94,8 +94,8 @@ function checkKind(body: Fields): void {
 
 function baseTokenizer(body: Fields): TextOptions['base_tokenizer'] {
   const name = textField(body, 'base_tokenizer') ?? defaultTextOptions.base_tokenizer;
-  const known = tokenizers.find((one) => one === name);
-  if (known !== undefined) return known;
+  const found = tokenizers.find((one) => one === name);
+  if (found !== undefined) return found;
   const expected = '"simple", "whitespace", "raw" or "ngram"';
   if (!DICTIONARIES.test(name)) throw fieldError('base_tokenizer', expected, JSON.stringify(name));
   throw new CatalogError(

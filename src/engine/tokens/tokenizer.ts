@@ -53,10 +53,10 @@ function foldedLetter(letter: string): string {
 /** Called with a piece of a text and its position. */
 type OnToken = (token: string, position: number) => void;
 
-/** How texts are split into pieces. */
+/** Rules that split texts into pieces. */
 type BaseTokenizer = (text: string, visit: OnToken) => void;
 
-/** Letters and digits of any script, as Unicode knows them. */
+/** Letters and digits of any script, as Unicode defines them. */
 const WORD = /[\p{Alphabetic}\p{N}]/u;
 /**
  * Cached classes of UTF-16 code units: 0 for unknown, 1 for a part of a word, 2 for a separator.
@@ -86,8 +86,8 @@ function isPair(unit: number): boolean {
 }
 
 function isWordUnit(unit: number): boolean {
-  const known = units[unit]!;
-  if (known !== 0) return known === 1;
+  const found = units[unit]!;
+  if (found !== 0) return found === 1;
   const isWord = WORD.test(String.fromCharCode(unit));
   units[unit] = isWord ? 1 : 2;
   return isWord;
@@ -146,7 +146,7 @@ export class Tokenizer {
   readonly #steps: readonly ((token: string) => string)[];
   readonly #stops: ReadonlySet<string>;
   readonly #folds: boolean;
-  readonly #known = new Map<string, string | null>();
+  readonly #cache = new Map<string, string | null>();
 
   constructor(options: TextOptions) {
     this.#base = baseOf(options);
@@ -171,12 +171,12 @@ export class Tokenizer {
   /** Null for a dropped piece. */
   #tokenOf(piece: string): string | null {
     if (piece.length > LONGEST_REMEMBERED) return this.#made(piece);
-    const known = this.#known.get(piece);
-    if (known !== undefined) return known;
+    const cached = this.#cache.get(piece);
+    if (cached !== undefined) return cached;
     const own = ownText(piece);
     const token = this.#made(own);
-    if (this.#known.size >= REMEMBERED) this.#known.clear();
-    this.#known.set(own, token);
+    if (this.#cache.size >= REMEMBERED) this.#cache.clear();
+    this.#cache.set(own, token);
     return token;
   }
 

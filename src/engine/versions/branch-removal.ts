@@ -14,15 +14,15 @@ import { headCheck } from './lines/version-store.ts';
 import type { RemovalParts } from './version-removal.ts';
 
 /** A branch that is to go. */
-export interface BranchRemoval {
+interface BranchRemoval {
   readonly name: string;
-  /** Reads the table's record; asked before each attempt. */
+  /** Reads the table's record; called before each attempt. */
   readonly table: () => Promise<Stored<TableRecord>>;
   readonly seal?: Seal<unknown> | undefined;
 }
 
-/** What the removal of a branch works with. */
-export interface BranchRemovalParts extends RemovalParts {
+/** Dependencies of a branch removal. */
+interface BranchRemovalParts extends RemovalParts {
   readonly branches: Branches;
   readonly tags: Tags;
 }
@@ -46,7 +46,7 @@ export async function removeBranch(
 ): Promise<void> {
   const { table, branch, waste } = await commitRemoval(parts, removal);
   if (table.kind !== 'engine') {
-    return removeManagedBranch(parts.storage, parts.folder(table), removal.name, parts.kept);
+    return removeManagedBranch(parts.storage, parts.folder(table), removal.name, parts.retained);
   }
   if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   await removeBranchFolder(parts.storage, parts.folder(table), branch.id);
@@ -58,11 +58,11 @@ async function commitRemoval(
 ): Promise<Removed> {
   let last: Removed | undefined;
   if (name === MAIN) throw needed(name, 'it is that which every table begins with', 'InvalidInput');
-  return commitLoop<Removed>({ committer, seal }, async (doubt) => {
+  return commitLoop<Removed>({ committer, seal }, async (uncertain) => {
     const current = await table();
     const { id } = current.content;
     const stored = await branches.find(id, name);
-    if (doubt && last !== undefined && stored?.content.id !== last.branch.id) {
+    if (uncertain && last !== undefined && stored?.content.id !== last.branch.id) {
       return { kind: 'done', result: last };
     }
     if (stored === undefined) throw branchNotFound(name);

@@ -23,18 +23,18 @@ import { makeTableFolder, removeTableFolder } from '../format/table-folder.ts';
 import { TablePlaces } from '../format/table-places.ts';
 import { headCheck, versionWrites, VersionStore, type VersionPage } from './lines/version-store.ts';
 import { tableReplaced, versionNotFound } from '../format/version-refusals.ts';
-import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
+import { removeVersions, type VersionRemoval, type RemovalParts } from './version-removal.ts';
 import { Waste } from './leases/waste.ts';
 import type { Store } from '../../store/store.ts';
 import type { Horizon } from './leases/horizon.ts';
 import type { MemoryBudget } from '../format/memory/memory-budget.ts';
 
-/** What an attempt to commit a version made. */
+/** Result of an attempt to commit a version. */
 interface Made {
   readonly record: VersionRecord;
 }
 
-/** Where the version of a table is to be. */
+/** Place of a new version. */
 interface AttemptPlace {
   readonly tableId: string;
   readonly folder: string;
@@ -96,7 +96,7 @@ export class Tables {
   readonly #snapshots: ManifestSnapshots;
   readonly #onCommit: OnCommit | undefined;
   readonly #clock: () => number;
-  /** Where the files of tables lie. */
+  /** Storage of the tables' files. */
   readonly storage: Storage;
   /** The files of versions that were removed. */
   readonly waste: Waste;
@@ -134,7 +134,7 @@ export class Tables {
   /** Removes what was written for a table that did not come to be. */
   async removeFolder(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
     const chosen = table.location !== null;
-    await removeTableFolder(this.#folderOf(table), chosen, files, this.#places.kept);
+    await removeTableFolder(this.#folderOf(table), chosen, files, this.#places.retained);
   }
 
   /**
@@ -168,8 +168,8 @@ export class Tables {
   ): Promise<FoundSnapshot> {
     const record = await this.#stored(table.id, version, chain);
     try {
-      const known = this.#manifests.known(this.folder(table), record.content);
-      const snapshot = this.snapshotOf(table, known ?? (await this.#load(table, record)));
+      const cached = this.#manifests.cached(this.folder(table), record.content);
+      const snapshot = this.snapshotOf(table, cached ?? (await this.#load(table, record)));
       return { snapshot, record };
     } catch (error) {
       // It may have been removed since its record was read: then the newest is another.
@@ -249,7 +249,7 @@ export class Tables {
     return this.founded({ table, contents, commit, remove, flushes });
   }
 
-  /** The first version of a table whose files lie in its folder, of whatever contents. */
+  /** The first version of a table whose files are in its folder. */
   async founded({ table, contents, commit, remove, flushes }: Founding): Promise<Committed> {
     const manifest = { ...contents, version: 1n, timestampMillis: this.#clock() };
     const folder = this.folder(table);
@@ -307,7 +307,7 @@ export class Tables {
    * Removes versions of a table and the files that no other version needs.
    * @returns The versions that were removed.
    */
-  async remove(removal: Removal): Promise<readonly bigint[]> {
+  async remove(removal: VersionRemoval): Promise<readonly bigint[]> {
     const { content } = await removal.table();
     return this.removing(content, (parts) => removeVersions(parts, removal));
   }
@@ -324,7 +324,7 @@ export class Tables {
         versions: this.#versions,
         folder: (one) => this.folder(one),
         waste: this.waste,
-        kept: this.#places.kept,
+        retained: this.#places.retained,
       }),
     );
   }
@@ -334,16 +334,16 @@ export class Tables {
     const chain = commit.chain ?? MAIN_CHAIN;
     const place = { tableId: table.id, folder: this.folder(table), chain };
     const attempts = new Attempts<Committed>(this.#manifests, this.#versions, place);
-    return commitFilesOnce({ committer: this.#committer, seal: commit.seal }, async (doubt) => {
+    return commitFilesOnce({ committer: this.#committer, seal: commit.seal }, async (uncertain) => {
       const first = attempts.none;
-      const taken = doubt ? await attempts.taken() : undefined;
+      const taken = uncertain ? await attempts.taken() : undefined;
       if (taken !== undefined) return { kind: 'done', result: taken };
-      if (!doubt) await attempts.unstageLast();
+      if (!uncertain) await attempts.unstageLast();
       const current = first ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw tableReplaced();
       const head = await this.#stored(table.id, undefined, chain);
       // One that took effect since it was looked for stands in this head, or below it.
-      const late = doubt ? await attempts.taken() : undefined;
+      const late = uncertain ? await attempts.taken() : undefined;
       if (late !== undefined) return { kind: 'done', result: late };
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(head, commit, chain);
@@ -373,7 +373,7 @@ export class Tables {
     const folder = this.folder(table);
     const base = await this.#load(table, head);
     const contents = withLiveIndices(await change(base), base);
-    // The times of a line never run back, whatever clock made the version before.
+    // Times of a line never run back, even if clocks do.
     const timestampMillis = Math.max(this.#clock(), base.timestampMillis);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis };
     await judge?.({ base, manifest });
@@ -415,13 +415,13 @@ export class Tables {
   }
 }
 
-/** What the tables of an engine work with. */
+/** Dependencies of the tables of an engine. */
 interface TablesOptions {
-  /** Where the files of tables lie. */
+  /** Storage of the tables' files. */
   readonly storage: Storage;
   /** The folder that holds a folder for each table. */
   readonly root: string;
-  /** Where the folders of other tables lie; without it they lie where their records say. */
+  /** Folders of other tables; their records say by default. */
   readonly places?: TablePlaces;
   readonly store: Store;
   readonly committer: Committer;
@@ -429,11 +429,11 @@ interface TablesOptions {
   readonly memory: MemoryBudget;
   /** Manifests that are shared with others, in place of some of its own. */
   readonly manifests?: ManifestStore;
-  /** Told of each version that a table got, once it is settled. It must not throw. */
+  /** Called with each new version of a table once it is final. Must not throw. */
   readonly onCommit?: OnCommit;
   /** Times of versions: milliseconds since 1970; the machine's clock unless it is given. */
   readonly clock?: () => number;
-  /** What is in progress in all processes; without it nothing is, and this process is alone. */
+  /** Work in progress in all processes; without it this process is assumed to be alone and idle. */
   readonly horizon?: Horizon;
   /** Whether versions are only read: what a crash left undone of them stays so. */
   readonly reading?: boolean;
@@ -441,5 +441,5 @@ interface TablesOptions {
   readonly removed?: () => Promise<void>;
 }
 
-/** Told of a version that a line of a table's versions got. */
+/** Called with each new version of a line. */
 type OnCommit = (table: Stored<TableRecord>, chain: Chain, manifest: Manifest) => void;

@@ -11,23 +11,27 @@ import { wasteWrites } from './leases/waste-record.ts';
 import { headCheck, type VersionStore } from './lines/version-store.ts';
 import { MAIN_CHAIN, type Chain } from '../format/chain.ts';
 
-/** Versions that are to go, and those that stay whatever is asked. */
-export interface Removal {
-  /** Reads the table's record; asked before each attempt. */
+/** A selection of versions to remove. */
+export interface VersionRemoval {
+  /** Reads the table's record; called before each attempt. */
   readonly table: () => Promise<Stored<TableRecord>>;
-  /** The line whose own versions are meant, read with the table; the main one unless it is given. */
+  /** The line whose own versions are removed, read with the table; main by default. */
   readonly chain?: (table: TableRecord) => Promise<Chain>;
-  readonly asked: (version: bigint) => boolean;
+  readonly selected: (version: bigint) => boolean;
   /** The versions of the line that something else names, and the checks that it is still so. */
-  readonly kept: (
+  readonly retained: (
     table: TableRecord,
     chain: Chain,
   ) => Promise<{ readonly versions: ReadonlySet<bigint>; readonly checks: readonly Check[] }>;
-  /** Of the versions that go. */
+  /** Versions of the line that can be removed, read again for each attempt; all unless given. */
+  readonly candidates?: (table: TableRecord, chain: Chain) => Promise<readonly VersionRecord[]>;
+  /** Whether the next collection removes the files of an engine table; otherwise it happens as soon as nothing reads them. */
+  readonly filesLater?: boolean;
+  /** Seal over the numbers of the removed versions. */
   readonly seal?: Seal<readonly bigint[]> | undefined;
 }
 
-/** What a removal works with. */
+/** Dependencies of a removal. */
 export interface RemovalParts {
   readonly storage: Storage;
   readonly committer: Committer;
@@ -35,7 +39,7 @@ export interface RemovalParts {
   readonly folder: (table: TableRecord) => string;
   readonly waste: Pick<Waste, 'removeSoon'>;
   /** Folders of the gateway itself, of which nothing is removed. */
-  readonly kept: readonly string[];
+  readonly retained: readonly string[];
 }
 
 interface Removed {
@@ -46,7 +50,7 @@ interface Removed {
 }
 
 /** A removal as a part of a commit; nothing is written when there is nothing to remove. */
-export interface PlannedRemoval extends Removed {
+interface PlannedRemoval extends Removed {
   readonly checks: readonly Check[];
   readonly writes: readonly Write[];
 }
@@ -60,11 +64,12 @@ export interface PlannedRemoval extends Removed {
  */
 export async function removeVersions(
   parts: RemovalParts,
-  removal: Removal,
+  removal: VersionRemoval,
 ): Promise<readonly bigint[]> {
   const { table, records, waste } = await commitRemoval(parts, removal);
   if (table.kind !== 'engine') await removeManifests(parts.storage, parts.folder(table), records);
-  else if (waste.length > 0) await parts.waste.removeSoon(table, waste);
+  else if (waste.length > 0 && removal.filesLater !== true)
+    await parts.waste.removeSoon(table, waste);
   return versionsOf(records);
 }
 
@@ -72,33 +77,36 @@ function versionsOf(records: readonly VersionRecord[]): readonly bigint[] {
   return records.map(({ version }) => version);
 }
 
-async function commitRemoval(parts: RemovalParts, removal: Removal): Promise<Removed> {
+async function commitRemoval(parts: RemovalParts, removal: VersionRemoval): Promise<Removed> {
   let last: Removed | undefined;
   const { committer } = parts;
   const seal = sealOf(removal.seal, ({ records }: Removed) => versionsOf(records));
-  return commitLoop<Removed>({ committer, seal }, async (doubt) => {
+  return commitLoop<Removed>({ committer, seal }, async (uncertain) => {
     const { checks, writes, ...planned } = await planRemoval(parts, removal);
     if (planned.records.length === 0) {
-      return { kind: 'done', result: (doubt ? last : undefined) ?? planned };
+      return { kind: 'done', result: (uncertain ? last : undefined) ?? planned };
     }
     last = planned;
     return { kind: 'commit', checks, writes, result: last };
   });
 }
 
-/** What a removal means now. */
+/** The selection, evaluated now. */
 export async function planRemoval(
   { versions }: Pick<RemovalParts, 'versions'>,
-  removal: Removal,
+  removal: VersionRemoval,
 ): Promise<PlannedRemoval> {
   const table = await removal.table();
   const { id, kind } = table.content;
   const chain = (await removal.chain?.(table.content)) ?? MAIN_CHAIN;
   const head = await versions.head(id, chain);
-  const kept = await removal.kept(table.content, chain);
-  const records = (await versions.madeOn(id, chain.key)).filter(
+  const retained = await removal.retained(table.content, chain);
+  const candidates = removal.candidates?.(table.content, chain) ?? versions.madeOn(id, chain.key);
+  const records = (await candidates).filter(
     ({ version }) =>
-      removal.asked(version) && version !== head?.content.version && !kept.versions.has(version),
+      removal.selected(version) &&
+      version !== head?.content.version &&
+      !retained.versions.has(version),
   );
   const needsWaste = kind === 'engine' && records.length > 0;
   const waste = needsWaste ? wasteWrites(table.content, records) : [];
@@ -107,7 +115,7 @@ export async function planRemoval(
     table: table.content,
     records,
     waste: waste.map(({ key }) => key),
-    checks: [unchanged(table), headCheck(id, head, chain.key), ...kept.checks],
+    checks: [unchanged(table), headCheck(id, head, chain.key), ...retained.checks],
     writes: [...keys.map((key) => ({ key, value: null })), ...waste],
   };
 }

@@ -61,10 +61,10 @@ function isSamePath(one: ObjectPath, other: ObjectPath): boolean {
 }
 
 function notOf(name: OperationName, { path }: VirtualTable): CatalogError {
-  const known = Object.keys(own).join(', ');
+  const names = Object.keys(own).join(', ');
   return new CatalogError(
     'Unsupported',
-    `${canonicalPath(path)} is a table of the service itself: it answers ${known}, not ${name}`,
+    `${canonicalPath(path)} is a table of the service itself: it answers ${names}, not ${name}`,
   );
 }
 

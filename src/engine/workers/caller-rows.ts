@@ -3,10 +3,10 @@ import type { OpenPart } from '../../protocol/virtual-table.ts';
 import type { Snapshot } from '../format/snapshot.ts';
 import { VirtualRows } from '../query/scan/virtual-rows.ts';
 import { batchOfStream, streamOf } from './formula-task.ts';
-import { errorOf, faultMessage, type FoundRows, type WantedRows } from './task.ts';
+import { errorOf, faultMessage, type RowsReply, type WantedRows } from './task.ts';
 
-/** Asks the caller of a task for rows. Rejects with the error of its reading. */
-export type AskCaller = (wanted: WantedRows) => Promise<FoundRows>;
+/** Requests rows from the caller of a task. Rejects with the error of the read. */
+export type AskCaller = (wanted: WantedRows) => Promise<RowsReply>;
 
 /** The rows of a virtual table, read by the caller of the task. */
 export function callerRows(snapshot: Snapshot, ask: AskCaller): VirtualRows {
@@ -22,9 +22,9 @@ async function openedPart(part: number, ask: AskCaller): Promise<OpenPart> {
   };
 }
 
-type Found = Exclude<FoundRows, { readonly fault: unknown }>;
+type Found = Exclude<RowsReply, { readonly fault: unknown }>;
 
-function checked(found: FoundRows): Found {
+function checked(found: RowsReply): Found {
   if ('fault' in found) throw errorOf(found.fault);
   return found;
 }
@@ -35,7 +35,7 @@ async function batchIn(found: Found): Promise<RecordBatch> {
 }
 
 /** Answers a thread that works on the rows of a virtual table. Does not reject: faults are sent. */
-export function rowsFor(rows: VirtualRows): (wanted: WantedRows) => Promise<FoundRows> {
+export function rowsFor(rows: VirtualRows): (wanted: WantedRows) => Promise<RowsReply> {
   return async ({ part, batch, columns }) => {
     try {
       const opened = await rows.part(part);

@@ -1,17 +1,16 @@
 import { DataType, Field, Schema, type RecordBatch, type Vector } from 'apache-arrow';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
-import { batchOf, project } from '../../arrow/select.ts';
+import { batchOf, projectColumns } from '../../arrow/select.ts';
 import { openStream } from '../../arrow/ipc/stream-reader.ts';
 import { StreamWriter } from '../../arrow/ipc/stream-writer.ts';
 import {
-  bindAssigned,
+  assignmentFormula,
   bindFormula,
-  bindPredicate,
+  predicateFormula,
   rowsWhere,
   valuesOf,
-  type Formula,
 } from '../request/formula.ts';
-import type { Statement } from '../base/statement.ts';
+import type { Statement, Formula } from '../base/statement.ts';
 import { itemAt } from '../base/items.ts';
 
 /** A formula and its rows as plain data, which can be sent to a thread. */
@@ -31,7 +30,7 @@ export function formulaMessage(
   batch: RecordBatch,
 ): FormulaMessage {
   const sent = DataType.isDataType(use) ? encodeSchema(new Schema([new Field('', use)])) : use;
-  const rows = streamOf(project(batch, columns));
+  const rows = streamOf(projectColumns(batch, columns));
   return { source, text, now: statement.now, use: sent, rows };
 }
 
@@ -46,21 +45,27 @@ export async function* evaluated(
   const batch = await batchOfStream(rows);
   const { fields } = batch.schema;
   if (use === 'predicate') {
-    const found = rowsWhere(bindPredicate(source, text, fields, statement), batch);
+    const found = rowsWhere(predicateFormula(source, text, fields, statement), batch);
     yield new Uint8Array(found.buffer, found.byteOffset, found.byteLength);
     return;
   }
   const formula =
     use === 'value'
       ? bindFormula(source, text, fields, statement)
-      : bindAssigned(source, text, fields, itemAt(decodeSchema(use).fields, 0).type, statement);
+      : assignmentFormula(
+          source,
+          text,
+          fields,
+          itemAt(decodeSchema(use).fields, 0).type,
+          statement,
+        );
   const values = valuesOf(formula, batch);
   const schema = new Schema([new Field('value', values.type, true)]);
   yield* streamOf(batchOf(schema, [values], batch.numRows));
 }
 
 /** Decodes the rows that a thread found. */
-export function rowsOf(bytes: Uint8Array): Uint32Array {
+export function decodeRowNumbers(bytes: Uint8Array): Uint32Array {
   // Joined bytes may begin at any offset of larger memory.
   return new Uint32Array(Uint8Array.from(bytes).buffer);
 }

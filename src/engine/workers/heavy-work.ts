@@ -2,8 +2,8 @@ import { DataType, type RecordBatch, type Schema, type Vector } from 'apache-arr
 import { layoutOf, widthOf } from '../../arrow/layout.ts';
 import type { QueryRequest } from '../request/request.ts';
 import { PORTION_BYTES } from '../query/scan/gather.ts';
-import { stepsOf, workOf, type Formula } from '../request/formula.ts';
-import type { FormulaThreads, Statement } from '../base/statement.ts';
+import { stepsOf, workOf } from '../request/formula.ts';
+import type { FormulaThreads, Statement, Formula } from '../base/statement.ts';
 import { allFiles, type NearestPlan, type QueryPlan } from '../query/plan/plan.ts';
 import { prunedFiles } from '../query/scan/pruning.ts';
 import { keepsBest } from '../query/rows/best-rows.ts';
@@ -14,13 +14,13 @@ import { batchBytes } from '../format/small-batches.ts';
 import { RequestMemory } from '../format/memory/request-memory.ts';
 import { indexFileOf } from '../index/keys/index-upkeep.ts';
 import { isCovered } from '../index/vectors/index-use.ts';
-import { bytesOf, type Fragment, type Snapshot } from '../format/snapshot.ts';
+import { fragmentDataBytes, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts';
 import { unindexed, type TextPlan } from '../index/text/text-plan.ts';
 import { leavesOf, type TextQuery } from '../request/text-query.ts';
 import type { VirtualRows } from '../query/scan/virtual-rows.ts';
 import { rowsFor } from './caller-rows.ts';
-import { formulaMessage, rowsOf, valuesOfStream } from './formula-task.ts';
+import { formulaMessage, decodeRowNumbers, valuesOfStream } from './formula-task.ts';
 import { snapshotMessage, type Task } from './task.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
@@ -110,7 +110,8 @@ export class HeavyWork implements FormulaThreads {
     statement.signal().throwIfAborted();
     const message = snapshotMessage(snapshot);
     const virtual = rows !== undefined;
-    const task = { kind: 'query', request, snapshot: message, virtual } as const;
+    const { now } = statement;
+    const task = { kind: 'query', request, snapshot: message, virtual, now } as const;
     const bytes = heldBytes(plan);
     // The estimate may be too high, so it is no reason to refuse the query.
     const shared = Math.min(bytes, this.#requests.bytes);
@@ -150,7 +151,7 @@ export class HeavyWork implements FormulaThreads {
   }
 
   async rowsWhere(formula: Formula, batch: RecordBatch): Promise<Uint32Array> {
-    return rowsOf(Buffer.concat(await this.#evaluated(formula, batch)));
+    return decodeRowNumbers(Buffer.concat(await this.#evaluated(formula, batch)));
   }
 
   async valuesOf(formula: Formula, batch: RecordBatch): Promise<Vector> {
@@ -236,7 +237,9 @@ function isLong(formula: Formula, rows: number, bytes: number): boolean {
 /** Approximate bytes of a row. */
 function averageBytes({ fragments }: Snapshot): number {
   const rows = fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
-  return fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0) / Math.max(1, rows);
+  return (
+    fragments.reduce((sum, fragment) => sum + fragmentDataBytes(fragment), 0) / Math.max(1, rows)
+  );
 }
 
 function scannedRows(files: readonly ScanFile[]): number {
@@ -274,7 +277,7 @@ function heldBytes(plan: QueryPlan): number {
   if (sort === null || nearest !== null) return 0;
   const fragments = [...new Set(files.map(({ fragment }) => fragment))];
   const rows = files.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
-  const total = fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  const total = fragments.reduce((sum, fragment) => sum + fragmentDataBytes(fragment), 0);
   // Keys are held twice: as read and joined; so is a portion of rows.
   const keys = columnBytes(snapshot.schema, fragments, sort.columns);
   const held = text === null && keepsBest(plan, sort) ? bestShare(plan, rows) : 1;
@@ -298,11 +301,11 @@ function columnBytes(
 ): number {
   const { fields } = schema;
   const rows = fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
-  const total = fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  const total = fragments.reduce((sum, fragment) => sum + fragmentDataBytes(fragment), 0);
   const widths = fields.map(({ type }) => fixedWidth(type));
-  const known = widths.reduce<number>((sum, width) => sum + (width ?? 0), 0) * rows;
+  const fixedBytes = widths.reduce<number>((sum, width) => sum + (width ?? 0), 0) * rows;
   const unknown = widths.filter((width) => width === null).length;
-  const share = Math.max(0, total - known) / Math.max(1, unknown);
+  const share = Math.max(0, total - fixedBytes) / Math.max(1, unknown);
   const wanted = new Set(needOf(schema, names).stored);
   return fields.reduce(
     (sum, { name }, at) => sum + (wanted.has(name) ? bytesAt(widths[at] ?? null, rows, share) : 0),

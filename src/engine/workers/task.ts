@@ -1,4 +1,5 @@
 import { OverBudget, type BudgetMessage } from '../../protocol/budget.ts';
+import { DamagedFile } from '../../arrow/sealed/file-seal.ts';
 import type { FormulaMessage } from './formula-task.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
@@ -28,7 +29,7 @@ export interface WantedRows {
 }
 
 /** Answer of a caller: row counts, an Arrow IPC stream of one batch, or an error. */
-export type FoundRows =
+export type RowsReply =
   | { readonly counts: readonly number[] }
   | { readonly stream: readonly Uint8Array[] }
   | { readonly fault: FaultMessage };
@@ -40,6 +41,8 @@ type TaskWork =
   | (CallerRows & {
       readonly kind: 'query';
       readonly request: QueryRequest;
+      /** As of the statement: the same when the query is run again. */
+      readonly now: bigint;
       readonly snapshot: SnapshotMessage;
     })
   | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
@@ -62,7 +65,7 @@ export type ToThread =
   | { readonly kind: 'begin'; readonly id: number; readonly task: Task }
   /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
-  | { readonly kind: 'rows'; readonly id: number; readonly call: number; readonly found: FoundRows }
+  | { readonly kind: 'rows'; readonly id: number; readonly call: number; readonly found: RowsReply }
   | { readonly kind: 'cancel'; readonly id: number };
 
 /** Messages from a thread: pieces of a result, then its end. */
@@ -74,6 +77,8 @@ export type FromThread =
       readonly call: number;
       readonly wanted: WantedRows;
     }
+  /** A file that the task read does not match its seal. */
+  | { readonly kind: 'damage'; readonly damage: DamageMessage }
   | { readonly kind: 'end'; readonly id: number; readonly spent: number }
   | {
       readonly kind: 'fault';
@@ -81,6 +86,9 @@ export type FromThread =
       readonly spent: number;
       readonly fault: FaultMessage;
     };
+
+/** A `DamagedFile` as plain data. */
+export type DamageMessage = Pick<DamagedFile, 'path' | 'part'>;
 
 /** An error as plain data: a CatalogError by name, or any other error. */
 interface FaultMessage {
@@ -91,6 +99,8 @@ interface FaultMessage {
   readonly stack: string | undefined;
   /** The limit that was passed, where it was that. */
   readonly over: Pick<OverBudget, 'key' | 'limit'> | null;
+  /** The damage, where it was that. */
+  readonly damage: DamageMessage | null;
 }
 
 /** An error as data that can be sent to another thread. */
@@ -98,16 +108,18 @@ export function faultMessage(error: unknown): FaultMessage {
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
   const over = error instanceof OverBudget ? { key: error.key, limit: error.limit } : null;
+  const damage = error instanceof DamagedFile ? { path: error.path, part: error.part } : null;
   if (!(error instanceof CatalogError)) {
-    return { name: null, message, detail: undefined, stack, over };
+    return { name: null, message, detail: undefined, stack, over, damage };
   }
-  return { name: error.row.name, message, detail: error.detail, stack, over };
+  return { name: error.row.name, message, detail: error.detail, stack, over, damage };
 }
 
 /** The error that was sent: a refusal stays one. */
-export function errorOf({ name, message, detail, stack, over }: FaultMessage): Error {
+export function errorOf({ name, message, detail, stack, over, damage }: FaultMessage): Error {
   if (over !== null) return new OverBudget(over.key, over.limit);
-  const row = errorTable.find((known) => known.name === name);
+  if (damage !== null) return new DamagedFile(damage.path, damage.part);
+  const row = errorTable.find((each) => each.name === name);
   const error =
     row === undefined ? new Error(message) : new CatalogError(row.name, message, detail);
   if (stack !== undefined) error.stack = stack;

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { RequestBudget, unboundedBudget } from '../../protocol/budget.ts';
 import { hintCollection } from '../format/memory/memory-budget.ts';
 import { FragmentReader } from '../query/scan/fragment-reader.ts';
-import { faultMessage, type FoundRows, type FromThread, type Task, type ToThread } from './task.ts';
+import { faultMessage, type RowsReply, type FromThread, type Task, type ToThread } from './task.ts';
 import { LocalStorage } from '../../storage/local-storage.ts';
 import { giveWay } from '../../store/process-mark.ts';
 import type { AskCaller } from './caller-rows.ts';
@@ -40,11 +40,12 @@ interface Running {
   readonly pieces: Turnstile;
   readonly abort: AbortController;
   /** Questions to the caller that are not answered, by their number. */
-  readonly calls: Map<number, (found: FoundRows) => void>;
+  readonly calls: Map<number, (found: RowsReply) => void>;
 }
 
 giveWay();
 const reader = new FragmentReader(new LocalStorage());
+reader.onDamagedFile = ({ path, part }) => send({ kind: 'damage', damage: { path, part } });
 const running = new Map<number, Running>();
 
 parentPort?.on('message', (message: ToThread) => handlers[message.kind](message as never));
@@ -63,11 +64,11 @@ const handlers: {
   },
   cancel: ({ id }) => {
     const task = running.get(id);
-    const gone = new Error('nobody waits for the task any more');
-    task?.abort.abort(gone);
+    const abandoned = new Error('nobody waits for the task any more');
+    task?.abort.abort(abandoned);
     task?.pieces.open();
     // The caller answers no more.
-    for (const answered of task?.calls.values() ?? []) answered({ fault: faultMessage(gone) });
+    for (const answered of task?.calls.values() ?? []) answered({ fault: faultMessage(abandoned) });
   },
 };
 
@@ -75,11 +76,11 @@ async function run(id: number, task: Task): Promise<void> {
   const pieces = new Turnstile();
   const abort = new AbortController();
   const calls: Running['calls'] = new Map();
-  let asked = 0;
+  let lastCall = 0;
   const ask: AskCaller = (wanted) =>
     new Promise((resolve) => {
-      calls.set(++asked, resolve);
-      send({ kind: 'want', id, call: asked, wanted });
+      calls.set(++lastCall, resolve);
+      send({ kind: 'want', id, call: lastCall, wanted });
     });
   running.set(id, { pieces, abort, calls });
   const budget = task.budget === undefined ? unboundedBudget() : RequestBudget.of(task.budget);
@@ -95,12 +96,12 @@ async function run(id: number, task: Task): Promise<void> {
     send({ kind: 'fault', id, spent: budget.spent - before, fault: faultMessage(error) });
   } finally {
     running.delete(id);
-    if (running.size === 0) await rest();
+    if (running.size === 0) await idle();
   }
 }
 
 /** Files that stay open keep their space, even when nothing names them any more; so does memory. */
-async function rest(): Promise<void> {
+async function idle(): Promise<void> {
   await reader.close();
   hintCollection(Infinity);
 }

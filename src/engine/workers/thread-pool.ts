@@ -1,11 +1,12 @@
+import type { OnDamage } from '../format/memory/open-files.ts';
 import type { Task } from './task.ts';
 import { Thread, type RowsAnswer } from './thread.ts';
 
-/** How a task is done. */
+/** Options of a task. */
 interface TaskOptions {
   /** Owner of the task: one owner never occupies all threads. */
   readonly owner?: string;
-  /** Answers what the task asks for, where its rows lie in no files. */
+  /** Answers the task's requests for rows that are in no files. */
   readonly rows?: RowsAnswer | undefined;
   /** Called once when the task has ended, however it did, with the processor time that it took, in ms. */
   readonly ended?: (spent: number) => void;
@@ -14,21 +15,23 @@ interface TaskOptions {
 /** Threads for heavy work. They are started when there is some, and one that ended is replaced when there is more. */
 export class ThreadPool {
   readonly #size: number;
+  readonly #onDamage: OnDamage;
   readonly #threads = new Set<Thread>();
 
   /**
    * @param size How many threads there are at most, and one more where that is 1: one caller
    * may use all threads but one. With 0 there must be no task.
+   * @param onDamage Called with damage that a read in a thread found.
    */
-  constructor(size: number) {
+  constructor(size: number, onDamage: OnDamage = () => undefined) {
     this.#size = size;
+    this.#onDamage = onDamage;
   }
 
   get size(): number {
     return this.#size;
   }
 
-  /** Threads that there are. */
   get threads(): number {
     return this.#threads.size;
   }
@@ -64,7 +67,7 @@ export class ThreadPool {
     await Promise.all([...this.#threads].map((thread) => thread.stop()));
   }
 
-  /** The thread for one more task. Nobody's tasks are on all threads: they would keep everybody else waiting. */
+  /** The thread for one more task. One owner never occupies all threads. */
   #thread(owner: string): Thread {
     const most = Math.max(2, this.#size);
     const all = [...this.#threads].sort((left, right) => left.busy - right.busy);
@@ -74,7 +77,7 @@ export class ThreadPool {
     const others = all.filter((thread) => thread.worksFor(owner) === 0);
     const [idlest] = others;
     if (idlest !== undefined && (idlest.busy === 0 || this.#threads.size >= most)) return idlest;
-    const thread: Thread = new Thread(() => this.#threads.delete(thread));
+    const thread: Thread = new Thread(() => this.#threads.delete(thread), this.#onDamage);
     this.#threads.add(thread);
     return thread;
   }

@@ -18,7 +18,7 @@ import type { ByteStream } from '../../protocol/backend.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { indexHere, type FragmentIndexer } from '../indexing/index-files.ts';
 import type { IndexWork } from '../indexing/index-builder.ts';
-import { bytesOf, type FragmentIndex } from '../format/snapshot.ts';
+import { fragmentDataBytes, type FragmentIndex } from '../format/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
@@ -30,7 +30,7 @@ export function indexerOn(pool: ThreadPool): FragmentIndexer {
   return (work) => {
     const { fragment, index } = work;
     const pieces = piecesOfCharacter(index.text ?? defaultTextOptions);
-    const isMuch = bytesOf(fragment) * pieces > LIGHT_BYTES;
+    const isMuch = fragmentDataBytes(fragment) * pieces > LIGHT_BYTES;
     return pool.size > 0 && isMuch ? onThread(pool, work) : indexHere(work);
   };
 }
@@ -42,7 +42,7 @@ async function onThread(
   const message = snapshotMessage({ ...snapshot, fragments: [fragment] });
   const task = { kind: 'index', snapshot: message, index } as const;
   let file: FragmentIndex | undefined;
-  // Whoever stops taking what the thread tells stops the thread's work.
+  // If the consumer stops, the thread's work stops.
   for await (const bytes of await pool.run(task, new AbortController().signal, {
     owner: 'index',
   })) {
@@ -170,13 +170,13 @@ interface TaskUse {
   readonly ask: AskCaller;
 }
 
-/** How each kind of task is done: its result is a sequence of bytes. */
+/** Implementation of each kind of task; the result is a sequence of bytes. */
 const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
-  query: async function* ({ request, snapshot: message, virtual }, reader, use) {
+  query: async function* ({ request, snapshot: message, virtual, now }, reader, use) {
     const { signal, budget, ask } = use;
     const snapshot = snapshotOf(message, reader.storage);
     const source: BatchSource = virtual === true ? callerRows(snapshot, ask) : reader;
-    const plan = planQuery(request, snapshot, ownStatement(budget));
+    const plan = planQuery(request, snapshot, { ...ownStatement(budget), now });
     const { body } = await rowsAnswer({
       schema: plan.schema,
       batches: execute(plan, attended(source, signal)),

@@ -1,8 +1,10 @@
 import { Worker } from 'node:worker_threads';
+import { DamagedFile } from '../../arrow/sealed/file-seal.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import type { OnDamage } from '../format/memory/open-files.ts';
 import {
   errorOf,
-  type FoundRows,
+  type RowsReply,
   type FromThread,
   type Task,
   type ToThread,
@@ -17,7 +19,7 @@ const MAIN = new URL('../../../dist/engine/workers/thread-main.js', import.meta.
 const HEAP_MIB = 256;
 
 /** Reads rows for a task. Does not reject. */
-export type RowsAnswer = (wanted: WantedRows) => Promise<FoundRows>;
+export type RowsAnswer = (wanted: WantedRows) => Promise<RowsReply>;
 
 /** One thread, and the tasks that it is doing. */
 export class Thread {
@@ -26,11 +28,16 @@ export class Thread {
   readonly #owners = new Map<number, string>();
   readonly #rows = new Map<number, RowsAnswer>();
   readonly #ended: () => void;
+  readonly #onDamage: OnDamage;
   #next = 0;
 
-  /** @param ended Called when the thread is no more; its tasks have failed then. */
-  constructor(ended: () => void) {
+  /**
+   * @param ended Called when the thread is no more; its tasks have failed then.
+   * @param onDamage Called with damage that a read in the thread found.
+   */
+  constructor(ended: () => void, onDamage: OnDamage) {
     this.#ended = ended;
+    this.#onDamage = onDamage;
     this.#worker = new Worker(MAIN, {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
       stderr: true,
@@ -55,7 +62,7 @@ export class Thread {
 
   /**
    * @param owner Whom the task is for.
-   * @param rows Answers what the task asks its caller for.
+   * @param rows Answers the task's requests for rows.
    */
   begin(task: Task, owner: string, rows?: RowsAnswer): TaskResult {
     const id = this.#next++;
@@ -75,6 +82,10 @@ export class Thread {
   }
 
   #receive(message: FromThread): void {
+    if (message.kind === 'damage') {
+      this.#onDamage(new DamagedFile(message.damage.path, message.damage.part));
+      return;
+    }
     const result = this.#results.get(message.id);
     if (message.kind === 'piece') {
       result?.add(message.bytes);

@@ -16,7 +16,7 @@ import { jsonOf } from './remote-answer.ts';
 /** Maximum size of an answer that is translated, in bytes. */
 const ANSWER_BYTES = 8 * 1024 * 1024;
 
-/** How a dialect spells one operation. Members without a name here pass unchanged. */
+/** Names of one operation's members in a dialect. Others pass unchanged. */
 interface Rendering {
   /** Parameters that the query gets. */
   readonly query?: Readonly<Record<string, string>>;
@@ -33,8 +33,7 @@ export interface Translation {
 }
 
 /**
- * How a request is said to a backend that understands one dialect; undefined where it
- * understands that of the client.
+ * Translates a request for a backend that supports one dialect; undefined if it is the client's.
  * @throws CatalogError Unsupported for an operation that the dialect lacks
  */
 export function translationTo(
@@ -108,22 +107,22 @@ export async function renderedAnswer(
   const value = await jsonOf(answer, ANSWER_BYTES);
   if (!isJsonObject(value)) {
     throw new BackendUnavailable(
-      `the backend ${backend} answered ${request.operation.name} with something that cannot be read`,
+      `the backend ${backend} answered ${request.operation.name} with a body that cannot be parsed`,
     );
   }
   const { 'content-length': _, ...headers } = answer.headers ?? {};
   return { ...answer, headers, body: stringifyJson(rendering.answer(value)) };
 }
 
-/** LanceDB knows an existing table by these words alone, in a refusal of any wording. */
+/** LanceDB recognises an existing table by these words in any refusal. */
 const EXISTS = 'already exists';
 
 function renderedRefusal(answer: Answer, row: ErrorRow, request: CatalogRequest): Answer {
   const { dialect, operation, object } = request;
   const rendered = { ...answer, status: statusOf(row, dialect, operation.name) };
   const text = typeof answer.body === 'string' ? answer.body : '{}';
-  const known = dialect === 'namespace' || row.name !== 'TableAlreadyExists';
-  if (known || text.includes(EXISTS)) return rendered;
+  const isExpressible = dialect === 'namespace' || row.name !== 'TableAlreadyExists';
+  if (isExpressible || text.includes(EXISTS)) return rendered;
   const fields = parseJson(text);
   if (!isJsonObject(fields)) return rendered;
   const error = `the table ${canonicalPath(object)} ${EXISTS}`;

@@ -10,7 +10,7 @@ export type BackendDialect = 'both' | Dialect;
 /** Address and settings of a remote catalog. Times in milliseconds. */
 export interface RemoteOptions {
   readonly name: string;
-  /** Where it is; a path of it stands before all others. */
+  /** Base URL; its path precedes all others. */
   readonly url: URL;
   readonly namespaces: readonly Pattern[];
   /** Prefix that the backend's own names do not have: `[]` if the names are equal. */

@@ -25,9 +25,8 @@ const answers: Readonly<Partial<Record<OperationName, Answer>>> = {
 };
 
 /**
- * What is answered of a namespace that is there only because something that a
- * backend serves lies in it: it is empty but for that. Undefined for operations
- * that need a namespace of some backend.
+ * The answer for a namespace that exists only because a backend serves something below it: it is
+ * otherwise empty. Undefined for operations that need a namespace of some backend.
  */
 function mountPointAnswer({ name }: Operation): Answer | undefined {
   return answers[name];
@@ -46,9 +45,8 @@ export type Aim = Pick<CatalogRequest, 'operation' | 'object'>;
 const RESERVED = 'system';
 
 /**
- * Several backends as one: the first whose patterns match the object answers.
- * What names no object on its route, and everything in `system`, is for the
- * embedded engine, if there is one.
+ * Several backends as one: the first whose patterns match the object answers. Operations without an
+ * object on their route, and everything in `system`, go to the embedded engine, if there is one.
  */
 export class BackendRouter implements Backend {
   readonly name = 'backends';
@@ -132,8 +130,8 @@ export class BackendRouter implements Backend {
   /** A remote backend uses the permit for listings only. */
   #permitFor(route: BackendRoute, { operation }: CatalogRequest, permit: Permit): Permit {
     const territory = this.#territories.get(route);
-    const asks = route === this.#embedded || operation.access === 'list';
-    return territory === undefined || !asks ? permit : new RoutedPermit(permit, territory);
+    const isIncluded = route === this.#embedded || operation.access === 'list';
+    return territory === undefined || !isIncluded ? permit : new RoutedPermit(permit, territory);
   }
 
   #territoryOf(route: BackendRoute): Territory {

@@ -23,9 +23,9 @@ export function agentFor(
   const keep = agent.keepSocketAlive.bind(agent);
   const reuse = agent.reuseSocket.bind(agent);
   agent.keepSocketAlive = (socket) => {
-    const kept: unknown = keep(socket);
+    const retained: unknown = keep(socket);
     if (socket instanceof Socket) shorten(socket);
-    return kept !== false && !limit.isExceeded;
+    return retained !== false && !limit.isExceeded;
   };
   agent.reuseSocket = (socket, request) => {
     reuse(socket, request);

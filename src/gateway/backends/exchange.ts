@@ -33,7 +33,7 @@ export interface SentRequest {
 }
 
 /** Dependencies of an exchange besides its request. */
-export interface ExchangeOptions {
+interface BackendExchangeOptions {
   readonly timeouts: Timeouts;
   readonly onDisconnect: OnDisconnect;
   /** Called once, when the exchange has ended. */
@@ -46,7 +46,7 @@ export interface ExchangeOptions {
  * the backend's turn, when all takes too long, when either side disconnects.
  */
 export class Exchange {
-  /** Resolves with the head of the answer. Rejects with an `ExchangeFault`, or whatever reading the request's body failed with. */
+  /** Resolves with the head of the answer. Rejects with an `ExchangeFault` or the error of the request's body. */
   readonly head: Promise<RemoteResponse>;
   readonly #request: SentRequest;
   readonly #timeouts: Timeouts;
@@ -60,7 +60,7 @@ export class Exchange {
   #isConnected = false;
   #isOver = false;
 
-  constructor(request: SentRequest, { timeouts, onDisconnect, over }: ExchangeOptions) {
+  constructor(request: SentRequest, { timeouts, onDisconnect, over }: BackendExchangeOptions) {
     this.#request = request;
     this.#timeouts = timeouts;
     this.#over = over;
@@ -158,7 +158,7 @@ export class Exchange {
   #unconnected(): void {
     const { connect } = this.#timeouts;
     const busy = !this.#request.isBegun;
-    const message = busy ? 'had no connection free for' : 'could not be connected to in';
+    const message = busy ? 'had no connection free for' : 'did not accept a connection within';
     this.#fail(new ExchangeFault(busy ? 'busy' : 'unreached', `${message} ${connect} ms`));
   }
 

@@ -61,9 +61,9 @@ function merge(
     compare(name, after) > 0 &&
     (token === undefined || compare(name, names.at(-1) ?? token) < 0);
   const all = [...names, ...mounted.filter(fits)].sort(compare);
-  const asked = Number(query.get('limit')?.[0] ?? Infinity);
+  const requested = Number(query.get('limit')?.[0] ?? Infinity);
   // Below zero is no limit, as everywhere.
-  const limit = asked < 0 ? Infinity : asked;
+  const limit = requested < 0 ? Infinity : requested;
   if (all.length <= limit) return { names: all, token };
   const shown = all.slice(0, limit);
   return { names: shown, token: shown.at(-1) };

@@ -7,9 +7,9 @@ import { headersBack } from './remote-headers.ts';
 import { WHOLE_BYTES, type RemoteResponse } from './remote-response.ts';
 
 /**
- * What a backend's response is to the caller. An error in the protocol's own
- * form passes as it is; any other becomes one.
- * @throws BackendUnavailable, CatalogError for a refusal; ExchangeFault and others where the backend breaks off
+ * Converts a backend's response for the caller. An error in the protocol's own form passes unchanged;
+ * any other is converted to it.
+ * @throws BackendUnavailable, CatalogError for a refusal; ExchangeFault and others if the backend breaks off
  */
 export function answerOf(
   response: RemoteResponse,

@@ -36,7 +36,7 @@ import { randomBytes } from 'node:crypto';
 /** More gateways one behind the other than anyone needs are a loop. */
 const MOST_HOPS = 8;
 
-/** How this process calls itself in `Via` (RFC 9110 section 7.6.3). */
+/** Pseudonym of this process in `Via` (RFC 9110 section 7.6.3). */
 const own = `arrowgate-${randomBytes(6).toString('hex')}`;
 
 /**
@@ -48,7 +48,7 @@ function nextVia(via: string | undefined): string {
   if (via === undefined) return hop;
   const hops = via.split(',').filter((each) => /\sarrowgate-/.test(each));
   if (via.includes(own) || hops.length >= MOST_HOPS) {
-    throw new BackendUnavailable('the request goes round in a circle of gateways');
+    throw new BackendUnavailable('the request loops between gateways');
   }
   return `${via}, ${hop}`;
 }
@@ -149,7 +149,7 @@ export class RemoteBackend implements Backend, Guarded {
     return this.#monitor.distrust;
   }
 
-  /** Begins to look after it. Resolves when it was looked at once, whatever came of it. */
+  /** Begins the probes. Resolves after the first one, successful or not. */
   start(): Promise<void> {
     return this.#monitor.start();
   }
@@ -159,21 +159,21 @@ export class RemoteBackend implements Backend, Guarded {
     guard(request, permit, this);
     return request.operation.access === 'list'
       ? this.#list(request, permit, via)
-      : this.#ask(request, permit, via);
+      : this.#call(request, permit, via);
   }
 
   /** Lists the visible names. A caller that may see everything gets the backend's pages unchanged. */
   async #list(request: CatalogRequest, permit: Permit, via: string): Promise<Answer> {
     const { name, dialect, page, bodies } = this.options;
     const listing = withoutBody(request, await jsonIn(request, bodies));
-    const ask = (asked: CatalogRequest): Promise<Answer> => this.#ask(asked, permit, via);
+    const send = (sent: CatalogRequest): Promise<Answer> => this.#call(sent, permit, via);
     if (permit.holdsBelow('see', request.object)) {
-      return ask(dialect === 'both' ? listing : rootListing(listing));
+      return send(dialect === 'both' ? listing : rootListing(listing));
     }
-    return visibleListing(listing, permit, { name, page, tokens: this.#pageTokens, ask });
+    return visibleListing(listing, permit, { name, page, tokens: this.#pageTokens, send });
   }
 
-  #ask(request: CatalogRequest, permit: Permit, via: string): Promise<Answer> {
+  #call(request: CatalogRequest, permit: Permit, via: string): Promise<Answer> {
     const { dialect } = this.options;
     const translation = dialect === 'both' ? undefined : translationTo(dialect, request);
     return translation === undefined
@@ -209,7 +209,7 @@ export class RemoteBackend implements Backend, Guarded {
       return this.#watched(await this.#answer(response, request, trial), request);
     } catch (error) {
       if (error instanceof ExchangeFault && isBlamed(error)) trial.failed();
-      throw this.#told(error, request);
+      throw this.#describedError(error, request);
     } finally {
       trial.undecided();
     }
@@ -248,9 +248,9 @@ export class RemoteBackend implements Backend, Guarded {
   /** Retries a read whose connection failed, if the retry fits into one connection timeout. */
   #send(sent: Forwarded, request: CatalogRequest): Promise<RemoteResponse> {
     const onDisconnect = request.onDisconnect ?? aborts(request.signal());
-    const again =
+    const retry =
       !request.operation.mutates && (sent.body === null || sent.body instanceof Uint8Array);
-    return again
+    return retry
       ? this.#sendRepeatedly(sent, onDisconnect)
       : this.#forwarder.send(sent, onDisconnect);
   }
@@ -271,9 +271,9 @@ export class RemoteBackend implements Backend, Guarded {
   async #answer(response: RemoteResponse, request: CatalogRequest, trial: Trial): Promise<Answer> {
     try {
       const answer = answerOf(response, request, this.name);
-      const known = answer instanceof Promise ? await answer : answer;
+      const settled = answer instanceof Promise ? await answer : answer;
       trial.succeeded();
-      return known;
+      return settled;
     } catch (error) {
       // A proxy in front of the backend reports that no backend answers.
       const failed = response.status === 502 || response.status === 504;
@@ -290,17 +290,17 @@ export class RemoteBackend implements Backend, Guarded {
     if (body === null || typeof body === 'string') return answer;
     const failed = (error: unknown): unknown => {
       if (error instanceof ExchangeFault && isBlamed(error)) this.#breaker.note(false);
-      return this.#told(error, request);
+      return this.#describedError(error, request);
     };
     return { ...answer, body: watchedStream(body, failed) };
   }
 
   /** The error that the caller gets for a failure. */
-  #told(error: unknown, { operation }: CatalogRequest): unknown {
+  #describedError(error: unknown, { operation }: CatalogRequest): unknown {
     if (!(error instanceof ExchangeFault) || error.kind === 'client') return error;
     const unsure = operation.mutates && error.kind !== 'unreached' && error.kind !== 'busy';
-    const doubt = unsure ? '; whether the change took effect is not known' : '';
-    return new BackendUnavailable(`the backend ${this.name} ${error.message}${doubt}`, '1');
+    const caveat = unsure ? '; whether the change took effect is not known' : '';
+    return new BackendUnavailable(`the backend ${this.name} ${error.message}${caveat}`, '1');
   }
 }
 

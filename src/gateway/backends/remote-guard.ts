@@ -27,12 +27,10 @@ export type GuardedRequest = Pick<
 type Rule = (request: GuardedRequest, permit: Permit, backend: Guarded) => void;
 
 /**
- * Refuses what a backend elsewhere, remote or behind a proxy that asks at `/authorize`, would decide
- * without asking: it gets the route
- * and the headers as they were judged, but what stands in the body only it
- * reads. Operations that the configuration trusts it with are let through, but
- * for a branch: of that the backend knows no lines.
- * @throws CatalogError Unsupported if no caller could be let through; PermissionDenied
+ * Refuses requests that a backend elsewhere, remote or behind a proxy at `/authorize`, would decide by
+ * itself: it gets the judged route and headers, but only it reads the body. Operations that the
+ * configuration trusts it with pass, except with a branch: the backend knows no lines for branches.
+ * @throws CatalogError Unsupported if no caller could pass; PermissionDenied
  */
 export function guard(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   branchesOfBody(request, permit, backend);
@@ -63,12 +61,12 @@ function objectsOfBody({ operation }: GuardedRequest, _: Permit, backend: Guarde
   const { object, objectsInBody } = operation;
   const named = object === 'root' || (namesObject(operation) && object !== 'transaction');
   if (named && objectsInBody === undefined) return;
-  throw untrusted(operation.name, backend, 'its objects stand in the body');
+  throw untrusted(operation.name, backend, 'its objects are in the body');
 }
 
 /**
- * The permit is not asked again once the body has named a branch, also one that differs from that of
- * the query: so the lines that decide must come to the same on any.
+ * A branch in the body is not judged, even if it differs from that of the query, so the deciding lines
+ * must give the same result on every branch.
  */
 function branchesOfBody(request: GuardedRequest, permit: Permit, { name }: Guarded): void {
   const { operation, object, query } = request;
@@ -83,10 +81,10 @@ function branchesOfBody(request: GuardedRequest, permit: Permit, { name }: Guard
   }
 }
 
-/** A new version is a staged file; only its backend knows who may name which. */
+/** A new version is a staged file; only its backend can check who may name it. */
 function commits({ operation }: GuardedRequest, _: Permit, backend: Guarded): void {
   if (operation.name !== 'CreateTableVersion') return;
-  throw untrusted(operation.name, backend, 'what it commits stands in the body');
+  throw untrusted(operation.name, backend, 'its commit is in the body');
 }
 
 /** The body of a description can ask for credentials; a caller with all rights that these could give may have them. */
@@ -94,7 +92,7 @@ function modesOfBody(request: GuardedRequest, permit: Permit, backend: Guarded):
   const { operation, object } = request;
   if (operation.modeIn !== 'body') return;
   if (operation.name !== 'DescribeTable') {
-    throw untrusted(operation.name, backend, 'its mode stands in the body');
+    throw untrusted(operation.name, backend, 'its mode is in the body');
   }
   if (!hasBody(request)) return;
   for (const action of ['QueryTable', 'CreateTableVersion'] as const) {

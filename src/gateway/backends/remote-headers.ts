@@ -3,7 +3,7 @@ import type { RemoteOptions } from './backend-options.ts';
 import { CONTEXT_PREFIXES } from '../../protocol/context.ts';
 import { operations } from '../../protocol/operations/operations.ts';
 
-/** How a backend gets a header: as the client sent it, or written by the gateway. */
+/** Source of a header for a backend: the client, or the gateway. */
 type Source = 'client' | 'gateway';
 
 /** A header of a request that a backend gets. */
@@ -11,7 +11,7 @@ interface CrossingHeader {
   /** In lower case; a `*` at the end stands for any text. */
   readonly name: string;
   readonly source: Source;
-  /** What it means, for the documents. */
+  /** Its meaning, for the documents. */
   readonly meaning: string;
 }
 
@@ -63,7 +63,7 @@ const passedOnPrefixes = fromClient
   .filter(({ name }) => name.endsWith('*'))
   .map(({ name }) => name.slice(0, -1));
 
-/** What of an answer's headers a client gets. */
+/** Headers of a backend's answer that the client gets. */
 const passedBack: ReadonlySet<string> = new Set([
   'accept-ranges',
   'allow',
@@ -79,15 +79,15 @@ const passedBackPrefixes = ['x-lance-', 'x-lancedb-'];
 
 /** The client's headers that a backend gets for an operation. */
 export function headersOut(headers: HeaderFields, operation: Operation): Record<string, string> {
-  const kept = chosen(headers, passedOn, passedOnPrefixes);
-  if (operation.name !== 'CreateTable') return kept;
+  const retained = chosen(headers, passedOn, passedOnPrefixes);
+  if (operation.name !== 'CreateTable') return retained;
   for (const name of tableHeaders) {
     const value = headers[name];
     if (typeof value === 'string' && hopOf(headers.connection)?.has(name) !== true) {
-      kept[name] = value;
+      retained[name] = value;
     }
   }
-  return kept;
+  return retained;
 }
 
 /** The headers of a backend's answer that the client gets, save the type and length of its body. */
@@ -100,7 +100,7 @@ function chosen(
   names: ReadonlySet<string>,
   prefixes: readonly string[],
 ): Record<string, string> {
-  const kept: Record<string, string> = {};
+  const retained: Record<string, string> = {};
   const hop = hopOf(headers.connection);
   for (const name in headers) {
     const field = headers[name];
@@ -108,9 +108,9 @@ function chosen(
     if (!names.has(name) && !(name.startsWith('x-') && beginsWithOne(name, prefixes))) continue;
     if (hop?.has(name) === true) continue;
     // The values of a repeated field are a list (RFC 9110 section 5.3).
-    kept[name] = typeof field === 'string' ? field : field.join(', ');
+    retained[name] = typeof field === 'string' ? field : field.join(', ');
   }
-  return kept;
+  return retained;
 }
 
 function beginsWithOne(name: string, prefixes: readonly string[]): boolean {

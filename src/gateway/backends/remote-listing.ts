@@ -24,12 +24,12 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Headers of the last answer of the backend that the client gets; others may tell of hidden names. */
 const KEPT_HEADERS = ['phalanx-version'];
 
-/** What the page tokens of a backend are, as its answers have shown. */
+/** Kind of a backend's page tokens, as observed. */
 export interface PageTokens {
   kind: 'names' | 'opaque' | undefined;
 }
 
-/** What a listing needs of its backend. */
+/** Dependencies of a listing on its backend. */
 interface ListedBackend {
   readonly name: string;
   /** Maximum number of names on one page. */
@@ -37,7 +37,7 @@ interface ListedBackend {
   /** Learned from one listing for the next. */
   readonly tokens: PageTokens;
   /** Sends a request that has no body. */
-  readonly ask: (request: CatalogRequest) => Promise<Answer>;
+  readonly send: (request: CatalogRequest) => Promise<Answer>;
 }
 
 /**
@@ -165,10 +165,10 @@ class Listing {
   async #inOrder(): Promise<readonly string[] | undefined> {
     if (this.#tokens.kind === 'opaque') return undefined;
     const found: string[] = [];
-    // What the tokens are shows in a page from the beginning.
+    // The first page shows the kind of the tokens.
     let cursor = this.#tokens.kind === 'names' ? this.#after : '';
     for (;;) {
-      const page = await this.#ask(cursor);
+      const page = await this.#fetchPage(cursor);
       const fresh = page.names.filter((name) => compare(name, cursor) > 0);
       if (!isOrdered(page, fresh)) {
         this.#tokens.kind = 'opaque';
@@ -187,7 +187,7 @@ class Listing {
     let found: readonly string[] = [];
     let cursor = '';
     for (;;) {
-      const page = await this.#ask(cursor);
+      const page = await this.#fetchPage(cursor);
       const names = new Set([...found, ...this.#show(page.names)]);
       found = [...names].sort(compare).slice(0, this.#limit + 1);
       const next = this.#nextCursor(page);
@@ -196,7 +196,7 @@ class Listing {
     }
   }
 
-  /** Where the backend continues; undefined after its last page. Some servers answer a full page without a token. */
+  /** Token of the next page; undefined after the last. Some servers answer a full page without a token. */
   #nextCursor({ names, token }: BackendPage): string | undefined {
     return token ?? (names.length < this.#batch ? undefined : names.at(-1));
   }
@@ -228,7 +228,7 @@ class Listing {
     return Math.min(Math.max(this.#limit + 1, LEAST_NAMES), MOST_NAMES);
   }
 
-  async #ask(cursor: string): Promise<BackendPage> {
+  async #fetchPage(cursor: string): Promise<BackendPage> {
     const { name } = this.#backend;
     this.#pages += 1;
     if (this.#pages > MOST_PAGES) {
@@ -241,13 +241,13 @@ class Listing {
     query.set('limit', [String(this.#batch)]);
     query.delete('page_token');
     if (cursor !== '') query.set('page_token', [cursor]);
-    const asked = { ...this.#request, method: 'GET', delimiter: DELIMITER, query };
-    const answer = await this.#backend.ask(asked);
+    const pageRequest = { ...this.#request, method: 'GET', delimiter: DELIMITER, query };
+    const answer = await this.#backend.send(pageRequest);
     if (answer.status !== 200) throw new Refused(answer);
     const page = pageOf(await jsonOf(answer, PAGE_BYTES), this.#member);
     if (page === undefined) {
       throw new BackendUnavailable(
-        `the backend ${name} answered a listing that cannot be read, so it cannot be filtered`,
+        `the backend ${name} answered a listing that cannot be parsed, so it cannot be filtered`,
       );
     }
     this.#headers = forwardedHeaders(answer.headers);
@@ -275,11 +275,11 @@ function isOrdered({ names, token }: BackendPage, fresh: readonly string[]): boo
 }
 
 function forwardedHeaders(headers: Answer['headers']): Answer['headers'] {
-  const kept = KEPT_HEADERS.flatMap((name) => {
+  const retained = KEPT_HEADERS.flatMap((name) => {
     const value = headers?.[name];
     return value === undefined ? [] : [[name, value] as const];
   });
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+  return retained.length === 0 ? undefined : Object.fromEntries(retained);
 }
 
 function isPath(path: ObjectPath): boolean {

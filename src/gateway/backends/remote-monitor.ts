@@ -21,8 +21,8 @@ interface MonitorOptions {
  */
 export class RemoteMonitor {
   readonly #options: MonitorOptions;
-  #fault: string | undefined = 'was not asked yet';
-  #distrust: string | undefined = 'it was not asked yet';
+  #fault: string | undefined = 'was not probed yet';
+  #distrust: string | undefined = 'it was not probed yet';
   #logged: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -78,12 +78,11 @@ export class RemoteMonitor {
   async #identityFault(): Promise<string | undefined> {
     const { probe, credential } = this.#options;
     const other = await probe.otherIdentity();
-    if (other.status === 401)
-      return 'it takes an identity from the body before that of the headers';
+    if (other.status === 401) return 'it prefers an identity in the body to that in the headers';
     const alone = credential ? await probe.bodyIdentity() : { status: 401 };
     return alone.status === 401 || alone.status === 400
       ? undefined
-      : `it answered ${alone.status} to a request whose only credential stood in the body`;
+      : `it answered ${alone.status} to a request whose only credential was in the body`;
   }
 
   /** Logs changes. */
@@ -94,11 +93,11 @@ export class RemoteMonitor {
     if (now === this.#logged && now !== undefined) return;
     const first = this.#logged === undefined;
     this.#logged = now;
-    if (fault !== undefined) log.warn({ backend: name, fault }, 'a backend cannot answer');
+    if (fault !== undefined) log.warn({ backend: name, fault }, 'a backend is unavailable');
     else if (distrust !== undefined) {
-      log.warn({ backend: name, distrust }, 'a backend gets only what needs no trust');
+      log.warn({ backend: name, distrust }, 'a backend gets only operations that need no trust');
     } else if (first) return;
-    else log.info({ backend: name }, 'a backend answers, and refuses what it must');
+    else log.info({ backend: name }, 'a backend is available and trusted');
   }
 }
 
@@ -111,6 +110,6 @@ function faultOf({ status }: Probe): string | undefined {
 function mismatchFault({ status }: Probe): string | undefined {
   if (status === 400) return undefined;
   return status === 403
-    ? 'its credential may not describe what it serves, so it could not be asked'
+    ? 'its credential may not describe the tables that it serves, so it was not probed'
     : `it answered ${status} to a body that names another table than the route`;
 }

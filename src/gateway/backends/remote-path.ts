@@ -58,7 +58,7 @@ function identifierOf(path: ObjectPath, prefix: ObjectPath): string {
   if (bad === undefined) return own.length === 0 ? DELIMITER : own.join(DELIMITER);
   throw new CatalogError(
     'InvalidInput',
-    `the name ${JSON.stringify(bad)} holds "$", so a backend could read it in two ways`,
+    `the name ${JSON.stringify(bad)} holds "$", which is ambiguous for a backend`,
   );
 }
 

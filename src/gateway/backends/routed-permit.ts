@@ -24,7 +24,7 @@ export class RoutedPermit implements Permit {
   constructor(
     permit: Permit,
     territory: Territory,
-    elsewhere = 'is served by another backend than what the route names',
+    elsewhere = 'is served by another backend than the object of the route',
   ) {
     this.#permit = permit;
     this.#territory = territory;

@@ -5,7 +5,7 @@ import { ExchangeFault } from './remote-error.ts';
 import type { Forwarder } from './forwarder.ts';
 import { credentialHeader, databaseHeader } from './remote-headers.ts';
 
-/** What a backend answered to a probe. */
+/** Answer of a backend to a probe. */
 export interface Probe {
   /** The status; or why the backend did not answer. */
   readonly status: number | string;
@@ -30,19 +30,19 @@ export class TrustProbe {
   /** With the body naming another table than the route: 400 where that is checked. */
   mismatch(): Promise<Probe> {
     const { route, body } = this.#names();
-    return this.#ask(route, { id: body }, this.#credential());
+    return this.#send(route, { id: body }, this.#credential());
   }
 
   /** With the gateway's credential, and another in the body: 401 where the body's wins. */
   otherIdentity(): Promise<Probe> {
     const { route } = this.#names();
-    return this.#ask(route, { id: route, identity: identity() }, this.#credential());
+    return this.#send(route, { id: route, identity: identity() }, this.#credential());
   }
 
   /** With a made-up credential in the body alone: anything but a refusal means that the backend requires none. */
   bodyIdentity(): Promise<Probe> {
     const { route } = this.#names();
-    return this.#ask(route, { id: route, identity: identity() }, {});
+    return this.#send(route, { id: route, identity: identity() }, {});
   }
 
   #credential(): Readonly<Record<string, string>> {
@@ -59,7 +59,7 @@ export class TrustProbe {
     return { route: [...place, name], body: [...place, `${name}-other`] };
   }
 
-  async #ask(
+  async #send(
     route: readonly string[],
     fields: object,
     credential: Readonly<Record<string, string>>,

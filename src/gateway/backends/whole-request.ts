@@ -7,7 +7,7 @@ import { WHOLE_BYTES, WholeResponse } from './remote-response.ts';
 import type { HeaderFields } from './remote-headers.ts';
 
 /** A request whose body is at hand, or that has none. */
-export interface Whole {
+interface Whole {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -101,7 +101,7 @@ export class WholeRequest implements SentRequest, Seated, Dispatcher.DispatchHan
     if (status < 200) return;
     this.#head = { status, headers };
     const isShort = Number(headers['content-length']) <= WHOLE_BYTES;
-    // What has arrived with the head is parsed before this runs.
+    // Bytes that arrived with the head are parsed before this runs.
     if (!isShort) queueMicrotask(() => this.#startStream());
   }
 
@@ -176,7 +176,7 @@ function reset(cause: Error): Error {
   return Object.assign(new Error('the connection was closed', { cause }), { code: 'ECONNRESET' });
 }
 
-/** Names and values in turn. The length of a body is counted, whatever was declared. */
+/** Names and values in turn. The content length is computed, not copied. */
 function fieldsOf({ headers, body }: Whole): string[] {
   const fields: string[] = [];
   for (const name in headers) {

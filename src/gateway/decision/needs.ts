@@ -41,11 +41,13 @@ export function refuseUnseen(described: Described, backend: Guarded): void {
   const { route, permit, method, headers } = described;
   const { operation } = route;
   if (operation.access === 'list') {
-    throw denied(`the answer of ${operation.name} has to be filtered, and is not seen here`);
+    throw denied(
+      `the answer of ${operation.name} must be filtered, but does not pass this gateway`,
+    );
   }
   const { name, trust, checksBodies } = backend;
   try {
-    // The proxy forwards names as they are, whatever the gateway would strip.
+    // The proxy forwards names unchanged, including those that the gateway would strip.
     guard({ ...route, method, headers, unmeasured: true }, permit, {
       name,
       trust,

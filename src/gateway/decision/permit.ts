@@ -46,7 +46,7 @@ export class Denied extends CatalogError {
 
 /** A shadow policy: it gets the same questions, without effect. */
 export interface PolicyTrial {
-  /** Judges a right that the backend asks for. Throws nothing. */
+  /** Judges a right that the backend needs. Does not throw. */
   ask(action: Action, object: ObjectPath, branch?: string): void;
   /** Its verdict, if it differs from the decision. */
   difference(decided: Decision): ShadowVerdict | null;
@@ -61,7 +61,7 @@ export class SnapshotPermit implements Permit {
   readonly principal: Principal;
   readonly decisionId: string;
   readonly #policy: PolicySnapshot;
-  #asked: Map<string, ObjectPath> | undefined;
+  #objects: Map<string, ObjectPath> | undefined;
   #rights: RequestedRightsList | undefined;
   readonly trial: PolicyTrial | undefined;
   #refused: Verdict | undefined;
@@ -90,13 +90,13 @@ export class SnapshotPermit implements Permit {
   }
 
   /** The objects of all requested rights, without duplicates, in order. */
-  get asked(): readonly ObjectPath[] {
-    return this.#asked === undefined ? [] : [...this.#asked.values()];
+  get checkedObjects(): readonly ObjectPath[] {
+    return this.#objects === undefined ? [] : [...this.#objects.values()];
   }
 
   /** Whether no right was requested. */
   get isEmpty(): boolean {
-    return this.#asked === undefined;
+    return this.#objects === undefined;
   }
 
   /** The last verdict that refused the request; undefined if none did. */
@@ -120,8 +120,8 @@ export class SnapshotPermit implements Permit {
 
   require(action: Action, object: ObjectPath, branch?: string): void {
     const path = canonicalPath(object);
-    this.#asked ??= new Map();
-    this.#asked.set(path, object);
+    this.#objects ??= new Map();
+    this.#objects.set(path, object);
     this.#rights ??= new RequestedRightsList();
     this.#rights.add(action, branch ?? null, path);
     this.trial?.ask(action, object, branch);
@@ -154,7 +154,7 @@ export class SnapshotPermit implements Permit {
     return this.#policy.holdsBelow(this.principal, action, object);
   }
 
-  /** Whether the action is allowed on anything at all, on whatever branch. */
+  /** Whether the action is allowed on any object and any branch. */
   mayAnywhere(action: Action): boolean {
     return this.#policy.mayAnywhere(this.principal, action, this.#on(null));
   }

@@ -33,7 +33,9 @@ export class PolicyArchive {
   /** A sentence while the text of a policy is not kept. */
   fault(): string | undefined {
     const [digest] = this.#owed.keys();
-    return digest === undefined ? undefined : `the text of the policy ${digest} could not be kept`;
+    return digest === undefined
+      ? undefined
+      : `the text of the policy ${digest} could not be archived`;
   }
 
   /** Resolves when the texts are on stable storage, or could not be written. */
@@ -57,10 +59,10 @@ export class PolicyArchive {
   #later(): void {
     if (this.#closed) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#again(), RETRY_MILLIS).unref();
+    this.#timer = setTimeout(() => void this.#retry(), RETRY_MILLIS).unref();
   }
 
-  async #again(): Promise<void> {
+  async #retry(): Promise<void> {
     for (const texts of this.#owed.values()) await this.keep(texts);
   }
 }

@@ -40,7 +40,7 @@ export class Attempt {
 /** A route of the operation table, as a request named it. */
 export type OperationRoute = Extract<RouteMatch, { kind: 'operation' }>;
 
-/** A request as it came: it has its ids, nothing of it is believed. */
+/** A request with its ids; nothing else of it is verified. */
 export interface Received {
   readonly incoming: IncomingRequest;
   readonly response: OutgoingResponse;
@@ -79,7 +79,7 @@ export interface Identified extends Routed {
 
 /** The limits let it through. */
 export interface Limited extends Identified {
-  /** How the limits on it stand. */
+  /** State of the request's limits. */
   readonly limits: readonly LimitState[];
   /** The resource budget of the request. */
   readonly budget: BudgetLimits;

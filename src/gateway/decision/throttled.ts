@@ -5,7 +5,7 @@ import type { QuotaReading } from '../../store/quota.ts';
 /** Details of a limit for the caller. */
 export type NamedLimit = Pick<Limit, 'name' | 'per' | 'rate' | 'concurrency'>;
 
-/** How a limit stands for a caller. */
+/** State of a limit for a caller. */
 export interface LimitState {
   readonly limit: NamedLimit;
   readonly reading: QuotaReading;

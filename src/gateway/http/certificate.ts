@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { errorCode, fileMark } from './file-mark.ts';
+import { systemErrorCode, fileMark } from './file-mark.ts';
 
-/** Where the certificate of the gateway lies. */
+/** Files of the gateway's certificate. */
 interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
@@ -113,7 +113,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UnreadableFile(`${path} cannot be read (${errorCode(error)})`);
+    throw new UnreadableFile(`${path} cannot be read (${systemErrorCode(error)})`);
   }
 }
 
@@ -134,7 +134,7 @@ function attempt<Result>(otherwise: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    throw new CertificateError(`${otherwise} (${errorCode(error)})`);
+    throw new CertificateError(`${otherwise} (${systemErrorCode(error)})`);
   }
 }
 

@@ -62,7 +62,7 @@ class DecodedBody implements BodyBytes {
         yield piece;
       }
     } catch (error) {
-      throw isDamage(error) ? notGzip() : error;
+      throw isStoreDamage(error) ? notGzip() : error;
     }
     // Node ignores bytes after the last member.
     if (gunzip.bytesWritten !== sent) throw notGzip();
@@ -79,7 +79,7 @@ async function* counting(
   }
 }
 
-function isDamage(error: unknown): boolean {
+function isStoreDamage(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('Z_');
 }
 

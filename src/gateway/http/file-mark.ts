@@ -12,11 +12,10 @@ export function fileMark(path: string): string {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
     return `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
   } catch (error) {
-    return errorCode(error);
+    return systemErrorCode(error);
   }
 }
 
-/** The code of an error of the system. */
-export function errorCode(error: unknown): string {
+export function systemErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

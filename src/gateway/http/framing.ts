@@ -46,7 +46,7 @@ function checkVersion({ httpVersion, headers, rawHeaders }: IncomingRequest): vo
   // HTTP/2 on a connection that is not framed as such has no pseudo header.
   if (httpVersion === '2.0' && rawHeaders[0]?.startsWith(':') === true) return;
   if (httpVersion !== '1.0') {
-    throw new CatalogError('InvalidInput', `HTTP/${httpVersion} is not spoken here`);
+    throw new CatalogError('InvalidInput', `HTTP/${httpVersion} is not supported`);
   }
   if (headers['transfer-encoding'] !== undefined) {
     throw new CatalogError('InvalidInput', 'HTTP/1.0 has no transfer coding');
@@ -55,7 +55,7 @@ function checkVersion({ httpVersion, headers, rawHeaders }: IncomingRequest): vo
 
 function checkNames({ rawHeaders: raw, headers }: IncomingRequest): void {
   if (raw.length > 2 * MOST_HEADERS) {
-    throw new CatalogError('InvalidInput', `more than ${MOST_HEADERS} headers are too many`);
+    throw new CatalogError('InvalidInput', `more than ${MOST_HEADERS} headers are not allowed`);
   }
   // As many names as headers: no name is repeated.
   let names = 0;
@@ -103,10 +103,10 @@ function checkConnection(connection: string | undefined): void {
 function checkCoding(incoming: IncomingRequest): void {
   const coding = incoming.headers['content-encoding'];
   if (coding === undefined || coding.toLowerCase() === 'identity' || isGzip(incoming)) return;
-  throw new CatalogError('InvalidInput', 'the only content coding that is understood is gzip');
+  throw new CatalogError('InvalidInput', 'the only supported content coding is gzip');
 }
 
-function checkOnly(value: string | undefined, what: string, known: string): void {
-  if (value === undefined || value.toLowerCase() === known) return;
-  throw new CatalogError('InvalidInput', `the only ${what} that is understood is ${known}`);
+function checkOnly(value: string | undefined, what: string, allowed: string): void {
+  if (value === undefined || value.toLowerCase() === allowed) return;
+  throw new CatalogError('InvalidInput', `the only supported ${what} is ${allowed}`);
 }

@@ -4,10 +4,10 @@ import type { Logger } from 'pino';
 import type { Certificate } from './certificate.ts';
 
 /** How long the headers of a request, or the beginning of a connection, may take. */
-const HEADERS_MILLIS = 60_000;
-const HANDSHAKE_MILLIS = 10_000;
+export const HEADERS_MILLIS = 60_000;
+export const HANDSHAKE_MILLIS = 10_000;
 /** Longer than the minute for which load balancers in front commonly keep a connection. */
-const KEEP_ALIVE_MILLIS = 65_000;
+export const KEEP_ALIVE_MILLIS = 65_000;
 /** How many requests one connection of HTTP/2 may have in progress. */
 const STREAMS = 128;
 /** Above the limit of a request's headers, so that larger ones get an answer instead of a reset. */

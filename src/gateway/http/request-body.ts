@@ -81,7 +81,7 @@ export class RequestBody implements BodyBytes {
       yield chunk;
     }
     // A stream of HTTP/2 that its client broke off ends like any other.
-    if (isBrokenOff(this.#incoming)) throw new Error('the client broke its request off');
+    if (isBrokenOff(this.#incoming)) throw new Error('the client aborted its request');
   }
 
   #invite(): void {

@@ -10,8 +10,8 @@ export interface Sent {
   readonly error?: unknown;
 }
 
-/** Bytes that are collected before a write: one system call per small chunk is expensive. */
-const ENOUGH = 2 ** 18;
+/** Most bytes that wait for the client: they are what a stalled answer holds. */
+const ENOUGH = 2 ** 16;
 
 /**
  * So many bytes are handed to the connection before others get their turn: the
@@ -134,7 +134,7 @@ function bodiless(status: number): boolean {
  * cuts the connection: a short answer must never look like a whole one.
  */
 async function sendStream(response: OutgoingResponse, body: ByteStream): Promise<Sent> {
-  const writer = new TurnWriter(response);
+  const writer = new TurnWriter(response, () => body.stalled?.());
   let bytes = 0n;
   try {
     for await (const chunk of body) {
@@ -144,15 +144,17 @@ async function sendStream(response: OutgoingResponse, body: ByteStream): Promise
       await writer.write(chunk, (error) => {
         if (error === undefined || error === null) body.sent?.(chunk);
       });
+      // Before the next piece: producing it may take a batch of memory.
+      if (isDisconnected(response)) return { bytes, end: 'client-gone' };
     }
     if (isDisconnected(response)) return { bytes, end: 'client-gone' };
     checkLength(body, bytes, true);
     response.end();
     return { bytes, end: 'complete' };
   } catch (error) {
-    const gone = isDisconnected(response);
+    const disconnected = isDisconnected(response);
     cut(response);
-    return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
+    return disconnected ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
   }
 }
 
@@ -174,11 +176,14 @@ type Taken = (error?: Error | null) => void;
 /** Writes chunks of any size, a turn's bytes at a time. */
 class TurnWriter {
   readonly #response: OutgoingResponse;
+  readonly #stalled: () => void;
   readonly #share = new Share();
   #turn = 0;
 
-  constructor(response: OutgoingResponse) {
+  /** @param stalled Called when the client does not take the bytes. */
+  constructor(response: OutgoingResponse, stalled: () => void) {
     this.#response = response;
+    this.#stalled = stalled;
   }
 
   /** @param taken Called when the whole chunk was written, or never will be. */
@@ -197,7 +202,10 @@ class TurnWriter {
     const isFull = !write(response, piece, taken) && response.writableLength >= ENOUGH;
     this.#turn += piece.byteLength;
     this.#share.sent(piece.byteLength);
-    if (isFull) await drained(response);
+    if (isFull) {
+      this.#stalled();
+      await drained(response);
+    }
     if (this.#turn < this.#share.turn()) return;
     this.#turn = 0;
     await setImmediate();
@@ -238,12 +246,12 @@ function drained(response: OutgoingResponse): Promise<void> {
 
 /** Closes the source of an answer without a reader; returns the error of closing it. */
 async function abandon({ body }: Answer): Promise<Sent> {
-  const gone: Sent = { bytes: 0n, end: 'client-gone' };
-  if (body === null || typeof body === 'string') return gone;
+  const disconnected: Sent = { bytes: 0n, end: 'client-gone' };
+  if (body === null || typeof body === 'string') return disconnected;
   try {
     await body[Symbol.asyncIterator]().return?.();
-    return gone;
+    return disconnected;
   } catch (error) {
-    return { ...gone, error };
+    return { ...disconnected, error };
   }
 }

@@ -60,7 +60,6 @@ export class FailureLimit {
     throw new TooManyFailures(wait);
   }
 
-  /** Counts a failure. */
   count(address: string): void {
     const now = this.#now();
     for (const [source, each] of this.#sources(address)) {

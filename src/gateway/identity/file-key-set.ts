@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { errors, type JWTVerifyGetKey } from 'jose';
 import { keyFileFault } from '../../policy/settings/issuer.ts';
-import { errorCode, fileMark } from '../http/file-mark.ts';
+import { systemErrorCode, fileMark } from '../http/file-mark.ts';
 import {
   KeysUnavailable,
   lookupIn,
@@ -36,13 +36,13 @@ export class FileKeySet implements KeySet {
 
   close(): void {}
 
-  async #find(...asked: Parameters<JWTVerifyGetKey>): Promise<VerificationKey> {
+  async #find(...parameters: Parameters<JWTVerifyGetKey>): Promise<VerificationKey> {
     try {
-      return await this.#current()(...asked);
+      return await this.#current()(...parameters);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       this.#look();
-      return this.#current()(...asked);
+      return this.#current()(...parameters);
     }
   }
 
@@ -70,7 +70,7 @@ export class FileKeySet implements KeySet {
       return readFileSync(this.#path, 'utf8');
     } catch (error) {
       this.#mark = undefined;
-      const why = `cannot be read (${errorCode(error)})`;
+      const why = `cannot be read (${systemErrorCode(error)})`;
       if (this.#fault !== this.#faultOf(why)) this.#fail(why);
       return undefined;
     }

@@ -14,7 +14,7 @@ import type { Tokens } from './tokens.ts';
 
 const BEARER = /^Bearer +(\S+)$/i;
 
-/** What a request is identified by. */
+/** Credential verifiers. */
 interface IdentificationOptions {
   readonly keys: KeyRing;
   readonly tokens: Tokens;

@@ -12,7 +12,7 @@ export class KeyFileError extends Error {
 /** The format of the keys file that is written and read. */
 export const FORMAT = 1;
 
-/** What a keys file says. @throws KeyFileError naming the key and the field that are wrong. */
+/** Parses a keys file. @throws KeyFileError naming the invalid key and field. */
 export function parseKeys(text: string, path: string): readonly StoredKey[] {
   const document = parseDocument(text, path);
   const keys = document.keys.map((key, index) => parseKey(key, `${path}: key ${index + 1}`));

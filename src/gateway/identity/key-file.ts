@@ -1,12 +1,12 @@
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { replaceText } from '../../storage/replaced-file.ts';
-import { errorCode } from '../http/file-mark.ts';
+import { systemErrorCode } from '../http/file-mark.ts';
 import { FORMAT, KeyFileError, parseKeys } from './key-document.ts';
 import type { StoredKey } from './keys.ts';
 
-const LOCK_TRIES = 100;
-const LOCK_WAIT_MILLIS = 50;
+export const KEY_LOCK_TRIES = 100;
+export const KEY_LOCK_PAUSE_MILLIS = 50;
 /** Keys are changed within milliseconds: a lock that is so old was left by a process that is gone. */
 const LOST_MILLIS = 60_000;
 
@@ -20,8 +20,8 @@ async function textOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw new KeyFileError(`${path} cannot be read (${errorCode(error)})`);
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw new KeyFileError(`${path} cannot be read (${systemErrorCode(error)})`);
   }
 }
 
@@ -45,9 +45,9 @@ export async function updateKeys(
 }
 
 async function takeLock(lock: string): Promise<void> {
-  for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
+  for (let tries = 0; tries < KEY_LOCK_TRIES; tries += 1) {
     if (await isMade(lock)) return;
-    if (!(await isLost(lock))) await sleep(LOCK_WAIT_MILLIS);
+    if (!(await isLost(lock))) await sleep(KEY_LOCK_PAUSE_MILLIS);
   }
   throw new KeyFileError(`${lock} is held; if no other command is changing keys, remove it`);
 }
@@ -58,8 +58,8 @@ async function isMade(path: string): Promise<boolean> {
     await (await open(path, 'wx', 0o600)).close();
     return true;
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false;
-    throw new KeyFileError(`${path} cannot be made (${errorCode(error)})`);
+    if (systemErrorCode(error) === 'EEXIST') return false;
+    throw new KeyFileError(`${path} cannot be made (${systemErrorCode(error)})`);
   }
 }
 
@@ -77,8 +77,8 @@ async function isLost(lock: string): Promise<boolean> {
     return true;
   } catch (error) {
     // It was given back a moment ago.
-    if (errorCode(error) === 'ENOENT') return true;
-    throw new KeyFileError(`${lock} cannot be looked at (${errorCode(error)})`);
+    if (systemErrorCode(error) === 'ENOENT') return true;
+    throw new KeyFileError(`${lock} cannot be looked at (${systemErrorCode(error)})`);
   } finally {
     await rm(looking, { force: true });
   }
@@ -87,6 +87,6 @@ async function isLost(lock: string): Promise<boolean> {
 /** Puts a text in place of a file of mode 0600: a reader sees the old content or the new. @throws KeyFileError */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await replaceText(path, text).catch((error: unknown) => {
-    throw new KeyFileError(`${path} cannot be written (${errorCode(error)})`);
+    throw new KeyFileError(`${path} cannot be written (${systemErrorCode(error)})`);
   });
 }

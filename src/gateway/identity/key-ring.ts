@@ -1,7 +1,7 @@
 import { hash as hashOnce, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Principal } from '../../protocol/principal.ts';
-import { errorCode, fileMark, NO_FILE } from '../http/file-mark.ts';
+import { systemErrorCode, fileMark, NO_FILE } from '../http/file-mark.ts';
 import { KeyFileError, parseKeys } from './key-document.ts';
 import { credentialHash, keyId, keyState, type StoredKey } from './keys.ts';
 
@@ -9,8 +9,8 @@ const LOOK_MILLIS = 100;
 const NOBODY = Buffer.alloc(32);
 const SALT_BYTES = 32;
 
-/** What a credential turned out to be. */
-export type KeyIdentity =
+/** Result of checking a credential. */
+type KeyIdentity =
   | { readonly kind: 'known'; readonly principal: Principal }
   | { readonly kind: 'unknown' }
   /** The secret was right, but the key has ended. */
@@ -24,13 +24,13 @@ export const administrator: Principal = {
   credential: { kind: 'key', id: 'admin-key' },
 };
 
-const known: KeyIdentity = { kind: 'known', principal: administrator };
+const administratorIdentity: KeyIdentity = { kind: 'known', principal: administrator };
 
 /** A key with what is needed of it for each request. */
 interface HeldKey {
   readonly key: StoredKey;
   readonly hash: Buffer;
-  /** What it is while it may be used. */
+  /** The identity while the key is valid. */
   readonly identity: KeyIdentity;
 }
 
@@ -46,10 +46,10 @@ export class KeyRing {
   readonly #onUse: (id: string, now: Date) => void;
   /** Key of the digests. It is random, so that digests cannot be predicted. */
   readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
-  /** Whose credentials were right since the file was read, by salted digests: the administrator's, or a key's. */
+  /** Owners of verified credentials since the last read of the file, by salted digest: the administrator or a key. */
   readonly #proven = new Map<string, HeldKey | 'administrator'>();
   #keys: ReadonlyMap<string, HeldKey> = new Map();
-  /** What the file was like when it was read; undefined where it could not be. */
+  /** Identity of the file at the last read; undefined if it was unreadable. */
   #mark: string | undefined = NO_FILE;
   #looked = Number.NEGATIVE_INFINITY;
   #fault: string | undefined;
@@ -87,10 +87,10 @@ export class KeyRing {
       if (proven === undefined) return { kind: 'unknown' };
       this.#proven.set(digest, proven);
     }
-    return proven === 'administrator' ? known : this.#judge(proven);
+    return proven === 'administrator' ? administratorIdentity : this.#judge(proven);
   }
 
-  /** Whose credential it is, compared in a time that does not depend on where it differs. */
+  /** The owner of a credential. Compares in constant time. */
   #prove(text: string): HeldKey | 'administrator' | undefined {
     const hash = credentialHash(text);
     const isAdmin = timingSafeEqual(hash, this.#adminHash ?? NOBODY);
@@ -137,7 +137,7 @@ export class KeyRing {
   /** An unreadable file is tried again at each look, because its mark may not change. Reported once. */
   #unread(error: unknown): void {
     this.#mark = undefined;
-    const fault = `${this.#path} cannot be read (${errorCode(error)})`;
+    const fault = `${this.#path} cannot be read (${systemErrorCode(error)})`;
     if (fault !== this.#fault) this.#report(fault);
   }
 
@@ -156,7 +156,6 @@ function held(key: StoredKey): HeldKey {
   return { key, hash: Buffer.from(key.hash, 'base64url'), identity };
 }
 
-/** The principal of a key. */
 export function principalOf(key: StoredKey): Principal {
   return {
     subject: key.subject,

@@ -1,9 +1,9 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose';
 
-/** What verifies a signature. */
+/** A key that verifies signatures. */
 export type VerificationKey = Awaited<ReturnType<JWTVerifyGetKey>>;
 
-/** No key of the issuer can be had now: nothing can be said about its tokens. */
+/** No key of the issuer is available; its tokens can be neither accepted nor refused. */
 export class KeysUnavailable extends Error {
   constructor(why: string) {
     super(why);
@@ -23,7 +23,7 @@ export interface KeySet {
   close(): void;
 }
 
-/** What happens to a key set. */
+/** Callbacks of a key set. */
 export interface KeySetEvents {
   /** The keys are others, or there are none any more. */
   readonly changed: () => void;

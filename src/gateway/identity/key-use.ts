@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 
 const WRITE_MILLIS = 2_000;
-/** A file that knows of no later use is taken over. */
+/** A file without a later use is taken over. */
 const ABANDONED_MILLIS = 24 * 60 * 60_000;
 const NAME = /^[0-9a-f-]{36}\.json$/;
 
@@ -41,7 +41,6 @@ export class KeyUse {
     return use;
   }
 
-  /** Notes a use of a key. */
   note(id: string, now: Date): void {
     this.#uses.set(id, now.getTime());
     this.#timer ??= setTimeout(() => void this.#write(), WRITE_MILLIS).unref();
@@ -74,7 +73,7 @@ export class KeyUse {
     this.#failed = false;
   }
 
-  /** A process that lives after all writes everything that it knows with its next use. */
+  /** A process that is still alive writes all its uses again with its next use. */
   async #takeOver(): Promise<void> {
     const since = Date.now() - ABANDONED_MILLIS;
     const files = await filesOf(this.#folder);
@@ -99,13 +98,13 @@ function keepLatest(all: Map<string, number>, more: Uses): void {
 
 async function filesOf(folder: string): Promise<readonly (readonly [string, Uses])[]> {
   const names = await readdir(folder).catch((): string[] => []);
-  const known = names.filter((name) => NAME.test(name));
-  return Promise.all(known.map(async (name) => [name, await usesOf(join(folder, name))] as const));
+  const valid = names.filter((name) => NAME.test(name));
+  return Promise.all(valid.map(async (name) => [name, await usesOf(join(folder, name))] as const));
 }
 
 type Uses = ReadonlyMap<string, number>;
 
-/** What one file says; nothing if it is gone or cut short: the time of a use decides nothing. */
+/** The content of one file; empty if it is gone or truncated: times of use decide nothing. */
 async function usesOf(path: string): Promise<Uses> {
   try {
     const value: unknown = JSON.parse(await readFile(path, 'utf8'));

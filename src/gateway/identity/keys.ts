@@ -18,7 +18,7 @@ export interface StoredKey {
   readonly revoked: string | null;
 }
 
-/** What a new key is to be. */
+/** Properties of a new key. */
 export interface KeyDetails {
   readonly subject: string;
   readonly roles: readonly string[];

@@ -8,11 +8,11 @@ import {
   type VerificationKey,
 } from './key-set.ts';
 
-/** How a remote key set is kept up to date. All in milliseconds. */
+/** Intervals of a remote key set, in ms. */
 export interface RemoteTimes {
   /** Keys that are older are fetched again, beside the requests. */
   readonly refresh: number;
-  /** Keys that cannot be fetched again are believed until they are so old. */
+  /** Maximum age of keys that cannot be fetched again, in ms. */
   readonly grace: number;
   /** The pause after a failed fetch: it doubles from the first to the longest. */
   readonly retry: readonly [first: number, longest: number];
@@ -30,8 +30,8 @@ export const remoteTimes: RemoteTimes = {
   timeout: 5_000,
 };
 
-/** What a remote key set is made with. */
-export interface RemoteKeySetOptions {
+/** Options of a remote key set. */
+interface RemoteKeySetOptions {
   readonly events: KeySetEvents;
   readonly times: RemoteTimes;
   /** Milliseconds on a clock that only goes forward. */
@@ -74,7 +74,7 @@ export class RemoteKeySet implements KeySet {
     const state =
       this.#keys === undefined
         ? 'there are no keys'
-        : `the keys of ${this.#fetchedTime} are still believed`;
+        : `the keys of ${this.#fetchedTime} are still accepted`;
     return `${this.uri} cannot be fetched: ${this.#failure}; ${state}`;
   }
 
@@ -88,21 +88,21 @@ export class RemoteKeySet implements KeySet {
     this.#closed.abort();
   }
 
-  async #find(...asked: Parameters<JWTVerifyGetKey>): Promise<VerificationKey> {
+  async #find(...parameters: Parameters<JWTVerifyGetKey>): Promise<VerificationKey> {
     if (this.#keys === undefined) await this.#fetching;
     try {
-      return await this.#current()(...asked);
+      return await this.#current()(...parameters);
     } catch (error) {
       const unknown = error instanceof errors.JWKSNoMatchingKey;
       if (!unknown || !(await this.#fetchedForUnknown())) throw error;
-      return this.#current()(...asked);
+      return this.#current()(...parameters);
     }
   }
 
   #current(): JWTVerifyGetKey {
     this.#giveUpOld(this.#options.now());
     if (this.#keys !== undefined) return this.#keys;
-    throw new KeysUnavailable(this.fault ?? 'the keys are still to be fetched');
+    throw new KeysUnavailable(this.fault ?? 'the keys have not been fetched yet');
   }
 
   /** Fetches the keys for a token whose key is unknown, if that may be done now. */
@@ -167,8 +167,8 @@ export class RemoteKeySet implements KeySet {
   }
 
   #fail(why: string): void {
-    const known = this.#failure !== undefined;
+    const isRepeated = this.#failure !== undefined;
     this.#failure = why;
-    if (!known) this.#options.events.failed(`${this.fault}`);
+    if (!isRepeated) this.#options.events.failed(`${this.fault}`);
   }
 }

@@ -30,7 +30,9 @@ export function tokenPrincipal(issuer: Issuer, payload: JWTPayload): Principal {
 function groupsOf({ groupsClaim }: Issuer, payload: JWTPayload): readonly unknown[] {
   const claim = Object.hasOwn(payload, groupsClaim) ? payload[groupsClaim] : undefined;
   if (claim === undefined && isElsewhere(payload, groupsClaim)) {
-    throw refused(`the claim ${groupsClaim} of the token is not in it, but somewhere else`);
+    throw refused(
+      `the claim ${groupsClaim} of the token is a distributed claim, which is not supported`,
+    );
   }
   if (claim === undefined || claim === null) return [];
   return Array.isArray(claim) ? claim : [claim];

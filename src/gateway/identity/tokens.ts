@@ -29,7 +29,7 @@ function tokenRefusal(error: unknown): CatalogError {
   if (error instanceof KeysUnavailable) {
     return new CatalogError(
       'ServiceUnavailable',
-      'the keys of the issuer of the token cannot be had now',
+      'the keys of the issuer of the token are unavailable',
     );
   }
   const sentence = error instanceof errors.JOSEError ? sentences[error.code]?.(error) : undefined;
@@ -42,7 +42,7 @@ function claimSentence(error: errors.JOSEError): string {
   if (missing) return `the token has no claim ${claim}`;
   if (claim === 'nbf') return 'the token is not valid yet';
   if (claim === 'aud') return 'the token is for another audience';
-  return `the claim ${claim} of the token is not what it has to be`;
+  return `the claim ${claim} of the token has a wrong value`;
 }
 
 interface Entry {
@@ -166,9 +166,9 @@ export class Tokens {
   replace(issuers: readonly Issuer[]): void {
     const before = this.#trusted;
     const next = issuers.map((issuer) => ({ issuer, keys: this.#keysOf(issuer) }));
-    const kept = new Set(next.map(({ keys }) => keys));
+    const retained = new Set(next.map(({ keys }) => keys));
     this.#trusted = new Map(next.map((trusted) => [trusted.issuer.issuer, trusted]));
-    for (const { keys } of before.values()) if (!kept.has(keys)) keys.close();
+    for (const { keys } of before.values()) if (!retained.has(keys)) keys.close();
     this.#forget();
   }
 
@@ -247,12 +247,12 @@ export class Tokens {
     throw refused(
       said === undefined
         ? 'the token has no claim iss'
-        : 'the issuer of the token is not known here',
+        : 'the issuer of the token is not configured',
     );
   }
 }
 
-/** The issuer that a token names; not yet to be believed. */
+/** The issuer that a token names, not yet verified. */
 function claimedIssuer(token: string): string | undefined {
   try {
     const { iss } = decodeJwt(token);

@@ -33,13 +33,13 @@ export async function explainRecorded(
 ): Promise<RecordedExplanation> {
   const record = request.record();
   const { operation, object, decision, rule, policy_digest, principal } = record;
-  const told = { operation, object, decision, rule, policy_digest };
-  const shared = { ...told, time: record.time, subject: principal?.subject ?? null };
+  const summary = { operation, object, decision, rule, policy_digest };
+  const shared = { ...summary, time: record.time, subject: principal?.subject ?? null };
   const question = recordedQuestion(record);
   if ('why' in question) return { ...shared, line: null, why: question.why, nearest: null };
   const policy = policy_digest === null ? undefined : await before(policy_digest);
   if (policy === undefined) {
-    const why = 'the text of that policy was not kept, or this version does not understand it';
+    const why = 'the text of that policy is not archived, or this version does not understand it';
     return { ...shared, line: null, why, nearest: null };
   }
   const number = rule === null ? undefined : lineOfRule(rule);
@@ -54,7 +54,7 @@ function reasonOf(
   request: DecidedRequest,
 ): Pick<RecordedExplanation, 'why' | 'nearest'> {
   const { worst, best } = circumstancesOfRecord(request, valuesLookedAt(policy));
-  // What was redacted is taken to have been what was decided by.
+  // A redacted value is assumed to be the deciding one.
   const circumstances = allowedByPolicy(decision) ? (best ?? worst) : worst;
   const found = replayedVerdict(question, policy.snapshot, circumstances);
   if (found.allowed !== allowedByPolicy(decision)) {
@@ -62,7 +62,7 @@ function reasonOf(
   }
   if (found.allowed) return { why: found.reason, nearest: null };
   const { principal } = question;
-  const asked = [found.action, parseCanonicalPath(found.object)] as const;
-  const { nearest } = explain(policy, principal, ...asked, circumstances);
+  const right = [found.action, parseCanonicalPath(found.object)] as const;
+  const { nearest } = explain(policy, principal, ...right, circumstances);
   return { why: `${found.reason} on ${found.object}`, nearest };
 }

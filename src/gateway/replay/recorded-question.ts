@@ -81,7 +81,7 @@ function principalOf(
   return { subject, groups, roles, credential, ...(scopes ? { scopes } : {}) };
 }
 
-/** What of the query was decided by. */
+/** The query parameters that affect decisions. */
 function queryOf(
   { mode, branch, decision }: DecidedRecord,
   parameters: readonly string[],

@@ -1,7 +1,7 @@
 import type { DecidedRequest } from '../../audit/decided/request.ts';
 
 /** A right that a proposed policy would give or take away. */
-export interface RightChange {
+interface RightChange {
   readonly subject: string;
   readonly action: string;
   readonly object: string;
@@ -13,7 +13,7 @@ export interface RightChange {
   readonly partly: boolean;
 }
 
-/** What became of a request under a proposed policy. */
+/** Result of a request under a proposed policy. */
 export type Replayed =
   | { readonly kind: 'same' }
   | { readonly kind: 'lose' | 'gain'; readonly change: RightChange }
@@ -37,7 +37,7 @@ interface SkippedRequests {
   readonly example: string;
 }
 
-/** What a replay has found so far. */
+/** Results of a replay so far. */
 export class ReplayReport {
   #requests = 0;
   #same = 0;
@@ -79,19 +79,19 @@ export class ReplayReport {
   }
 
   #skip(why: string, { decisionId }: DecidedRequest): void {
-    const known = this.#skipped.get(why);
-    if (known === undefined)
+    const cached = this.#skipped.get(why);
+    if (cached === undefined)
       this.#skipped.set(why, { why, requests: 1, example: copied(decisionId) });
-    else known.requests += 1;
+    else cached.requests += 1;
   }
 
   #change(kind: 'lose' | 'gain', change: RightChange, { time, decisionId }: DecidedRequest): void {
-    const known = this.#byChange.get(change) ?? this.#entry(kind, change);
-    known.requests += 1;
-    if (known.first === '' || time < known.first) known.first = copied(time);
-    if (time >= known.last) {
-      known.last = copied(time);
-      known.example = copied(decisionId);
+    const cached = this.#byChange.get(change) ?? this.#entry(kind, change);
+    cached.requests += 1;
+    if (cached.first === '' || time < cached.first) cached.first = copied(time);
+    if (time >= cached.last) {
+      cached.last = copied(time);
+      cached.example = copied(decisionId);
     }
   }
 

@@ -10,16 +10,15 @@ import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts'
 import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
 import { ReplayReport, type Replayed } from './replay-report.ts';
 
-/** What became of a request; or that it was none, but an act of an administrator. */
+/** Result of a replayed record; administrative acts are not requests. */
 type Found = Replayed | 'act';
 
-/** So many kinds of requests are remembered with what became of them. */
+/** Maximum number of request kinds whose results are cached. */
 const KEPT_KINDS = 200_000;
 
 interface ReplayOptions {
-  /** The policy that is proposed. */
   readonly proposed: LoadedPolicy;
-  /** A policy of before, by its digest; undefined where it is not kept. */
+  /** An earlier policy by its digest; undefined if it is not archived. */
   readonly before: (digest: string) => Promise<LoadedPolicy | undefined>;
 }
 
@@ -42,8 +41,8 @@ export class Replay {
   async add(requests: readonly DecidedRequest[]): Promise<void> {
     for (const request of requests) {
       const key = kindOfRequest(request, this.#lookedAt);
-      const known = this.#kinds.get(key) ?? (await this.#decide(key, request));
-      if (known !== 'act') this.report.add(known, request);
+      const cached = this.#kinds.get(key) ?? (await this.#decide(key, request));
+      if (cached !== 'act') this.report.add(cached, request);
     }
   }
 
@@ -81,7 +80,7 @@ export class Replay {
   }
 }
 
-/** What a policy says of a request; why nothing can be said, where a redacted value decides. */
+/** The verdict of a policy on a request, or the reason why a redacted value prevents one. */
 function verdictUnder(
   question: RecordedQuestion,
   snapshot: PolicySnapshot,

@@ -7,13 +7,13 @@ import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
 import { needsOf, refuseUnseen, unlistedCatalog } from '../decision/needs.ts';
 import type { RecordedQuestion } from './recorded-question.ts';
 
-/** What a policy says of a request of the log. */
+/** The verdict of a policy on a recorded request. */
 export interface ReplayedVerdict {
   readonly allowed: boolean;
   /** The line that decides: of the refusal, or of the operation itself. */
   readonly rule: string | null;
   readonly reason: string;
-  /** What was refused; of an allowed request its operation and object. */
+  /** The refused right; of an allowed request its operation and object. */
   readonly action: Action;
   /** Canonical path. */
   readonly object: string;
@@ -44,7 +44,7 @@ export function replayedVerdict(
   return { allowed: true, rule: first?.rule ?? null, reason: first?.reason ?? '', ...own };
 }
 
-/** What decided of the catalog behind the proxy is not recorded: replay assumes the best of it. */
+/** The settings of the catalog behind the proxy are not recorded: replay assumes the most permissive ones. */
 const assumed = unlistedCatalog('checked');
 
 /** Why a request that is only described is refused although the policy allows it. */

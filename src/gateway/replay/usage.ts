@@ -10,13 +10,13 @@ import { needsOf } from '../decision/needs.ts';
 import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
 import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
 
-/** So many kinds of requests are remembered as looked at. */
+/** Maximum number of request kinds that are remembered as counted. */
 const KEPT_KINDS = 200_000;
 
 interface UsageOptions {
   /** The policy whose lines are looked at. */
   readonly policy: LoadedPolicy;
-  /** A policy of before, by its digest; undefined where it is not kept. */
+  /** An earlier policy by its digest; undefined if it is not archived. */
   readonly before: (digest: string) => Promise<LoadedPolicy | undefined>;
 }
 
@@ -123,8 +123,8 @@ export class Usage {
   }
 
   #closure(name: string): ReadonlySet<string> {
-    let known = this.#closures.get(name);
-    if (known === undefined) this.#closures.set(name, (known = this.#graph.closure([name])));
-    return known;
+    let cached = this.#closures.get(name);
+    if (cached === undefined) this.#closures.set(name, (cached = this.#graph.closure([name])));
+    return cached;
   }
 }

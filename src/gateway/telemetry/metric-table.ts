@@ -25,13 +25,12 @@ export class MetricTally {
   }
 }
 
-/** One row of the metric table. */
 export interface MetricRow {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly string[];
   readonly help: string;
-  /** What several processes that serve together come to. */
+  /** How the values of several processes are aggregated. */
   readonly across: 'sum' | 'max' | 'min';
 }
 
@@ -83,13 +82,19 @@ export const metricTable = {
   shadowDifferences: counter(
     'shadow_differences_total',
     ['decision'],
-    'Requests that the shadow policy would have decided otherwise, by what it says.',
+    'Requests that the shadow policy decides differently, by what it says.',
+  ),
+  policyDigests: gauge(
+    'policy_digests',
+    [],
+    'Different policies among the running gateways of the catalog: 1 if all agree.',
+    'max',
   ),
   policyInfo: gauge('policy_info', ['digest'], 'The policy in force: always 1.', 'max'),
   ready: gauge(
     'ready',
     ['part'],
-    'Whether a part of the gateway is as it should be: 1, or 0. Why not is told by /readyz.',
+    'Health of a part of the gateway: 1, or 0. /readyz has the reason.',
     'min',
   ),
   cacheBytes: gauge('cache_bytes', [], 'Memory that is spent on what is read often.'),
@@ -97,12 +102,39 @@ export const metricTable = {
   commits: counter('table_versions_total', [], 'Versions of tables that the engine committed.'),
   compactions: counter('compactions_total', [], 'Runs of small files that were merged.'),
   lookups: counter('index_lookups_total', [], 'Times that an index found the rows of a file.'),
+  damagedFiles: counter(
+    'damaged_files_total',
+    ['kind'],
+    'Files of tables that a read found damaged, each counted once: data, deletions, indices, manifest.',
+  ),
+  scrubFinished: gauge(
+    'scrub_finished_seconds',
+    [],
+    'When all files were last compared with their checksums in the background, in seconds since 1970; 0 for never.',
+    'max',
+  ),
   workers: gauge('workers', [], 'Threads for heavy work that there may be.'),
   workerTasks: gauge('worker_tasks', [], 'Tasks that threads work on or that wait for them.'),
   clockSkew: gauge(
     'clock_skew_seconds',
     [],
     'Difference of the clocks of this machine and of Redis; 0 with the embedded store.',
+    'max',
+  ),
+  storeDamage: counter(
+    'store_damage_total',
+    ['kind'],
+    'Damaged parts of the store, each counted once: by value, keys (a group of keys) or part.',
+  ),
+  writeTimeouts: counter(
+    'store_write_timeouts_total',
+    [],
+    'Changes that were refused because another process did not let them write to the embedded store.',
+  ),
+  writeWait: gauge(
+    'store_write_wait_seconds',
+    [],
+    'Duration of the present wait for another process that writes to the embedded store; 0 if there is none.',
     'max',
   ),
   spans: counter('spans_total', ['result'], 'Spans of traces, by exported or lost.'),

@@ -7,7 +7,7 @@ import {
   type MetricRow,
 } from './metric-table.ts';
 
-export type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string>>;
 
 /** A value of a metric, read at each scrape. */
 export interface Sample {
@@ -16,10 +16,10 @@ export interface Sample {
 }
 
 /** Reads values at a scrape. */
-export type MetricSource = () => readonly Sample[] | Promise<readonly Sample[]>;
+type MetricSource = () => readonly Sample[] | Promise<readonly Sample[]>;
 
 /** A request that has ended, as the metrics know it: by names of which there are few. */
-export interface Ended {
+interface Ended {
   /** Name of the operation table; null for a request that named none. */
   readonly operation: string | null;
   readonly decision: string;
@@ -46,7 +46,7 @@ export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 export class Metrics {
   readonly #process = new Registry();
   readonly #requests = new Map<string, Requests>();
-  /** What was counted last: the next request is mostly of the same kind. */
+  /** The last counted kind of request: the next one is mostly of the same kind. */
   #last: { readonly of: Ended; readonly entry: Requests } | undefined;
   readonly #counts = new Map<MetricName, Map<string, number>>();
   readonly #flushes = new MetricTally();
@@ -98,12 +98,12 @@ export class Metrics {
   async values(): Promise<MetricValues> {
     const own = await Promise.all(
       Object.keys(metricTable).map(async (name) => {
-        const known = name as MetricName;
-        return family(metricTable[known], await this.#samples(known));
+        const metric = name as MetricName;
+        return family(metricTable[metric], await this.#samples(metric));
       }),
     );
     const ofProcess = await this.#process.getMetricsAsJSON();
-    return [...own, ...ofProcess.map(kept)];
+    return [...own, ...ofProcess.map(sharedMetric)];
   }
 
   #entry(request: Ended): Requests {
@@ -117,8 +117,8 @@ export class Metrics {
   #found({ operation, decision, backend, status }: Ended): Requests {
     const kind = `${Math.floor(status / 100)}xx`;
     const key = `${operation} ${decision} ${kind} ${backend}`;
-    const known = this.#requests.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#requests.get(key);
+    if (cached !== undefined) return cached;
     const labels = { operation: operation ?? 'none', decision, backend, status: kind };
     const entry = { labels, tally: new MetricTally(), bytesIn: 0, bytesOut: 0 };
     this.#requests.set(key, entry);
@@ -177,7 +177,7 @@ function spread(labels: Labels, tally: MetricTally): readonly Placed[] {
 }
 
 /** The library omits values that cannot be added, such as start times: the first is used. */
-function kept(metric: { readonly aggregator: string }): object {
+function sharedMetric(metric: { readonly aggregator: string }): object {
   return metric.aggregator === 'omit' ? { ...metric, aggregator: 'min' } : metric;
 }
 

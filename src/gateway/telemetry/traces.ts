@@ -9,7 +9,7 @@ export interface TracedDetails {
   readonly backend?: string;
 }
 
-/** What a request came to, as a trace tells it. */
+/** The result of a request for its trace. */
 export interface TracedDecision {
   readonly decision: string;
   readonly decisionId: string;
@@ -23,7 +23,6 @@ export interface TracedDecision {
   readonly code: number | null;
 }
 
-/** One request in a trace. */
 export interface RequestTrace {
   /** The step that runs now, as W3C trace context: what a backend is to continue. */
   readonly traceparent: string;

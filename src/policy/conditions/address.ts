@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** An address of the internet. */
-export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** The addresses that begin with the same bits (RFC 4632, RFC 4291 section 2.3). */
 export interface AddressBlock {
@@ -12,7 +12,7 @@ export interface AddressBlock {
 }
 
 /** Either the block, or one sentence with the fault and the correct form. */
-export type BlockResult = { readonly block: AddressBlock } | { readonly fault: string };
+type BlockResult = { readonly block: AddressBlock } | { readonly fault: string };
 
 /** Reads an address without its zone; undefined if the text is no address. */
 export function readAddress(text: string): Address | undefined {

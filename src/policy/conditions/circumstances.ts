@@ -7,7 +7,7 @@ export type Circumstances = JudgedValues;
 /** Nothing is known: every condition of an allow fails, every one of a deny is satisfied. */
 export const noCircumstances: Circumstances = { context: new Map() };
 
-/** Circumstances that are taken from the facts when a condition asks for them: most requests meet none. */
+/** Circumstances that are computed from the facts on first use: most requests meet no condition. */
 class LiveCircumstances implements Circumstances {
   declare readonly context: Circumstances['context'];
   readonly facts: RequestFacts;

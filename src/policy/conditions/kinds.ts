@@ -19,7 +19,7 @@ import type { TimeWindow } from './time-window.ts';
  * The values that conditions read: plain data, so that a decision can be repeated from its audit
  * record. An absent value is missing: it fails the condition of an allow and satisfies that of a deny.
  */
-export interface ConditionValues {
+interface ConditionValues {
   /** The address that the request came from. */
   readonly ip?: string | undefined;
   /** When it came, in milliseconds since 1970. */
@@ -51,7 +51,7 @@ export type Supposed = ReadonlyMap<string, string>;
 
 type Field = keyof ConditionValues;
 
-/** Where a value comes from, and how a case and a flag give it. */
+/** Source of a value, and its form in cases and flags. */
 export interface ValueSource<Of extends Field = Field> {
   readonly field: Of;
   /** Its key in a case and its flag of `policy explain` and `policy who`. */
@@ -59,7 +59,7 @@ export interface ValueSource<Of extends Field = Field> {
   /** Whether it has a value for each key, and what the value in a flag is called. */
   readonly keyed: boolean;
   readonly placeholder: string;
-  /** What the flag means, for the help. */
+  /** Meaning of the flag, for the help. */
   readonly flagAbout: string;
   /** The value in a case, for the schema of `cases.yaml`: its meaning and, if not any text is one, a pattern. */
   readonly inCase: { readonly about: string; readonly pattern?: string };
@@ -160,14 +160,14 @@ const branch: ValueSource<'branch'> = {
   },
 };
 
-/** Where each value comes from: as cases and flags list them, and each once. */
+/** Sources of all values, in the order of cases and flags. */
 export const valueSources: readonly ValueSource[] = [address, clock, context, branch];
 
 /** The input of terms: the values, and the names of those that are open. */
 export type JudgedValues = ConditionValues & Openness;
 
 /** A kind among others. */
-export type AnyConditionKind = ConditionKind<JudgedValues, ValueSource>;
+type AnyConditionKind = ConditionKind<JudgedValues, ValueSource>;
 
 type Row<Value, Details> = KindRow<JudgedValues, Value, Details> & { readonly source: ValueSource };
 
@@ -177,7 +177,7 @@ const ip = conditionKind({
   about: 'the address that the request comes from',
   source: address,
   read: (reader) => {
-    reader.word('in', 'an address is asked for with ip in NETWORK');
+    reader.word('in', 'an address is compared with ip in NETWORK');
     return reader.list('a network').map(blockOf);
   },
   value: (now) => (now.ip === undefined ? undefined : parseAddress(now.ip)),
@@ -192,7 +192,7 @@ const time = conditionKind({
   about: 'the time of day, from the first minute up to the second, which may be past midnight',
   source: clock,
   read: (reader) => {
-    reader.word('in', 'a time is asked for with time in 08:00..18:00 ZONE');
+    reader.word('in', 'a time is compared with time in 08:00..18:00 ZONE');
     const written = reader.next('a window such as 08:00..18:00 follows time in').text;
     const window = parseWindow(written);
     if ('fault' in window) throw new ConditionFault(window.fault);
@@ -222,7 +222,7 @@ const day = conditionKind({
   about: "the day of the week, in the zone of the condition's time or else UTC",
   source: clock,
   read: (reader): Days => {
-    reader.word('in', 'days are asked for with day in mon..fri');
+    reader.word('in', 'days are compared with day in mon..fri');
     return { days: new Set(reader.list('a day').flatMap(namedDays)), zone: reader.zone() };
   },
   settle: ({ days, zone }, text, zones) => {

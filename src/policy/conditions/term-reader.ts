@@ -4,7 +4,7 @@ import { isTimeZone } from '../../rules/zone-clock.ts';
 interface Token {
   readonly kind: 'mark' | 'word' | 'quoted';
   readonly text: string;
-  /** Where it stands. */
+  /** Position in the text. */
   readonly start: number;
   readonly end: number;
 }
@@ -101,14 +101,14 @@ export class TermReader {
 
   /** Takes `== VALUE`, `!= VALUE` or `in (VALUE, …)`. @param variable As it is written. */
   membership(variable: string): TextMembership {
-    const mark = this.next(`${variable} is asked for with ==, != or in (…)`);
+    const mark = this.next(`${variable} is compared with ==, != or in (…)`);
     if (mark.kind === 'word' && mark.text === 'in') {
       if (this.#peek()?.text !== '(') throw new ConditionFault(`write ${variable} in (…)`);
       return { values: new Set(this.list('a value')), among: true };
     }
     if (mark.kind !== 'mark' || (mark.text !== '==' && mark.text !== '!=')) {
       throw new ConditionFault(
-        `${variable} is asked for with ==, != or in (…), not ${JSON.stringify(mark.text)}`,
+        `${variable} is compared with ==, != or in (…), not ${JSON.stringify(mark.text)}`,
       );
     }
     return { values: new Set([this.#value('a value')]), among: mark.text === '==' };

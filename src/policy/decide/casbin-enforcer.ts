@@ -32,9 +32,9 @@ export function within(object: string, pattern: string): boolean {
 /** `covers(p.act, r.act)`: whether a line's action includes the requested one, or all of it. */
 export function covers(lineAction: string, action: string): boolean {
   const given = rightsOfAction(lineAction);
-  const asked = rightsOfAction(action);
-  if (given === undefined || asked === undefined) return false;
-  return asked.every((right) => given.includes(right));
+  const rights = rightsOfAction(action);
+  if (given === undefined || rights === undefined) return false;
+  return rights.every((right) => given.includes(right));
 }
 
 /** A condition with the effect of its line before it, as `holds` is given it. */
@@ -100,8 +100,8 @@ export async function loadEnforcer(
   return {
     enforcer,
     lineOf: (values) => origins.get(values),
-    enforce: (subject, names, asked) => {
-      circumstances = asked;
+    enforce: (subject, names, current) => {
+      circumstances = current;
       manager.enforce(subject, names);
     },
   };

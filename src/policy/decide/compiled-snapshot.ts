@@ -93,8 +93,8 @@ export class CompiledSnapshot implements PolicySnapshot {
     const matching = view.extra.merged.matching(object);
     const isLasting = !matching.isConditional && view.scopes === undefined && !isReserved(object);
     if (!isLasting) return decided(view, action, object, circumstances);
-    const known = matching.verdict(action);
-    if (known !== undefined) return known;
+    const cached = matching.verdict(action);
+    if (cached !== undefined) return cached;
     const verdict = decided(view, action, object, circumstances);
     matching.keep(action, verdict);
     return verdict;
@@ -109,7 +109,7 @@ export class CompiledSnapshot implements PolicySnapshot {
     if (requestFault(principal.subject, object) !== undefined) return false;
     const view = this.#views.of(principal);
     const wants = wantsUnder(wantAnything, view.scopes, object);
-    // A listing asks this of each entry: merging lines for every one of them would cost more.
+    // A listing calls this per entry: merging lines for each would cost more.
     const grants = new SummedGrants(view.extra.roots, object, circumstances);
     const reserved = isReserved(object);
     if (wants.some((want) => holds(want, grants, reserved))) return true;
@@ -123,8 +123,8 @@ export class CompiledSnapshot implements PolicySnapshot {
     const { anywhere, roots } = view.extra;
     const lasting = !roots.some(({ hasConditions }) => hasConditions);
     return needed.every((right) => {
-      const known = anywhere.get(right);
-      if (known !== undefined) return known;
+      const cached = anywhere.get(right);
+      if (cached !== undefined) return cached;
       const found = reachable(view, EVERYWHERE, wantFor(right), circumstances);
       if (lasting) anywhere.set(right, found);
       return found;

@@ -13,7 +13,7 @@ interface MergedLines {
 }
 
 /** The entries that match an object: the same for all objects that no line distinguishes. */
-export class Matching {
+class Matching {
   readonly entries: readonly TrieEntry[];
   /** Whether some lines have conditions. */
   readonly isConditional: boolean;
@@ -59,7 +59,7 @@ export class MergedTrie {
 
 class Place {
   readonly #nodes: readonly TrieNode[];
-  readonly #kept: MergedLines;
+  readonly #merged: MergedLines;
   readonly #named = new Map<string, Place>();
   #other: Place | undefined;
   /** The entries for everything from here on. */
@@ -67,9 +67,9 @@ class Place {
   /** Those, and the entries for exactly this. */
   readonly here: Matching;
 
-  constructor(nodes: readonly TrieNode[], above: Matching, kept: MergedLines) {
+  constructor(nodes: readonly TrieNode[], above: Matching, merged: MergedLines) {
     this.#nodes = nodes;
-    this.#kept = kept;
+    this.#merged = merged;
     this.below = joined(above, nodes, 'below');
     this.here = joined(this.below, nodes, 'exact');
   }
@@ -80,21 +80,21 @@ class Place {
   }
 
   next(segment: string): Place {
-    const known = this.#named.get(segment);
-    if (known !== undefined) return known;
+    const cached = this.#named.get(segment);
+    if (cached !== undefined) return cached;
     if (!this.#nodes.some(({ literals }) => literals?.has(segment) === true)) {
       return (this.#other ??= this.#merge(ANY));
     }
     const place = this.#merge(segment);
-    if (this.#kept.places < KEPT_PLACES) {
-      this.#kept.places += 1;
+    if (this.#merged.places < KEPT_PLACES) {
+      this.#merged.places += 1;
       this.#named.set(segment, place);
     }
     return place;
   }
 
   #merge(segment: string | typeof ANY): Place {
-    return new Place(nextNodes(this.#nodes, segment), this.below, this.#kept);
+    return new Place(nextNodes(this.#nodes, segment), this.below, this.#merged);
   }
 }
 

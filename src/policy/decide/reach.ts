@@ -6,7 +6,7 @@ import { RESERVED, holds, narrowWant, type Grants, type Want } from '../lines/wa
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { CompiledScope } from '../lines/scopes.ts';
 
-/** What the lines of some trees that match an object add up to, and no more: nothing of the way is kept. */
+/** The sum of the lines of some trees that match an object, without the path. */
 export class SummedGrants implements Grants {
   allow = RightSet.none;
   deny = RightSet.none;
@@ -37,7 +37,7 @@ export class SummedGrants implements Grants {
   }
 }
 
-/** Where a search stands: a path so far, its unnamed segments being ones that no line names. */
+/** State of a search: a path so far; its unnamed segments are named by no line. */
 interface Place {
   readonly depth: number;
   readonly reserved: boolean;
@@ -168,10 +168,9 @@ function deniedUnder({ nodes, sofar }: Place): RightSet {
 }
 
 /**
- * What is allowed on an object and on everything that can lie below it, and all
- * that is denied on any of that under some circumstances. Allowed is only what `/**`
- * lines without a condition at or above the object allow: another line says nothing
- * of names that nobody knows yet.
+ * The rights that are allowed on an object and everything below it, and all that are denied on any of
+ * that under some circumstances. Only `/**` lines without a condition at or above the object allow: other
+ * lines do not cover future names.
  */
 export function grantsBelow(roots: readonly TrieNode[], object: ObjectPath): Grants {
   let nodes = roots;

@@ -56,9 +56,8 @@ export interface PolicySnapshot {
   /** Whether there is an object on which the principal may do this, for routes whose objects stand in the body. */
   mayAnywhere(principal: Principal, action: Action, circumstances?: Circumstances): boolean;
   /**
-   * Whether the principal certainly may do this to the object and to whatever may
-   * lie below it; `see` for whether a listing would show all of that. False where
-   * it cannot be told.
+   * Whether the principal certainly may do this to the object and everything that may be below it; `see`
+   * for whether a listing would show all of it. False if it is uncertain.
    */
   holdsBelow(principal: Principal, action: Action | 'see', object: ObjectPath): boolean;
 }

@@ -64,7 +64,7 @@ export class TrieNode {
   exact: TrieEntry | undefined;
   /** Lines for the object of this node and everything below it. */
   below: TrieEntry | undefined;
-  /** Every right that is allowed, or denied, by some line at this node or under it, whatever its condition. */
+  /** Every right that a line at this node or below it allows or denies, under any condition. */
   allowSomewhere = RightSet.none;
   denySomewhere = RightSet.none;
   /** The rights that are allowed there without a condition. */

@@ -14,14 +14,13 @@ export class BoundedCache<Key, Value> {
 
   /** The value of a key, if it is there. */
   find(key: Key): Value | undefined {
-    const known = this.#newer.get(key);
-    if (known !== undefined || this.#older.size === 0) return known;
+    const cached = this.#newer.get(key);
+    if (cached !== undefined || this.#older.size === 0) return cached;
     const before = this.#older.get(key);
     if (before !== undefined) this.keep(key, before);
     return before;
   }
 
-  /** Keeps the value of a key. */
   keep(key: Key, value: Value): void {
     if (this.#newer.size >= this.#half && !this.#newer.has(key)) {
       this.#older = this.#newer;
@@ -32,8 +31,8 @@ export class BoundedCache<Key, Value> {
 
   /** The value of a key, made if it is not there. */
   get(key: Key, make: () => Value): Value {
-    const known = this.find(key);
-    if (known !== undefined) return known;
+    const cached = this.find(key);
+    if (cached !== undefined) return cached;
     const value = make();
     this.keep(key, value);
     return value;

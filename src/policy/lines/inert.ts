@@ -29,18 +29,18 @@ const rules: readonly InertRule[] = [
   ({ action, pattern }) => {
     const [first = ANY] = pattern.segments;
     if (action !== 'audit' || first === ANY || first === RESERVED) return undefined;
-    return `audit is asked for in the namespace system alone, never on ${formatPattern(pattern)}`;
+    return `audit applies in the namespace system only, never on ${formatPattern(pattern)}`;
   },
   ({ action, pattern }) => {
     if (pattern.segments.length > 0 || pattern.below) return undefined;
     if (someOperation(action, ({ object }) => object !== 'table' && object !== 'transaction')) {
       return undefined;
     }
-    return `the root is no table: ${action} is never asked for on /`;
+    return `the root is no table: ${action} never applies to /`;
   },
   ({ action, pattern }) => {
     if (pattern.segments.length === 0 || someOperation(action, isAboutObject)) return undefined;
-    return `${action} concerns no object: it is asked for on / alone, never on ${formatPattern(pattern)}`;
+    return `${action} concerns no object: it applies to / only, never to ${formatPattern(pattern)}`;
   },
   ({ action, condition }) => {
     const term = condition?.terms.find(({ looksAt }) => looksAt === 'branch');

@@ -2,7 +2,7 @@ import { MODEL_FILE } from './policy-line.ts';
 import type { PolicyFinding } from './policy-error.ts';
 
 /** The places of a model's definitions, and parts that casbin would ignore. */
-export interface ModelSections {
+interface ModelSections {
   /** The line of each definition, by its key. */
   readonly places: ReadonlyMap<string, number>;
   readonly findings: readonly PolicyFinding[];

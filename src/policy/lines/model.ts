@@ -7,7 +7,7 @@ import { MODEL_FILE } from './policy-line.ts';
  * The shipped model and the one that differs from it in the condition column: compiled.
  * Any other model: decided by casbin itself.
  */
-export type ModelKind = 'shipped' | 'conditional' | 'foreign';
+type ModelKind = 'shipped' | 'conditional' | 'foreign';
 
 /** A model that casbin accepts and that asks the question this gateway asks. */
 export interface PolicyModel {
@@ -20,7 +20,7 @@ export interface PolicyModel {
   readonly create: () => Model;
 }
 
-export interface ModelResult {
+interface ModelResult {
   readonly model?: PolicyModel;
   readonly findings: readonly PolicyFinding[];
 }
@@ -149,12 +149,12 @@ function matcherFault({ m, g }: ModelParts): KeyFault | undefined {
 
 /** Refuses a column of conditions that the matcher ignores: it would seem to be in force. */
 function conditionFault({ m, p }: ModelParts): KeyFault | undefined {
-  const asks = [...m.matchAll(/\bholds\s*\(([^()]*)\)/g)].map((call) => call[1]!.trim());
-  if (asks.some((asked) => asked !== 'p_cond')) {
-    return { key: 'm', text: 'holds is asked about the condition of a line: write holds(p.cond)' };
+  const conditions = [...m.matchAll(/\bholds\s*\(([^()]*)\)/g)].map((call) => call[1]!.trim());
+  if (conditions.some((condition) => condition !== 'p_cond')) {
+    return { key: 'm', text: 'holds takes the condition of a line: write holds(p.cond)' };
   }
   const has = p.includes('p_cond');
-  if (has === asks.length > 0) return undefined;
+  if (has === conditions.length > 0) return undefined;
   return has
     ? { key: 'm', text: 'p has the column cond, but the matcher never asks holds(p.cond)' }
     : { key: 'p', text: 'the matcher asks holds(p.cond), but p has no column cond' };

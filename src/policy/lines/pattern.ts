@@ -32,14 +32,14 @@ export function subjectFault(text: string): string | undefined {
   return `the subject ${JSON.stringify(text)} is not in its canonical spelling: write ${kind}:${spelling}`;
 }
 
-/** `*`: exactly one segment, whatever it is. A literal asterisk is `%2A`. */
+/** `*`: exactly one segment. A literal asterisk is `%2A`. */
 export const ANY = null;
 
 /** A segment as it is called, or any one segment. */
 export type PatternSegment = string | typeof ANY;
 
 /** A lone surrogate, which no UTF-8 text can contain. */
-export const LONE_SURROGATE = /\p{Surrogate}/u;
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Which objects a line is about. */
 export interface Pattern {
@@ -50,7 +50,7 @@ export interface Pattern {
 }
 
 /** The pattern, or one sentence with the fault and the correct spelling. */
-export type PatternResult = { readonly pattern: Pattern } | { readonly fault: string };
+type PatternResult = { readonly pattern: Pattern } | { readonly fault: string };
 
 /** The canonical spelling of a pattern. */
 export function formatPattern(pattern: Pattern): string {

@@ -16,7 +16,7 @@ export interface PolicyLine {
   readonly condition: Condition | undefined;
 }
 
-/** A `g` line of `policy.csv`: the member has whatever the role has. */
+/** A `g` line of `policy.csv`: the member has all rights of the role. */
 export interface RoleLine {
   readonly line: number;
   readonly member: string;
@@ -29,7 +29,7 @@ export const POLICY_FILE = 'policy.csv';
 /** The file of the Casbin model. */
 export const MODEL_FILE = 'model.conf';
 
-/** How a deciding line is named: `policy.csv:12`. */
+/** The name of a deciding line: `policy.csv:12`. */
 export function ruleName(line: number): string {
   return `${POLICY_FILE}:${line}`;
 }

@@ -69,7 +69,6 @@ export function rightsOf(action: string): RightSet | undefined {
   return sets.get(action);
 }
 
-/** Every right there is. */
 export const everyRight = rightsOf('*');
 
 /** The rights that an allow of any other brings along. */
@@ -84,5 +83,5 @@ export const auditRight = rightsOf('audit');
 /** The known action that is nearest to a misspelt one, if one is near. */
 export function nearestAction(action: string): string | undefined {
   const wanted = action.toLowerCase();
-  return [...parts.keys()].find((known) => known.toLowerCase() === wanted);
+  return [...parts.keys()].find((each) => each.toLowerCase() === wanted);
 }

@@ -27,7 +27,7 @@ export class RoleGraph {
     return this.#roles.keys();
   }
 
-  /** Where the longest chain of roles begins, and its steps; the roles form no cycle. */
+  /** Start of the longest chain of roles, and its length; the roles form no cycle. */
   longest(): { readonly start: string; readonly steps: number } {
     const steps = new Map<string, number>();
     let longest = { start: '', steps: 0 };

@@ -97,13 +97,13 @@ export class CaseReader {
     return this.findings.length === before ? [one] : [];
   }
 
-  #refuseKeys(map: YAMLMap, known: readonly string[]): void {
+  #refuseKeys(map: YAMLMap, allowed: readonly string[]): void {
     for (const { key } of map.items) {
       const name = isScalar(key) ? String(key.value) : '';
-      if (known.includes(name)) continue;
+      if (allowed.includes(name)) continue;
       this.#fault(
         key as Node,
-        `unknown key ${JSON.stringify(name)}: there are ${known.join(', ')}`,
+        `unknown key ${JSON.stringify(name)}: there are ${allowed.join(', ')}`,
       );
     }
   }

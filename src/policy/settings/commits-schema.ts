@@ -96,6 +96,7 @@ export const requirementSchemas = {
     }),
   ),
   no_drop: Type.Optional(yes('no drop, deregistration, overwrite, or rename out of the patterns')),
+  keep_versions: Type.Optional(yes('no version is removed, by request or by retention')),
   protected_tags: Type.Optional(texts('tags that are not moved or deleted')),
   protected_branches: Type.Optional(texts('branches that are not deleted or restored')),
   locations: Type.Optional(texts('folders in which tables may lie')),

@@ -58,6 +58,9 @@ export function parseCommits(text: string): readonly WrittenRule[] {
 
 type Path = readonly (string | number)[];
 
+/** Default timeout of a webhook, as it is written. */
+export const WEBHOOK_TIMEOUT = '2s';
+
 /** Reads one rule and collects its faults. */
 class RuleReader {
   readonly #entry: Entry;
@@ -202,7 +205,7 @@ class RuleReader {
 
   #webhook({
     url,
-    timeout = '2s',
+    timeout = WEBHOOK_TIMEOUT,
     on_failure,
     secret_env,
   }: NonNullable<Entry['webhook']>): Webhook {
@@ -237,7 +240,7 @@ function addressFault(text: string): string | undefined {
   }
   if (url.protocol === 'https:') return undefined;
   if (url.protocol === 'http:' && LOOPBACK.test(url.hostname)) return undefined;
-  return 'the url of the webhook must begin https:// unless it is on this machine: whoever stands between could change the verdict';
+  return 'the url of the webhook must begin https:// unless it is on this machine: otherwise the verdict could be changed in transit';
 }
 
 /** Names of types that stand alone (src/arrow/json-schema.ts writes them). */

@@ -33,7 +33,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Where the public keys of an issuer are: at an address, or in a file (an absolute path). */
+/** Location of an issuer's public keys: a URL, or a file (an absolute path). */
 export type KeySource =
   | { readonly kind: 'uri'; readonly uri: string }
   | { readonly kind: 'file'; readonly path: string };

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 /** The algorithms by which a public key verifies a token (RFC 7518 section 3.1, RFC 8037, RFC 9864). */
-export const TOKEN_ALGORITHMS = [
+const TOKEN_ALGORITHMS = [
   'RS256',
   'RS384',
   'RS512',

@@ -116,7 +116,7 @@ function addressFault(text: string): string | undefined {
   }
   if (url.protocol === 'https:') return undefined;
   if (url.protocol === 'http:' && LOOPBACK.test(url.hostname)) return undefined;
-  return 'jwks_uri must begin https:// unless it is on this machine: whoever stands between could change the keys';
+  return 'jwks_uri must begin https:// unless it is on this machine: otherwise the keys could be changed in transit';
 }
 
 /** Each pair of issuers that could be confused, reported at the later one. */

@@ -46,8 +46,8 @@ export class LimitBook {
   on(principal: Principal, operation: OperationName, object: ObjectPath): LimitsOn {
     if (this.limits.length === 0) return NONE;
     const { limits, groups, found } = this.#views.of(principal).extra;
-    const known = found.get(operation);
-    if (known !== undefined) return known;
+    const cached = found.get(operation);
+    if (cached !== undefined) return cached;
     const right = rightsOf(operation);
     const own = limits.filter(({ rights }) => right.within(rights));
     if (own.every(isOnEverything)) {

@@ -96,8 +96,8 @@ export class LimitFields {
   per(): LimitScope {
     const per = this.#value('per');
     if (per === undefined) return 'subject';
-    const known = limitScopes.find((scope) => scope === per);
-    if (known !== undefined) return known;
+    const found = limitScopes.find((scope) => scope === per);
+    if (found !== undefined) return found;
     this.fault('per', `per is ${show(per)}, but must be one of ${limitScopes.join(', ')}`);
     return 'all';
   }

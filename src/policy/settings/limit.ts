@@ -16,7 +16,6 @@ export function costOf(entries: ReadonlyMap<string, number>): (operation: Operat
   };
 }
 
-/** The file of the limits. */
 export const LIMITS_FILE = 'limits.yaml';
 
 /** The grouping of requests that share one counter. */
@@ -57,6 +56,6 @@ export interface Limit {
   /** Budget of one request of the subjects; null for a limit that is not set. */
   readonly budget: Partial<BudgetLimits> | null;
   readonly cost: (operation: OperationName) => number;
-  /** What happens to a request while the counters are unavailable. */
+  /** Effect on a request while the counters are unavailable. */
   readonly onStoreFailure: 'open' | 'closed';
 }

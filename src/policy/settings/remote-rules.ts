@@ -14,12 +14,12 @@ const judged: ReadonlySet<RequirementName> = new Set<RequirementName>([
   'freeze',
 ]);
 
-/** Where the tables of a backend are; of several backends the first that matches serves. */
+/** Tables of a backend; the first backend that matches serves. */
 export interface ServedNamespaces {
   readonly name: string;
   readonly remote: boolean;
   readonly patterns: readonly Pattern[];
-  /** The operations that it is trusted with, whatever their bodies say. */
+  /** Trusted operations, with any body. */
   readonly trust: ReadonlySet<Action>;
 }
 
@@ -77,7 +77,7 @@ function remotesOf(
         .map((one) => intersect(pattern, one))
         .filter((one) => one !== undefined);
       if (remote && common.length > 0) met.push({ name, trust, pattern: formatPattern(pattern) });
-      // All of it is served before any other backend is asked.
+      // This backend takes the whole pattern before any later one.
       if (common.some((one) => formatPattern(one) === formatPattern(pattern))) break;
     }
   }

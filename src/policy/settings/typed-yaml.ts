@@ -22,7 +22,7 @@ interface Shape extends TSchema {
 }
 
 /** A YAML file whose value fits its schema, with the lines where its parts stand. */
-export interface TypedYaml<Schema extends TSchema> {
+interface TypedYaml<Schema extends TSchema> {
   readonly value: Static<Schema>;
   /** The line of a part, such as `['issuers', 0, 'name']`; of what holds it where it is absent. */
   readonly lineOf: (path: readonly (string | number)[]) => number;
@@ -92,11 +92,11 @@ function judgeMap(walk: Walk, map: YAMLMap, shape: Shape, name: string, line: nu
     const at = place(walk, key, line);
     if (Object.hasOwn(properties, inner)) judge(walk, value, properties[inner]!, inner, at);
     else {
-      const known = Object.keys(properties).join(', ');
+      const names = Object.keys(properties).join(', ');
       findings.push({
         file,
         line: at,
-        text: `unknown key ${JSON.stringify(inner)}: there are ${known}`,
+        text: `unknown key ${JSON.stringify(inner)}: there are ${names}`,
       });
     }
   }

@@ -40,7 +40,7 @@ export class YamlReader {
   }
 
   /** The mappings in the list that is the one key of the file; none for an empty file. */
-  list(key: string, known: readonly string[]): readonly YamlMapping[] {
+  list(key: string, allowed: readonly string[]): readonly YamlMapping[] {
     const root = this.#document.contents;
     if (this.findings.length > 0 || isNothing(root)) return [];
     if (!isMap(root)) return this.#none(1, `the file has the one key ${key}`);
@@ -53,19 +53,19 @@ export class YamlReader {
       const target = this.#target(item);
       const line = this.#lineOf(item);
       return isMap(target)
-        ? [this.mapping(target, known)]
+        ? [this.mapping(target, allowed)]
         : this.#none(line, `an entry of ${key} is a mapping`);
     });
   }
 
   /** A mapping with any of the keys; others are findings. All keys are taken where none are given. */
-  mapping(map: YAMLMap, known?: readonly string[]): YamlMapping {
+  mapping(map: YAMLMap, allowed?: readonly string[]): YamlMapping {
     const values = new Map<string, YamlValue>();
     for (const { key, value } of map.items) {
       const name = isScalar(key) ? String(key.value) : '';
       const line = this.#lineOf(key);
-      if (known !== undefined && !known.includes(name)) {
-        this.fault(line, `unknown key ${JSON.stringify(name)}: there are ${known.join(', ')}`);
+      if (allowed !== undefined && !allowed.includes(name)) {
+        this.fault(line, `unknown key ${JSON.stringify(name)}: there are ${allowed.join(', ')}`);
         continue;
       }
       const node = this.#target(value);

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { isJsonObject, type JsonValue } from '../json.ts';
 
-/** What this file reads of a schema. */
+/** The read part of a schema. */
 interface Shape extends TSchema {
   readonly $ref?: string;
   readonly expects?: string;
@@ -114,7 +114,7 @@ function describe(value: JsonValue): string {
   return typeof value === 'boolean' ? `${value}` : `the number ${value}`;
 }
 
-/** Of longer lists few of the numbers are checked. */
+/** Of longer lists only some numbers are checked. */
 const LONG_LIST = 1024;
 
 /**
@@ -125,29 +125,29 @@ const LONG_LIST = 1024;
 export function checkable(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return checkableList(value);
   if (!isJsonObject(value)) return value;
-  let kept: Record<string, JsonValue> | undefined;
+  let retained: Record<string, JsonValue> | undefined;
   for (const [key, member] of Object.entries(value)) {
     const given = checkable(member);
     if (given === member && member !== null) continue;
-    kept ??= { ...value };
-    if (member === null) delete kept[key];
-    else kept[key] = given;
+    retained ??= { ...value };
+    if (member === null) delete retained[key];
+    else retained[key] = given;
   }
-  return kept ?? value;
+  return retained ?? value;
 }
 
 function checkableList(whole: JsonValue[]): JsonValue[] {
   const list = whole.length > LONG_LIST ? withFewNumbers(whole) : whole;
-  let kept: JsonValue[] | undefined;
+  let retained: JsonValue[] | undefined;
   for (let at = 0; at < list.length; at++) {
     const entry = list[at]!;
     if (typeof entry !== 'object' || entry === null) continue;
     const given = checkable(entry);
     if (given === entry) continue;
-    kept ??= [...list];
-    kept[at] = given;
+    retained ??= [...list];
+    retained[at] = given;
   }
-  return kept ?? list;
+  return retained ?? list;
 }
 
 /** The lists that were shortened in turns, as they are checked. */
@@ -155,8 +155,8 @@ const shortened = new WeakMap<readonly JsonValue[], JsonValue[]>();
 
 /** A list with only those of its numbers that decide what a model says of all. */
 function withFewNumbers(list: readonly JsonValue[]): JsonValue[] {
-  const known = shortened.get(list);
-  if (known !== undefined) return known;
+  const cached = shortened.get(list);
+  if (cached !== undefined) return cached;
   const few = new FewNumbers();
   few.add(list, 0, list.length);
   return few.entries();
@@ -180,10 +180,10 @@ class FewNumbers {
   }
 
   entries(): JsonValue[] {
-    const kept = [...this.#others, ...this.#big];
-    if (this.#least <= this.#greatest) kept.push(this.#least, this.#greatest);
-    if (this.#fraction !== 0) kept.push(this.#fraction);
-    return kept;
+    const retained = [...this.#others, ...this.#big];
+    if (this.#least <= this.#greatest) retained.push(this.#least, this.#greatest);
+    if (this.#fraction !== 0) retained.push(this.#fraction);
+    return retained;
   }
 
   #addNumber(value: number): void {

@@ -39,7 +39,7 @@ export const int32 = () =>
     expects: 'a whole number of 32 bits',
   });
 
-/** The size of a page. One that is too large is cut, one below zero asks for none: nothing is refused. */
+/** The size of a page. Larger sizes are cut, negative ones mean none; nothing is refused. */
 export const pageLimit = () =>
   Type.Union([Type.Integer(), within(-MAX_INT64, MAX_INT64)], {
     width: 'limit',
@@ -76,7 +76,7 @@ export const textMap = () => mapOf(text());
 /** Another model, by its name. */
 export const model = <Name extends string>(name: Name) => Type.Ref(name);
 
-/** A field that need not be there. In a request null is the same as absent, whatever the field. */
+/** An optional field. In a request null means absent. */
 export const optional = <Field extends TSchema>(field: Field) => Type.Optional(field);
 
 /** A field that need not be there and may also be null in an answer. */
@@ -103,7 +103,7 @@ export const named = () => ({ ...common(), id: optional(textList()) });
 /** Fields of a request about a table, on one of its branches. */
 export const branched = () => ({ ...named(), branch: optional(text()) });
 
-/** A page of a listing, as a request asks for it. */
+/** The page parameters of a listing request. */
 export const paged = () => ({ page_token: maybe(text()), limit: maybe(pageLimit()) });
 
 /** Fields of every answer. */

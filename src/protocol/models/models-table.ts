@@ -34,7 +34,6 @@ export const commonModels = {
   Binary: text(),
 };
 
-/** Models of namespaces. */
 export const namespaceModels = {
   CreateNamespaceRequest: record({
     ...named(),

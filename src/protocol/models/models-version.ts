@@ -17,7 +17,6 @@ import {
   named,
 } from './model-kinds.ts';
 
-/** Models of transactions. */
 export const transactionModels = {
   TransactionStatus: text(),
   DescribeTransactionRequest: record({ ...named() }),

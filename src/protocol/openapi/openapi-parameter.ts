@@ -16,7 +16,7 @@ const headers: Readonly<Record<string, string>> = {
   'x-service-table-properties': 'Properties of the new table, as a JSON object of strings.',
   'x-lance-table-location': 'The older name of x-service-table-location.',
   'x-lance-table-properties': 'The older name of x-service-table-properties.',
-  range: 'The bytes that are asked for (RFC 9110).',
+  range: 'The requested bytes (RFC 9110).',
 };
 
 const kinds: Readonly<Record<ParameterKind, object>> = {
@@ -28,17 +28,16 @@ const kinds: Readonly<Record<ParameterKind, object>> = {
   map: { type: 'string', contentMediaType: 'application/json' },
 };
 
-/** The parameters of an operation on one of its paths. */
 export function parametersOf(operation: Operation, path: string): object[] {
   return [
-    ...namesIn(path).map(pathParameter),
+    ...templateNames(path).map(pathParameter),
     ...operation.query.map((name) => queryParameter(operation, name)),
     ...operation.headers.map(headerParameter),
   ];
 }
 
 /** The names in braces of a path template, in order. */
-export function namesIn(path: string): string[] {
+function templateNames(path: string): string[] {
   return [...path.matchAll(/\{(.+?)\}/g)].map((found) => found[1]!);
 }
 

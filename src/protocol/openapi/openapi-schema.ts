@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 
-/** What this file reads of a model's schema. */
+/** The read part of a model's schema. */
 interface Shape extends TSchema {
   readonly $ref?: string;
   readonly width?: string;

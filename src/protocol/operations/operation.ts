@@ -30,7 +30,6 @@ interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates' | 'sta
 /** Refusals of a listing that names nothing that could be missing. */
 export const rootRefusals: readonly number[] = [400, 401, 403, 406, 429, 500, 503];
 
-/** Refusals of a read. */
 const readRefusals: readonly number[] = [400, 401, 403, 404, 406, 429, 500, 503];
 
 /** Refusals of a change, and of a read that a table without data cannot answer (code 19). */
@@ -118,7 +117,7 @@ export type ResponseKind =
   | 'stream'
   | 'bytes';
 
-/** A further right that a mode asks for. `instead` of the operation's own, or beside it. */
+/** A further right that a mode needs, `instead` of the operation's own or in addition to it. */
 interface ModeNeed {
   readonly actions: readonly Action[];
   readonly instead: boolean;
@@ -170,9 +169,9 @@ export interface Operation {
   readonly modes?: Readonly<Record<string, ModeNeed>>;
   /** Fields with a closed set of values, normalised; the first of each is the default. */
   readonly choices: Readonly<Record<string, readonly string[]>>;
-  /** Where the mode stands. */
+  /** Location of the mode. */
   readonly modeIn?: 'query' | 'body';
-  /** What only the body names, for the reader and for remote backends; the engine asks the permit for it. */
+  /** Objects that only the body names, for readers and remote backends; the engine checks them with the permit. */
   readonly objectsInBody?: string;
   /** True for the routes beside the specification that LanceDB calls. */
   readonly extension: boolean;

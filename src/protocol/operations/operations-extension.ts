@@ -127,7 +127,7 @@ export const tableExtensions = {
   }),
 };
 
-/** Rows of the jobs and functions that LanceDB asks for; their routes name no object. */
+/** Rows of the jobs and functions of the LanceDB API; their routes name no object. */
 export const jobExtensions = {
   ListJobs: row('ListJobs', {
     ...onNothing,

@@ -47,7 +47,7 @@ export const versionOperations = {
     mutates: true,
     routes: ['POST /v1/table/batch-commit'],
     objectsInBody: 'operations[].*.id',
-    // Not a mode proper: each operation of the batch asks for its own right instead.
+    // Not a mode proper: each operation of the batch needs its own right instead.
     modeIn: 'body',
     modes: {
       declare_table: { actions: ['DeclareTable'], instead: true },

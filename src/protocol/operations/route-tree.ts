@@ -10,7 +10,7 @@ interface RouteNode {
   readonly ends: Map<string, RouteEnd>;
 }
 
-/** Where a route ends: its operation and the names of its parameters in order. */
+/** End of a route: its operation and the names of its parameters in order. */
 export interface RouteEnd {
   readonly operation: Operation;
   readonly parameters: readonly string[];

@@ -5,7 +5,7 @@ import { isValid, newStates, statesColumn, truth, type Column } from '../values/
 import { listType } from './element.ts';
 import type { ComparisonOperator } from '../values/expression.ts';
 import { call } from '../evaluate/node.ts';
-import { rowOrder } from '../compare/order.ts';
+import { valueOrder } from '../compare/order.ts';
 import { elementType, familyOf, isComputable } from '../values/types.ts';
 
 const tests: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = {
@@ -26,7 +26,7 @@ function compareNested(
   type: DataType,
 ): Column {
   const [left, right] = columns;
-  const [order, test] = [rowOrder(left, right, type), tests[operator]];
+  const [order, test] = [valueOrder(left, right, type), tests[operator]];
   const distinct = operator.startsWith('is');
   const states = newStates(left.length);
   for (let row = 0; row < states.length; row++) {

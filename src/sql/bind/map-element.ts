@@ -7,7 +7,7 @@ import { SqlError } from '../values/sql-error.ts';
 import { listsOf } from '../values/lists.ts';
 import { literalAs } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { rowOrder } from '../compare/order.ts';
+import { valueOrder } from '../compare/order.ts';
 import { hideRows } from '../values/read.ts';
 import { constantColumn } from '../values/scalar.ts';
 import { sameType } from '../../arrow/types.ts';
@@ -25,7 +25,7 @@ export function mapPart(maps: ListColumn, part: 'keys' | 'values', type: DataTyp
 /** For each row the index of its key among the entries of all maps; -1 if its map has no such key. */
 export function keyRows(maps: ListColumn, key: Column, type: DataType): Int32Array {
   const [keyType] = mapTypes(type);
-  const order = rowOrder(mapPart(maps, 'keys', keyType), key, keyType);
+  const order = valueOrder(mapPart(maps, 'keys', keyType), key, keyType);
   return Int32Array.from({ length: maps.length }, (_, row) => {
     if (!isValid(maps, row) || !isValid(key, row)) return -1;
     for (let at = startAt(maps, row); at < endAt(maps, row); at++) {

@@ -13,7 +13,7 @@ export interface ColumnScope {
   readonly now?: bigint;
   /** Values of `$1`, `$2` and so on; absent if the caller gives none, as over HTTP. */
   readonly parameters?: readonly Parameter[];
-  /** What evaluating the expression may use; without it only the limits of the language hold. */
+  /** Budget of the evaluation; without one only the limits of the language apply. */
   readonly budget?: EvaluationBudget;
 }
 

@@ -24,7 +24,7 @@ const judged: ReadonlySet<Family> = new Set<Family>([
   'duration',
 ]);
 
-/** What the round trip checks. */
+/** Subject of the round-trip check. */
 interface Exact extends CastTarget {
   readonly mayRound: MayRound;
 }

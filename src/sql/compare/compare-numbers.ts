@@ -76,7 +76,6 @@ function nanLiteral(
   }
 }
 
-/** Compares numbers with one number. */
 export function compareNumbersTo(
   form: Form,
   values: NumberArray,
@@ -166,7 +165,7 @@ export function compareBigintsTo(
 
 type AnyValues = ArrayLike<number> | ArrayLike<bigint>;
 
-/** Numbers and bigints compare exactly in JavaScript, whatever the sizes (ECMA-262, IsLessThan). */
+/** JavaScript compares numbers and bigints of any size exactly (ECMA-262, IsLessThan). */
 function mixed(form: Form, left: number | bigint, right: number | bigint): boolean {
   const leftNan = Number.isNaN(left);
   const rightNan = Number.isNaN(right);

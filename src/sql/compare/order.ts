@@ -18,7 +18,7 @@ function orderValues(left: ArrayLike<number | bigint>, right: ArrayLike<number |
 
 /** Element by element; if one list is a prefix of the other, it is less. */
 function orderLists(left: ListColumn, right: ListColumn, element: DataType): Order {
-  const order = rowOrder(left.child, right.child, element);
+  const order = valueOrder(left.child, right.child, element);
   return (row, other) => {
     const [from, to] = [left.starts[row]!, right.starts[other]!];
     const [size, otherSize] = [left.ends[row]! - from, right.ends[other]! - to];
@@ -33,7 +33,7 @@ function orderLists(left: ListColumn, right: ListColumn, element: DataType): Ord
 /** Field by field, in the order of the type. */
 function orderStructs(left: StructColumn, right: StructColumn, type: DataType): Order {
   const orders = type.children.map((field, at) =>
-    rowOrder(left.field(at), right.field(at), field.type),
+    valueOrder(left.field(at), right.field(at), field.type),
   );
   return (row, other) => {
     for (const order of orders) {
@@ -66,7 +66,7 @@ const ORDER_BYTES = 8;
  * The order of the values of two columns of one type, whatever it is: lists by their
  * elements, structs by their fields. Nulls are alike and less than every value.
  */
-export function rowOrder(left: Column, right: Column, type: DataType): Order {
+export function valueOrder(left: Column, right: Column, type: DataType): Order {
   const order = orderPresent(left, right, type);
   return (row, other) => {
     spend(ORDER_BYTES);

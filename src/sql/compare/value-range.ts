@@ -37,7 +37,6 @@ export function rangeValue(value: Scalar): RangeValue | undefined {
   return simple ? value : undefined;
 }
 
-/** The range of a literal. */
 export function rangeOfLiteral(value: Scalar): ValueRange {
   if (value === null) return onlyNull;
   if (typeof value === 'number' && Number.isNaN(value)) {

@@ -126,9 +126,9 @@ function evaluateCall(node: BoundCall, frame: Frame): Column {
 }
 
 function evaluateShared(node: Bound & { kind: 'shared' }, frame: Frame): Column {
-  const known = frame.recall(node);
-  const column = known ?? evaluateNode(node.operand, frame);
-  if (known === undefined) {
+  const cached = frame.recall(node);
+  const column = cached ?? evaluateNode(node.operand, frame);
+  if (cached === undefined) {
     frame.remember(node, column);
     pin(Math.min(sizeOf(column), heldNow()));
   }
@@ -161,8 +161,8 @@ const evaluators: Evaluators = {
 const onlyColumns = new WeakMap<Bound, string | null>();
 
 function onlyColumn(node: Bound): string | null {
-  const known = onlyColumns.get(node);
-  if (known !== undefined) return known;
+  const cached = onlyColumns.get(node);
+  if (cached !== undefined) return cached;
   const names = new Set(
     boundChildren(node)
       .filter((child) => child.kind !== 'literal')
@@ -211,9 +211,9 @@ const constants = new WeakMap<Bound, boolean>();
 
 function isConstant(node: Bound): boolean {
   if (node.kind === 'literal' || node.kind === 'column') return node.kind === 'literal';
-  let known = constants.get(node);
-  if (known === undefined) constants.set(node, (known = boundChildren(node).every(isConstant)));
-  return known;
+  let cached = constants.get(node);
+  if (cached === undefined) constants.set(node, (cached = boundChildren(node).every(isConstant)));
+  return cached;
 }
 
 /** Values of constants that were too expensive to compute at bind time. */

@@ -117,7 +117,6 @@ function anyFallible(nodes: readonly Bound[]): boolean {
   return nodes.some((node) => node.fallible);
 }
 
-/** Parts of a call. */
 interface CallParts {
   readonly name: string;
   readonly type: DataType;

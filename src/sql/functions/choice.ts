@@ -4,7 +4,7 @@ import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.t
 import { choose } from '../values/choose.ts';
 import { coerce, commonType } from '../cast/coerce.ts';
 import { isValid, type Column } from '../values/column.ts';
-import { rowOrder } from '../compare/order.ts';
+import { valueOrder } from '../compare/order.ts';
 import { call, fold, nullLiteral, shared } from '../evaluate/node.ts';
 import { takeRows } from '../values/take.ts';
 import { checkCount, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -54,7 +54,7 @@ function bindNvl2({ arguments: args, position }: FunctionCall): Bound {
 
 /** The rows for which the second column's value replaces the first's. */
 function better(first: Column, second: Column, sign: 1 | -1, type: DataType): Uint32Array {
-  const order = rowOrder(second, first, type);
+  const order = valueOrder(second, first, type);
   const takes = (row: number): boolean =>
     isValid(second, row) && (!isValid(first, row) || order(row, row) * sign > 0);
   return Uint32Array.from({ length: first.length }, (_, row) => row).filter(takes);

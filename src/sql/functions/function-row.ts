@@ -25,7 +25,7 @@ export interface FunctionRow {
 }
 
 /** Kind of an argument: `float` accepts every number, `integer` every integer, as int64. */
-export type ParameterKind = 'text' | 'integer' | 'float' | 'number';
+export type ArgumentKind = 'text' | 'integer' | 'float' | 'number';
 
 interface ParameterRow {
   readonly families: readonly Family[];
@@ -36,7 +36,7 @@ interface ParameterRow {
   readonly nullType: DataType;
 }
 
-const parameters: Readonly<Record<ParameterKind, ParameterRow>> = {
+const parameters: Readonly<Record<ArgumentKind, ParameterRow>> = {
   text: { families: ['text'], expected: 'a string', type: undefined, nullType: textType },
   integer: { families: ['integer'], expected: 'an integer', type: int64Type, nullType: int64Type },
   float: {
@@ -86,7 +86,7 @@ export function wrongArgument(
 /** The argument in the type of its parameter. Throws SqlError `type` if it is of another kind. */
 export function fitArgument(
   usage: string,
-  parameter: ParameterKind,
+  parameter: ArgumentKind,
   argument: Bound,
   at: number,
 ): Bound {
@@ -107,7 +107,7 @@ function coerceNumber(argument: Bound, type: DataType): Bound {
 /** A function with a fixed list of parameters and one result type. */
 interface PlainFunction {
   readonly usage: string;
-  readonly parameters: readonly ParameterKind[];
+  readonly parameters: readonly ArgumentKind[];
   /** Number of required arguments; all if undefined. */
   readonly required?: number;
   readonly result: DataType | ((types: readonly DataType[]) => DataType);

@@ -203,7 +203,7 @@ const boolRow = memberRow('json_get_bool', boolType, (columns, call) =>
 );
 
 /** Whether rows have JSON and a path. */
-function known(columns: readonly Column[], row: number): boolean {
+function allPresent(columns: readonly Column[], row: number): boolean {
   return columns.every((column) => isValid(column, row));
 }
 
@@ -214,7 +214,7 @@ const existsRow = plainFunction({
   kernel: (columns, call) =>
     truths(
       partsIn(columns, call, byPath).map((part, row) =>
-        known(columns, row) ? part !== undefined : undefined,
+        allPresent(columns, row) ? part !== undefined : undefined,
       ),
     ),
   fallible: true,
@@ -242,7 +242,7 @@ const containsRow = plainFunction({
     const parts = partsIn(columns, call, byPath);
     return truths(
       parts.map((part, row) => {
-        if (!known(columns, row)) return undefined;
+        if (!allPresent(columns, row)) return undefined;
         const value = textAt(values, row);
         const elements = part === undefined ? [] : (jsonElements(part) ?? []);
         spend(elements.length * 16);

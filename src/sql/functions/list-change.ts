@@ -8,7 +8,7 @@ import { SqlError } from '../values/sql-error.ts';
 import { listsOf } from '../values/lists.ts';
 import { call, nullLiteral, nullType } from '../evaluate/node.ts';
 import { spend } from '../values/meter.ts';
-import { rowOrder, type Order } from '../compare/order.ts';
+import { valueOrder, type Order } from '../compare/order.ts';
 import { allValid } from '../values/text.ts';
 import { elementType } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
@@ -31,7 +31,7 @@ function ownElements(
 ): Kernel {
   return kernelOf(1, ([column], made) => {
     const lists = listsOf(column);
-    const order = rowOrder(lists.child, lists.child, elementType(made.type));
+    const order = valueOrder(lists.child, lists.child, elementType(made.type));
     return buildLists(lists.child, lists.valid, made, (row, emit) => make(lists, row, emit, order));
   });
 }
@@ -123,7 +123,7 @@ function timesOf(times: Times, counts: Column | undefined): (row: number) => num
 const removeKernel = (times: Times): Kernel =>
   kernelOf(2, ([column, value, counts], made) => {
     const lists = listsOf(column);
-    const order = rowOrder(lists.child, value, made.types[1]);
+    const order = valueOrder(lists.child, value, made.types[1]);
     const times_ = timesOf(times, counts);
     const valid = allValid([lists, value, ...(counts === undefined ? [] : [counts])]);
     return buildLists(lists.child, valid, made, (row, emit) => {
@@ -139,7 +139,7 @@ const removeKernel = (times: Times): Kernel =>
 const replaceKernel = (times: Times): Kernel =>
   kernelOf(3, ([column, from, to, counts], made) => {
     const lists = listsOf(column);
-    const order = rowOrder(lists.child, from, made.types[1]);
+    const order = valueOrder(lists.child, from, made.types[1]);
     const times_ = timesOf(times, counts);
     const valid = allValid(counts === undefined ? [lists] : [lists, counts]);
     return buildLists(appendAll([lists.child, to]), valid, made, (row, emit) => {

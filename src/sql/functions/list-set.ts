@@ -7,7 +7,7 @@ import { rowKeys } from '../values/keys.ts';
 import { listsOf } from '../values/lists.ts';
 import { room } from '../values/meter.ts';
 import { call } from '../evaluate/node.ts';
-import { rowOrder } from '../compare/order.ts';
+import { valueOrder } from '../compare/order.ts';
 import { hideRows } from '../values/read.ts';
 import { constantColumn } from '../values/scalar.ts';
 import { takeRows } from '../values/take.ts';
@@ -85,7 +85,7 @@ function choiceOf(text: string, choices: readonly [string, string], position: nu
 /** Nulls come first unless requested last, in both directions. */
 const sortKernel: Kernel = kernelOf(1, ([column, ...options], made) => {
   const lists = listsOf(column);
-  const order = rowOrder(lists.child, lists.child, elementType(made.type));
+  const order = valueOrder(lists.child, lists.child, elementType(made.type));
   const sortingOf = (row: number): Sorting => {
     const [direction, nulls] = options.map((option) => textAt(textColumnOf(option), row));
     return {
@@ -140,7 +140,7 @@ function best(
 function pickKernel(sign: 1 | -1 | 0): Kernel {
   return kernelOf(1, ([column], made) => {
     const lists = listsOf(column);
-    const order = rowOrder(lists.child, lists.child, made.type);
+    const order = valueOrder(lists.child, lists.child, made.type);
     const rows = new Uint32Array(made.length);
     const valid = new Uint8Array(made.length);
     for (let row = 0; row < made.length; row++) {

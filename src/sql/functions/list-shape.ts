@@ -14,7 +14,7 @@ import {
 import { listType } from '../bind/element.ts';
 import { listsOf } from '../values/lists.ts';
 import { call } from '../evaluate/node.ts';
-import { rowOrder } from '../compare/order.ts';
+import { valueOrder } from '../compare/order.ts';
 import { elementType, familyOf } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
 import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -181,7 +181,7 @@ const positionsUsage = 'array_positions(list, value)';
 /** All positions of a value, counted from 1; null matches null. */
 const positionsKernel: Kernel = kernelOf(2, ([column, value], made) => {
   const lists = listsOf(column);
-  const order = rowOrder(lists.child, value, made.types[1]);
+  const order = valueOrder(lists.child, value, made.types[1]);
   let longest = 0;
   for (let row = 0; row < made.length; row++) {
     longest = Math.max(longest, sizeAt(lists, row));

@@ -6,7 +6,7 @@ import { castTo } from '../cast/coerce.ts';
 import { isValid, type BytesColumn, type ListColumn, type Valid } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
 import { elementRows, listsOf } from '../values/lists.ts';
-import { rowOrder } from '../compare/order.ts';
+import { valueOrder } from '../compare/order.ts';
 import { SqlError } from '../values/sql-error.ts';
 import { maxListElements, maxTextLengthen } from '../values/limits.ts';
 import { textType } from '../cast/literals.ts';
@@ -42,7 +42,7 @@ const positionKernel: Kernel = kernelOf(
     const from = start === undefined ? undefined : bigintsOf(start);
     checkStarts(from ?? [], open, position);
     const { children, owners } = elementRows(lists);
-    const order = rowOrder(lists.child, value, types[1]);
+    const order = valueOrder(lists.child, value, types[1]);
     const values = new BigUint64Array(length);
     for (let at = 0; at < owners.length; at++) {
       const row = owners[at]!;

@@ -9,7 +9,7 @@ import { elementRows, listsOf } from '../values/lists.ts';
 import { literalAs } from '../cast/literals.ts';
 import { hold, spend } from '../values/meter.ts';
 import { call, nullLiteral, nullType } from '../evaluate/node.ts';
-import { rowOrder } from '../compare/order.ts';
+import { valueOrder } from '../compare/order.ts';
 import { allValid } from '../values/text.ts';
 import { elementType, familyOf, isComputable } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -31,7 +31,7 @@ const hasKernel: Kernel = kernelOf(2, ([column, value], { length, types }) => {
   const lists = listsOf(column);
   const states = newStates(length);
   const { children, owners } = elementRows(lists);
-  const order = rowOrder(lists.child, value, types[1]);
+  const order = valueOrder(lists.child, value, types[1]);
   for (let at = 0; at < owners.length; at++) {
     if (order(children[at]!, owners[at]!) === 0) states[owners[at]!] = truth.true;
   }
@@ -198,7 +198,6 @@ const elementRow: FunctionRow = {
 const hasAnyRow = setRow('array_has_any(list, list)', hasAny);
 const hasAllRow = setRow('array_has_all(list, list)', hasAll);
 
-/** Functions of lists. */
 export const listFunctions: Readonly<Record<string, FunctionRow>> = {
   array_has: hasRow,
   array_contains: hasRow,

@@ -203,7 +203,6 @@ const makeRow: FunctionRow = {
   },
 };
 
-/** Functions of maps. */
 export const mapFunctions: Readonly<Record<string, FunctionRow>> = {
   map: mapRow,
   make_map: makeRow,

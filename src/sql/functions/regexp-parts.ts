@@ -45,8 +45,8 @@ export function flagsArgument(
     letters === undefined || letters.includes('-') ? undefined : flagsOf(letters, noFlags);
   if (flags === undefined) {
     const shown = text === undefined ? 'no literal' : `'${excerpt(text)}'`;
-    const known = mayBeGlobal ? 'g, i, m and s' : 'i, m and s';
-    const message = `expected the letters ${known} as the flags of ${name}, found ${shown}`;
+    const flags = mayBeGlobal ? 'g, i, m and s' : 'i, m and s';
+    const message = `expected the letters ${flags} as the flags of ${name}, found ${shown}`;
     throw new SqlError('value', message, argument.position);
   }
   return { flags, global };
@@ -270,13 +270,13 @@ function matchKernel(pattern: Pattern): Kernel {
   return kernelOf(2, ([text, patterns], made) => {
     const [texts, forms] = [textColumnOf(text), textColumnOf(patterns)];
     const find = searcherOf(texts, forms, pattern);
-    const known = allValid([texts, forms]);
+    const present = allValid([texts, forms]);
     const valid = new Uint8Array(made.length);
     const pieces: string[] = [];
     const sizes = valid.map(() => 0);
     const counts = Array.from(sizes);
     for (let row = 0; row < made.length; row++) {
-      const searcher = known === null || known[row] === 1 ? find(row) : undefined;
+      const searcher = present === null || present[row] === 1 ? find(row) : undefined;
       const match = searcher?.find(0);
       if (searcher !== undefined && match !== undefined) {
         valid[row] = 1;

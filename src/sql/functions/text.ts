@@ -7,7 +7,7 @@ import { countCharacters, sliceCharacters, trimCharacters } from '../values/char
 import { maxTextLengthen } from '../values/limits.ts';
 import { room, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
-import { plainFunction, type FunctionRow, type ParameterKind } from './function-row.ts';
+import { plainFunction, type FunctionRow, type ArgumentKind } from './function-row.ts';
 import {
   caseKernel,
   reverseKernel,
@@ -23,7 +23,7 @@ const int32Type = new Int32();
 /** The row of a function to text. */
 export function textRow(
   usage: string,
-  parameters: readonly ParameterKind[],
+  parameters: readonly ArgumentKind[],
   compute: (args: Arguments, call: KernelCall) => string,
   options: { readonly required?: number; readonly fallible?: boolean } = {},
 ): FunctionRow {
@@ -39,7 +39,7 @@ export function textRow(
 /** The row of a function to a count. */
 export function countRow(
   usage: string,
-  parameters: readonly ParameterKind[],
+  parameters: readonly ArgumentKind[],
   compute: (args: Arguments, call: KernelCall) => number,
   fallible = false,
 ): FunctionRow {

@@ -1,9 +1,8 @@
 import type { RegexpProgram } from './regexp-program.ts';
 import { casesOf, isWordCharacter, perlClassesOf, type Assertion } from './regexp-set.ts';
 
-/** What is next to a position: the edge of the text, a line feed, a word character, another one. */
+/** The neighbour of a position: the edge of the text, a line feed, a word character or another character. */
 export const side = { edge: 0, line: 1, word: 2, other: 3 } as const;
-/** One of the sides. */
 export type Neighbour = (typeof side)[keyof typeof side];
 
 /** Whether an assertion holds between two neighbours. */
@@ -65,8 +64,8 @@ export class Alphabet {
   }
 
   classOf(code: number): CharacterClass {
-    const known = code < 128 ? this.#ascii[code] : this.#others.get(code);
-    if (known !== undefined) return known;
+    const cached = code < 128 ? this.#ascii[code] : this.#others.get(code);
+    if (cached !== undefined) return cached;
     const found = this.#find(code);
     if (code < 128) {
       this.#ascii[code] = found;
@@ -81,8 +80,8 @@ export class Alphabet {
     const own = code === 10 ? side.line : isWordCharacter(code) ? side.word : side.other;
     const places = (this.#folds ? casesOf(code) : [code]).map((each) => this.#placeOf(each));
     const key = `${own} ${perlClassesOf(code)} ${places.join(' ')}`;
-    const known = this.#classes.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#classes.get(key);
+    if (cached !== undefined) return cached;
     const inSet = this.#program.sets.map((set) => set.has(code));
     const made = { index: this.#classes.size + 1, side: own, inSet };
     this.#classes.set(key, made);

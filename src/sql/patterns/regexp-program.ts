@@ -78,14 +78,14 @@ class Compiler {
 
   #loop(body: RegexpNode, next: number, ways: (first: number) => number[]): number {
     const fork = this.#add({ kind: 'jump', targets: [next] });
-    const again = this.emit(body, fork);
-    this.steps[fork] = { kind: 'jump', targets: ways(again) };
+    const repeated = this.emit(body, fork);
+    this.steps[fork] = { kind: 'jump', targets: ways(repeated) };
     return fork;
   }
 
   #place(set: CharacterSet): number {
-    const known = this.#places.get(set.key);
-    if (known !== undefined) return known;
+    const cached = this.#places.get(set.key);
+    if (cached !== undefined) return cached;
     this.#places.set(set.key, this.sets.length);
     return this.sets.push(set) - 1;
   }

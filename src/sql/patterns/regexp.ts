@@ -150,8 +150,8 @@ export class Matcher {
 
   #state(steps: ArrayLike<number> & Iterable<number>, before: Neighbour): State {
     const key = `${before} ${String.fromCharCode(...steps)}`;
-    const known = this.#states.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#states.get(key);
+    if (cached !== undefined) return cached;
     if (this.#remembered > maxRememberedSteps) this.#forget();
     const made: State = { steps, before, next: [] };
     this.#remembered += steps.length + 16;

@@ -1,4 +1,3 @@
-/** Nanoseconds in a day. */
 export const dayNanoseconds = 86_400_000_000_000n;
 
 /** Rounded down, below zero too. */

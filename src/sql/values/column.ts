@@ -139,7 +139,7 @@ export function bothValid(left: Valid, right: Valid): Valid {
   return both;
 }
 
-/** The mask of a column, whatever its kind. */
+/** The validity mask of a column of any kind. */
 export function validOf(column: Column): Valid {
   if (column.kind === 'null') return new Uint8Array(column.length);
   if (column.kind !== 'states') return column.valid;

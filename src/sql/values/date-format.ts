@@ -26,7 +26,7 @@ export const months = [
 ];
 
 /** The days' names, Monday first. */
-export const weekdayNames = [
+export const dayNames = [
   'Monday',
   'Tuesday',
   'Wednesday',
@@ -90,8 +90,8 @@ const dateWriters: Readonly<Record<string, Write>> = {
   B: (days) => months[dayOf(days).month - 1]!,
   d: (days) => two(dayOf(days).day),
   e: (days) => two(dayOf(days).day, ' '),
-  a: (days) => weekdayNames[isoWeekday(days) - 1]!.slice(0, 3),
-  A: (days) => weekdayNames[isoWeekday(days) - 1]!,
+  a: (days) => dayNames[isoWeekday(days) - 1]!.slice(0, 3),
+  A: (days) => dayNames[isoWeekday(days) - 1]!,
   w: (days) => String(isoWeekday(days) % 7),
   u: (days) => String(isoWeekday(days)),
   U: (days) => two(weekFrom(days, 7)),

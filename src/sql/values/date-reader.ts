@@ -1,5 +1,5 @@
 import { dayNanoseconds, dayOf, daysSinceEpoch } from './calendar.ts';
-import { months, formatParts, weekdayNames, type FormatPart } from './date-format.ts';
+import { months, formatParts, dayNames, type FormatPart } from './date-format.ts';
 
 /** Fields of a moment that were parsed so far. */
 interface Fields {
@@ -61,9 +61,9 @@ function readFraction(pattern: RegExp): Read {
 
 const monthNames = months.map((name) => name.toLowerCase());
 const readName = (names: readonly string[]): RegExp => new RegExp(names.join('|'), 'iy');
-const shortDays = weekdayNames.map((name) => name.slice(0, 3));
+const shortDays = dayNames.map((name) => name.slice(0, 3));
 const readMonthShort = readMonth(readName(monthNames.map((name) => name.slice(0, 3))));
-const anyDay: Read = [readName([...weekdayNames, ...shortDays]), () => true];
+const anyDay: Read = [readName([...dayNames, ...shortDays]), () => true];
 
 const readers: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['Y', readNumber(/[+-]?\d{1,6}/y, -262_143, 262_142, (fields, value) => (fields.year = value))],

@@ -26,7 +26,7 @@ export type LiteralValue =
   | { readonly type: 'timestamp'; readonly nanoseconds: bigint; readonly zoned: boolean }
   | { readonly type: 'interval'; readonly interval: Interval };
 
-/** How two values may be compared; the last two take nulls as values. */
+/** Comparison operators; the last two treat nulls as values. */
 export type ComparisonOperator =
   | '='
   | '!='
@@ -160,7 +160,7 @@ export interface Cast extends Node<'cast'> {
   readonly tries: boolean;
 }
 /** The name is lower-case. */
-export interface Call extends Node<'call'> {
+export interface CallExpression extends Node<'call'> {
   readonly name: string;
   readonly arguments: readonly Expression[];
 }
@@ -191,7 +191,7 @@ export type Expression =
   | Like
   | Case
   | Cast
-  | Call
+  | CallExpression
   | ListLiteral;
 
 type Children = {

@@ -135,13 +135,13 @@ function wholeOf(json: string): JsonSpan {
 function partAt(json: string, { start, end }: JsonSpan, step: JsonStep): JsonSpan | undefined {
   let found: JsonSpan | undefined;
   for (const [each, span] of partsOf(new JsonWalk(json.slice(start, end)))) {
-    // Of members with one name the last counts, as in JSON.parse.
+    // Of duplicate members the last counts, as in JSON.parse.
     if (each === step) found = { start: start + span.start, end: start + span.end };
   }
   return found;
 }
 
-/** What is read of a JSON text; null where it is none. */
+/** The parsed value of a JSON text; null for invalid JSON. */
 function reading<Read>(read: () => Read): Read | null {
   try {
     return read();

@@ -1,4 +1,4 @@
-import { gather } from '../../arrow/gather.ts';
+import { gatherRows } from '../../arrow/gather.ts';
 import {
   newStates,
   statesColumn,
@@ -12,7 +12,7 @@ import {
 import { hold, spend } from './meter.ts';
 
 function takeValid(valid: Valid, rows: Uint32Array): Valid {
-  return valid === null ? null : gather(valid, 1, rows);
+  return valid === null ? null : gatherRows(valid, 1, rows);
 }
 
 function takeSpans<Spans extends BytesColumn | ListColumn>(
@@ -22,14 +22,14 @@ function takeSpans<Spans extends BytesColumn | ListColumn>(
   return {
     ...column,
     length: rows.length,
-    starts: gather(column.starts, 1, rows),
-    ends: gather(column.ends, 1, rows),
+    starts: gatherRows(column.starts, 1, rows),
+    ends: gatherRows(column.ends, 1, rows),
     valid: takeValid(column.valid, rows),
   };
 }
 
 function takeNested({ rows, data, valid }: NestedColumn, wanted: Uint32Array): Column {
-  const picked = rows === null ? wanted : gather(rows, 1, wanted);
+  const picked = rows === null ? wanted : gatherRows(rows, 1, wanted);
   return {
     kind: 'nested',
     length: wanted.length,
@@ -47,17 +47,17 @@ type Takers = {
 };
 
 const takers: Takers = {
-  states: ({ states }, rows) => statesColumn(gather(states, 1, rows, newStates(rows.length))),
+  states: ({ states }, rows) => statesColumn(gatherRows(states, 1, rows, newStates(rows.length))),
   number: ({ values, valid }, rows) => ({
     kind: 'number',
     length: rows.length,
-    values: gather(values, 1, rows),
+    values: gatherRows(values, 1, rows),
     valid: takeValid(valid, rows),
   }),
   bigint: ({ values, valid }, rows) => ({
     kind: 'bigint',
     length: rows.length,
-    values: gather(values, 1, rows),
+    values: gatherRows(values, 1, rows),
     valid: takeValid(valid, rows),
   }),
   wide: ({ values, valid }, rows) => ({

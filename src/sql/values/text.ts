@@ -6,7 +6,6 @@ import { hold, room, spend } from './meter.ts';
 /** Work of a text, in bytes, in addition to its length. */
 const TEXT_BYTES = 16;
 
-/** The text of a row. */
 export function textAt(column: BytesColumn, row: number): string {
   const start = column.starts[row]!;
   spend(column.ends[row]! - start + TEXT_BYTES);

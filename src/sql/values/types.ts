@@ -29,7 +29,7 @@ import {
 import { isText } from '../../arrow/layout.ts';
 import { floatNames, timeUnits } from '../../arrow/types.ts';
 
-/** The family of a type: its kind of values, whatever their width. */
+/** The family of a type: its kind of values, of any width. */
 export type Family =
   | 'null'
   | 'boolean'
@@ -212,7 +212,6 @@ function integerName({ signed, width }: IntegerShape): string {
   return `${signed ? 'int' : 'uint'}${width}`;
 }
 
-/** The integer type of a shape. */
 export function integerType(shape: IntegerShape): DataType {
   return integerTypes[integerName(shape)]!();
 }

@@ -44,7 +44,7 @@ export class ZoneClock {
     return this.#offset(Number(floorDivide(moment, second)));
   }
 
-  /** What the clocks show at a moment. */
+  /** The local time at a moment. */
   local(moment: bigint): bigint {
     return moment + BigInt(this.offset(moment)) * second;
   }
@@ -91,8 +91,8 @@ const MOST_CLOCKS = 8;
 const clocks = new Map<string, ZoneClock>();
 
 function clockOfZone(zone: string): ZoneClock | undefined {
-  const known = clocks.get(zone);
-  if (known !== undefined) return known;
+  const cached = clocks.get(zone);
+  if (cached !== undefined) return cached;
   const offset = zoneOffset(zone);
   if (offset === undefined) return undefined;
   if (clocks.size >= MOST_CLOCKS) clocks.clear();

@@ -62,13 +62,13 @@ function remembered(read: ZoneOffset): ZoneOffset {
   const stretches = new Map<number, Known>();
   return (moment) => {
     const index = Math.floor(moment / STRETCH);
-    let known = stretches.get(index);
-    if (known === undefined) {
+    let cached = stretches.get(index);
+    if (cached === undefined) {
       if (stretches.size >= MOST_KEPT) stretches.clear();
-      known = stretch(read, index * STRETCH);
-      stretches.set(index, known);
+      cached = stretch(read, index * STRETCH);
+      stretches.set(index, cached);
     }
-    return moment < known.until ? known.before : known.after;
+    return moment < cached.until ? cached.before : cached.after;
   };
 }
 

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type RootDatabase } from 'lmdb';
+import { open, type RootDatabase, type Transaction } from 'lmdb';
 import type { EmbeddedTable, EmbeddedTables } from './transaction.ts';
 import { messageOf, StoreError } from '../store-error.ts';
 
@@ -19,22 +19,19 @@ export class EmbeddedFile {
   readonly tables: EmbeddedTables;
   /** Inode of the file when it was opened. */
   readonly inode: number;
-  readonly #folder: string;
-  readonly #reading: boolean;
   readonly #root: Root;
   #closed: Promise<void> | undefined;
   #next: Promise<EmbeddedFile> | undefined;
 
   /**
    * Opens the file of a folder, which is made where it is missing, or, for reading, has to be there.
+   * Opening it for writing is a transaction, which waits for the writer in progress.
    *
    * What a resolved transaction means: with `overlappingSync` off, LMDB writes the
    * pages, waits for `fdatasync`, writes the page that makes them count through a
    * descriptor opened with O_DSYNC, and only then reports back (as strace shows).
    */
   constructor(folder: string, reading = false) {
-    this.#folder = folder;
-    this.#reading = reading;
     // LMDB would make the folder of a file that is not there.
     if (reading) inodeOf(folder);
     this.#root = openRoot(folder, reading);
@@ -55,6 +52,12 @@ export class EmbeddedFile {
   /** Makes the next read see all writes so far, also those of other processes. */
   renew(): void {
     this.#root.resetReadTxn();
+  }
+
+  /** A snapshot of all writes so far. The caller ends it with `done()`. */
+  snapshot(): Transaction {
+    this.renew();
+    return this.#root.useReadTransaction();
   }
 
   /** Runs a function in an atomic transaction. */
@@ -78,17 +81,17 @@ export class EmbeddedFile {
   }
 
   /**
-   * Reopens the file of the folder after this one is closed; all callers get the same file.
-   * @throws StoreError unavailable when it cannot be opened.
+   * Opens the file of the folder again after this one is closed; all callers get the same file.
+   * @throws StoreError unavailable, busy when it cannot be opened.
    */
-  reopened(): Promise<EmbeddedFile> {
-    return (this.#next ??= this.#reopen());
+  reopened(open: () => Promise<EmbeddedFile>): Promise<EmbeddedFile> {
+    return (this.#next ??= this.#reopen(open));
   }
 
-  async #reopen(): Promise<EmbeddedFile> {
+  async #reopen(open: () => Promise<EmbeddedFile>): Promise<EmbeddedFile> {
     try {
       await this.close();
-      return new EmbeddedFile(this.#folder, this.#reading);
+      return await open();
     } catch (error) {
       this.#next = undefined;
       throw unreadable(error);
@@ -113,7 +116,7 @@ function openRoot(folder: string, readOnly: boolean): Root {
     path: folder,
     noSubdir: false,
     overlappingSync: false,
-    // Off: when it is on, a commit that fails also rejects a promise that nobody holds.
+    // Off: otherwise a commit that fails also rejects a promise without a handler.
     eventTurnBatching: false,
     mapSize: MAP_BYTES,
     maxDbs: 3,
@@ -133,8 +136,14 @@ export function inodeOf(folder: string): number {
   return stats.ino;
 }
 
+/** Errors of LMDB about a page that is not what it should be. */
+const DAMAGED_PAGE = /^MDB_(CORRUPTED|PAGE_NOTFOUND|BAD_TXN|BAD_VALSIZE|INVALID)\b/;
+
 /** The store error for a failure of the file. */
 export function unreadable(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
+  if (DAMAGED_PAGE.test(messageOf(error))) {
+    return new StoreError('damaged', `a page of the store is damaged: ${messageOf(error)}`);
+  }
   return new StoreError('unavailable', `the store could not be read: ${messageOf(error)}`);
 }

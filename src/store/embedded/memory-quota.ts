@@ -44,7 +44,7 @@ const LEFT_COUNTERS = 90_000;
 
 /** A charge with the state of its counter. */
 interface WeighedRequest {
-  readonly ask: QuotaCharge;
+  readonly charge: QuotaCharge;
   readonly weighed: Weighed | undefined;
   readonly used: number;
   readonly busy: boolean;
@@ -72,16 +72,16 @@ export class MemoryQuota implements Quota {
     return this.#counters.size;
   }
 
-  take(asks: readonly QuotaCharge[]): QuotaAnswer {
+  take(charges: readonly QuotaCharge[]): QuotaAnswer {
     const now = this.#now();
-    const judged = asks.map((ask) => this.#judge(ask, now));
+    const judged = charges.map((charge) => this.#judge(charge, now));
     const granted = judged.every(isGranted);
     if (granted) for (const one of judged) this.#charge(one);
     if (this.#counters.size > this.#most) this.#forget(now);
     return {
       granted,
       readings: judged.map((one) => readingOf(one, granted, now)),
-      release: granted && asks.some(holds) ? this.#releaseOf(asks) : nothing,
+      release: granted && charges.some(holds) ? this.#releaseOf(charges) : nothing,
     };
   }
 
@@ -91,29 +91,29 @@ export class MemoryQuota implements Quota {
     this.#counters.clear();
   }
 
-  #judge(ask: QuotaCharge, now: number): WeighedRequest {
-    const { key, rate, concurrency } = ask;
+  #judge(charge: QuotaCharge, now: number): WeighedRequest {
+    const { key, rate, concurrency } = charge;
     const used = this.#slots.get(key) ?? 0;
     return {
-      ask,
-      weighed: rate === null ? undefined : weigh(ask, rate, this.#counters.get(key), now),
+      charge,
+      weighed: rate === null ? undefined : weigh(charge, rate, this.#counters.get(key), now),
       used,
       busy: concurrency !== null && used >= concurrency,
     };
   }
 
-  #charge({ ask, weighed, used }: WeighedRequest): void {
-    if (weighed !== undefined && ask.cost > 0) {
-      this.#counters.delete(ask.key);
-      this.#counters.set(ask.key, weighed.after);
+  #charge({ charge, weighed, used }: WeighedRequest): void {
+    if (weighed !== undefined && charge.cost > 0) {
+      this.#counters.delete(charge.key);
+      this.#counters.set(charge.key, weighed.after);
     }
-    if (ask.concurrency !== null) this.#slots.set(ask.key, used + 1);
+    if (charge.concurrency !== null) this.#slots.set(charge.key, used + 1);
   }
 
-  #releaseOf(asks: readonly QuotaCharge[]): () => void {
+  #releaseOf(charges: readonly QuotaCharge[]): () => void {
     let isHeld = true;
     return () => {
-      if (isHeld) for (const ask of asks) if (holds(ask)) this.#leave(ask.key);
+      if (isHeld) for (const charge of charges) if (holds(charge)) this.#leave(charge.key);
       isHeld = false;
     };
   }
@@ -147,11 +147,11 @@ function holds({ concurrency }: QuotaCharge): boolean {
 }
 
 function readingOf(
-  { ask, weighed, used, busy }: WeighedRequest,
+  { charge, weighed, used, busy }: WeighedRequest,
   granted: boolean,
   now: number,
 ): QuotaReading {
-  const { rate, concurrency } = ask;
+  const { rate, concurrency } = charge;
   const counter = weighed === undefined ? now : granted ? weighed.after : weighed.before;
   return {
     waitMicros: weighed?.waitMicros ?? 0,

@@ -1,3 +1,4 @@
+import type { RangeOptions } from 'lmdb';
 import {
   decodeWrites,
   type StoreChange,
@@ -10,27 +11,38 @@ import {
   type StoreGuard,
   type StoreWatch,
   type Write,
+  type WriteWaits,
 } from '../store.ts';
 import { inodeOf, EmbeddedFile, unreadable } from './file.ts';
 import {
   applyReplay,
   applyRestore,
   applySteps,
+  endSealing,
+  holdsContent,
   lastSequence,
+  openChange,
+  sealingOf,
+  sealPage,
   sequenceKey,
   sequenceOf,
   type EmbeddedTable,
   type TransactionStep,
   type EmbeddedTables,
 } from './transaction.ts';
+import { DamageRegister, type OnStoreDamage } from '../damage.ts';
+import type { KeyCheck } from '../key-digest.ts';
+import { compareKeys } from './key-check.ts';
+import { isSealed, unsealValue } from '../value-seal.ts';
 import { messageOf, StoreError } from '../store-error.ts';
 import { makeFolder, syncFolder } from '../../storage/folder.ts';
 import { Gate } from '../gate.ts';
 import { Group, type Settled } from '../../storage/group.ts';
 import { readingStore } from '../reading-store.ts';
 import { boundBytes, keyBytes, keyText } from '../key.ts';
+import { WriteTurn } from './write-turn.ts';
 
-type Test = (values: EmbeddedTables['values']) => boolean;
+type Test = (values: EmbeddedTable) => boolean;
 
 /** Compares values of the file with values that were read, without copying them. */
 class EmbeddedWatch implements StoreWatch {
@@ -62,11 +74,10 @@ function testOf(seen: ReadCheck): Test {
 
 function valueTest(key: Buffer, value: Uint8Array | null): Test {
   if (value === null) return (values) => values.getBinaryFast(key) === undefined;
-  const expected = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return (values) => {
     // The package reuses this memory for the next value, so bytes are only compared.
     const found: Uint8Array | undefined = values.getBinaryFast(key);
-    return found !== undefined && expected.compare(found, 0, found.length) === 0;
+    return found !== undefined && holdsContent(found, found.length, value);
   };
 }
 
@@ -79,51 +90,67 @@ function countTest({ start, end, count }: Extract<ReadCheck, { kind: 'count' }>)
 const REMEMBERED = 4096;
 const LARGEST_BYTES = 2048;
 
-/** Encoded key, and the value of its last read. */
+/** Encoded key, and the value of its last read: as the file has it, and without its seal. */
 interface CachedValue {
   readonly key: Buffer;
+  stored: Buffer | undefined;
   value: Buffer | undefined;
 }
 
 /**
- * Reads values from the file. Each read compares the bytes of the file with the last value; if
- * they are equal, it returns the same object and copies nothing.
+ * Reads values from the file. Each read compares the bytes of the file with those of the last read;
+ * if they are equal, it returns the same object, copies nothing and computes no checksum.
  */
 class EmbeddedReads {
-  readonly #known = new Map<string, CachedValue>();
+  readonly #cache = new Map<string, CachedValue>();
+  readonly #damage: DamageRegister;
+
+  constructor(damage: DamageRegister) {
+    this.#damage = damage;
+  }
 
   /**
    * The value of a key, which must not be modified.
-   * @throws StoreError key.
+   * @throws StoreError key, damaged.
    */
-  read(values: EmbeddedTable, key: string): Uint8Array | undefined {
-    const known = this.#known.get(key) ?? this.#remember(key);
+  read(tables: EmbeddedTables, key: string): Uint8Array | undefined {
+    const cached = this.#cache.get(key) ?? this.#remember(key);
     // The package reuses this memory for the next value; it may be larger than `length`.
-    const found: Uint8Array | undefined = values.getBinaryFast(known.key);
+    const found: Uint8Array | undefined = tables.values.getBinaryFast(cached.key);
     if (found === undefined) {
-      known.value = undefined;
+      cached.stored = undefined;
+      this.#damage.requireAbsence(cached.key);
       return undefined;
     }
-    if (known.value !== undefined && isSame(known.value, found)) return known.value;
-    const value = Buffer.allocUnsafeSlow(found.length);
-    value.set(found.subarray(0, found.length));
-    known.value = value.byteLength > LARGEST_BYTES ? undefined : value;
+    if (cached.stored !== undefined && isSame(cached.stored, found)) return cached.value;
+    const stored = Buffer.allocUnsafeSlow(found.length);
+    stored.set(found.subarray(0, found.length));
+    const value = openValue(tables, cached.key, stored);
+    if (value === undefined) throw this.#damage.value(key);
+    cached.stored = stored.byteLength > LARGEST_BYTES ? undefined : stored;
+    cached.value = value;
     return value;
   }
 
   #remember(key: string): CachedValue {
-    const known: CachedValue = { key: keyBytes(key), value: undefined };
-    this.#known.set(key, known);
-    if (this.#known.size > REMEMBERED) this.#forgetOldest();
-    return known;
+    const cached: CachedValue = { key: keyBytes(key), stored: undefined, value: undefined };
+    this.#cache.set(key, cached);
+    if (this.#cache.size > REMEMBERED) this.#forgetOldest();
+    return cached;
   }
 
   #forgetOldest(): void {
-    for (const oldest of this.#known.keys()) {
-      this.#known.delete(oldest);
+    for (const oldest of this.#cache.keys()) {
+      this.#cache.delete(oldest);
       return;
     }
   }
+}
+
+/** The content of a stored value; undefined if it is damaged. */
+function openValue(tables: EmbeddedTables, key: Buffer, stored: Buffer): Buffer | undefined {
+  if (isSealed(stored)) return unsealValue(key, stored);
+  return sealingOf(tables) === 'all' ? undefined : stored;
 }
 
 function isSame(value: Buffer, found: Uint8Array): boolean {
@@ -133,19 +160,39 @@ function isSame(value: Buffer, found: Uint8Array): boolean {
 
 /** Maximum number of commits that share a flush. */
 const MAX_BATCH = 256;
-/** Time after which an unconfirmed commit is unknown, in ms: a stopped process may hold the lock. */
-const PATIENCE_MILLIS = 30_000;
+/** Time after which a commit that has begun and is not confirmed is unknown, in ms. */
+export const COMMIT_MILLIS = 30_000;
+/** Default time that a commit waits for its turn, in ms. */
+export const WRITE_WAIT_MILLIS = 5000;
+
+/** Options of an embedded store. */
+export interface EmbeddedOptions {
+  /** How long a commit, and the opening, wait for another writer, in ms. */
+  readonly waitMillis?: number | undefined;
+  /** Called for damage that is found. */
+  readonly onDamage?: OnStoreDamage | undefined;
+}
 
 /**
  * Opens the embedded store of a folder, which is made where it is missing (mode
  * 0700). Processes of one machine may share it. If the file is missing, operations fail; if it
  * is replaced, the new file is the store.
+ * @throws StoreError busy if another process does not end its turn in time.
  */
-export async function openEmbeddedStore(folder: string): Promise<Store> {
+export async function openEmbeddedStore(
+  folder: string,
+  { waitMillis = WRITE_WAIT_MILLIS, onDamage }: EmbeddedOptions = {},
+): Promise<Store> {
   await makeFolder(folder, 0o700);
-  const file = new EmbeddedFile(folder);
-  await syncFolder(folder);
-  return new EmbeddedStore(folder, file);
+  const turn = new WriteTurn(folder, waitMillis);
+  try {
+    const file = await turn.during(() => new EmbeddedFile(folder));
+    await syncFolder(folder);
+    return new EmbeddedStore(folder, file, new DamageRegister(onDamage), turn);
+  } catch (error) {
+    turn.close();
+    throw error;
+  }
 }
 
 /**
@@ -154,12 +201,13 @@ export async function openEmbeddedStore(folder: string): Promise<Store> {
  * @throws StoreError unavailable when there is none.
  */
 export function openEmbeddedReading(folder: string): Store {
-  return readingStore(new EmbeddedStore(folder, openedFile(folder, true), true));
+  const store = new EmbeddedStore(folder, readingFile(folder), new DamageRegister());
+  return { ...readingStore(store), checkKeys: () => store.checkKeys() };
 }
 
-function openedFile(folder: string, reading: boolean): EmbeddedFile {
+function readingFile(folder: string): EmbeddedFile {
   try {
-    return new EmbeddedFile(folder, reading);
+    return new EmbeddedFile(folder, true);
   } catch (error) {
     throw unreadable(error);
   }
@@ -168,31 +216,41 @@ function openedFile(folder: string, reading: boolean): EmbeddedFile {
 class EmbeddedStore implements Store {
   readonly forgetsBeside = true;
   readonly #folder: string;
-  readonly #reading: boolean;
+  /** Undefined if the store is open for reading only. */
+  readonly #turn: WriteTurn | undefined;
   readonly #group = new Group<TransactionStep, CommitResult>(
     (steps) => this.#transact(steps),
     MAX_BATCH,
+    () => this.#ready(),
   );
   readonly #gate = new Gate();
-  readonly #reads = new EmbeddedReads();
+  readonly #damage: DamageRegister;
+  readonly #reads: EmbeddedReads;
   #file: EmbeddedFile;
   /** When the inode of the file was last checked. */
   #seenMillis = 0;
+  #moving: Promise<void> | undefined;
   #retired: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(folder: string, file: EmbeddedFile, reading = false) {
+  constructor(folder: string, file: EmbeddedFile, damage: DamageRegister, turn?: WriteTurn) {
     this.#folder = folder;
     this.#file = file;
-    this.#reading = reading;
+    this.#damage = damage;
+    this.#reads = new EmbeddedReads(damage);
+    this.#turn = turn;
+  }
+
+  get writeWaits(): WriteWaits | undefined {
+    return this.#turn;
   }
 
   get(key: string): Promise<Uint8Array | undefined> {
-    return this.#read(({ values }) => this.#reads.read(values, key));
+    return this.#read((tables) => this.#reads.read(tables, key));
   }
 
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.#read(({ values }) => keys.map((key) => this.#reads.read(values, key)));
+    return this.#read((tables) => keys.map((key) => this.#reads.read(tables, key)));
   }
 
   watch(seen: readonly ReadCheck[]): StoreWatch {
@@ -207,25 +265,37 @@ class EmbeddedStore implements Store {
         ? { reverse: true, start: end, exclusiveStart: true, end: start, inclusiveEnd: true }
         : { start, end };
     const options = { ...span, limit: range.limit };
-    const list = range.keysOnly === true ? keys : entries;
-    return this.#read(({ values }) => list(values, options));
+    return this.#read((tables) => {
+      this.#damage.requireRange(start, end);
+      if (range.keysOnly === true) return keys(tables.values, options);
+      return this.#entries(tables, options);
+    });
+  }
+
+  #entries(tables: EmbeddedTables, options: RangeOptions): readonly StoreEntry[] {
+    return [...tables.values.getRange(options)].map((entry) => {
+      const [bytes, key] = [Buffer.from(entry.key), keyText(entry.key)];
+      const value = openValue(tables, bytes, Buffer.from(entry.value));
+      if (value === undefined) throw this.#damage.value(key);
+      return { key, value };
+    });
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
     verifyKeys(checks, writes);
+    this.#damage.requireKnown(checks);
     return this.#submit({ kind: 'commit', checks, writes });
   }
 
   async changes(limit: number): Promise<readonly StoreChange[]> {
     // Writes of a killed process become visible with the next write.
-    if (!this.#reading) await this.#submit({ kind: 'forget', sequences: [] });
-    const found = await this.#read(({ changes }) =>
+    if (this.#turn !== undefined) await this.#submit({ kind: 'forget', sequences: [] });
+    return this.#read(({ changes }) =>
       [...changes.getRange({ start: sequenceKey(0n), limit })].map(({ key, value }) => ({
         sequence: sequenceOf(key),
-        value: Buffer.from(value),
+        writes: decodeWrites(openChange(key, Buffer.from(value))),
       })),
     );
-    return found.map(({ sequence, value }) => ({ sequence, writes: decodeWrites(value) }));
   }
 
   async forget(sequences: readonly bigint[]): Promise<void> {
@@ -242,18 +312,45 @@ class EmbeddedStore implements Store {
     for await (const entry of entries) all.push(entry);
     verifyKeys([], all);
     await this.#current();
-    const done = await this.#write((tables) => applyRestore(tables, all, sequence));
+    const done = await this.#alone((tables) => applyRestore(tables, all, sequence));
     if (!done) throw new StoreError('occupied', 'the store is not empty');
   }
 
   async replay(changes: readonly StoreChange[]): Promise<void> {
     for (const { writes } of changes) verifyKeys([], writes);
     await this.#current();
-    await this.#write((tables) => applyReplay(tables, changes));
+    await this.#alone((tables) => applyReplay(tables, changes));
   }
 
   guard(look: StoreGuard): void {
-    this.#gate.shut(() => look(new EmbeddedStore(this.#folder, this.#file, this.#reading)));
+    this.#gate.shut(() => {
+      return look(new EmbeddedStore(this.#folder, this.#file, this.#damage, this.#turn));
+    });
+  }
+
+  async checkKeys(): Promise<KeyCheck> {
+    const sealed = this.#turn === undefined ? 0 : await this.#seal();
+    const file = await this.#current();
+    // A store of an earlier version that is open for reading has no digests.
+    const hasDigests = (await this.#read(sealingOf)) === 'all';
+    const { keys, damaged } = await compareKeys(file);
+    const check = { keys, damaged: hasDigests ? damaged : [], sealed };
+    this.#damage.checked(check.damaged);
+    return check;
+  }
+
+  /** Seals the values of an earlier version. @returns Their number */
+  async #seal(): Promise<number> {
+    if ((await this.#read(sealingOf)) === 'all') return 0;
+    let sealed = 0;
+    // Without a turn of its own, which commits of this process could keep from it; LMDB orders transactions.
+    for (let after: Buffer | undefined, more = true; more; more = after !== undefined) {
+      const page = await this.#write((tables) => sealPage(tables, after));
+      after = page.last;
+      sealed += page.sealed;
+    }
+    await this.#write(endSealing);
+    return sealed;
   }
 
   async weakness(): Promise<undefined> {
@@ -263,9 +360,11 @@ class EmbeddedStore implements Store {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#turn?.stop();
     await this.#group.idle();
     await this.#retired;
     await this.#file.close();
+    this.#turn?.close();
   }
 
   /** Reads the tables at one moment, after all commits so far, also those of other processes. */
@@ -275,7 +374,7 @@ class EmbeddedStore implements Store {
       return look(tables);
     } catch (error) {
       await this.#file.closeIfDead();
-      throw unreadable(error);
+      throw this.#damage.error(unreadable(error));
     }
   }
 
@@ -287,8 +386,7 @@ class EmbeddedStore implements Store {
 
   /** The newest tables; undefined if the file must be checked or opened first. */
   #atOnce(): EmbeddedTables | undefined {
-    this.#follow();
-    if (!this.#gate.isOpen || this.#file.isClosed) return undefined;
+    if (!this.#isOpen()) return undefined;
     this.#file.renew();
     return this.#file.tables;
   }
@@ -296,8 +394,8 @@ class EmbeddedStore implements Store {
   /** The current file after its check. */
   async #current(): Promise<EmbeddedFile> {
     for (;;) {
-      this.#follow();
-      if (this.#file.isClosed) await this.#reopen();
+      if (!this.#isCurrent()) await (this.#moving ??= this.#move());
+      else if (this.#file.isClosed) await this.#reopen();
       else if (this.#gate.isOpen) return this.#file;
       else await this.#gate.pass();
     }
@@ -306,24 +404,46 @@ class EmbeddedStore implements Store {
   /** Reopens a file that was closed because it did not answer. */
   async #reopen(): Promise<void> {
     const old = this.#file;
-    const file = await old.reopened();
+    const file = await old.reopened(() => this.#open());
     if (this.#file !== old) return;
     this.#file = file;
     if (file.inode !== old.inode) this.#gate.shut();
   }
 
-  /** Switches to the file that the folder holds now. */
-  #follow(): void {
+  /** Whether the file can be used at once. */
+  #isOpen(): boolean {
+    return this.#isCurrent() && this.#gate.isOpen && !this.#file.isClosed;
+  }
+
+  /** Opens the file of the folder; for writing, in a turn of its own. */
+  async #open(): Promise<EmbeddedFile> {
+    const reading = this.#turn === undefined;
+    const open = () => new EmbeddedFile(this.#folder, reading);
+    return this.#turn === undefined ? open() : this.#turn.during(open);
+  }
+
+  /** Whether the folder still holds the open file. */
+  #isCurrent(): boolean {
     this.#requireOpen();
     const now = Date.now();
-    if (this.#seenMillis === now) return;
-    if (inodeOf(this.#folder) !== this.#file.inode) {
-      const old = this.#file;
-      this.#file = new EmbeddedFile(this.#folder, this.#reading);
-      this.#gate.shut();
-      this.#retired = this.#group.idle().then(() => old.close());
-    }
+    if (this.#seenMillis === now) return true;
+    if (inodeOf(this.#folder) !== this.#file.inode) return false;
     this.#seenMillis = now;
+    return true;
+  }
+
+  /** Switches to the file that the folder holds now. */
+  async #move(): Promise<void> {
+    try {
+      const old = this.#file;
+      this.#turn?.renew();
+      this.#file = await this.#open();
+      this.#gate.shut();
+      const before = this.#retired;
+      this.#retired = Promise.all([before, this.#group.idle()]).then(() => old.close());
+    } finally {
+      this.#moving = undefined;
+    }
   }
 
   #requireOpen(): void {
@@ -331,14 +451,43 @@ class EmbeddedStore implements Store {
   }
 
   async #submit(step: TransactionStep): Promise<CommitResult> {
+    // At once if possible, so that `close` awaits it.
+    if (!this.#isOpen()) await this.#current();
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<CommitResult>((resolve, reject) => {
+      const later = (): void => {
+        if (this.#turn !== undefined && this.#group.withdraw(step)) reject(this.#turn.refusal());
+        else timer = setTimeout(() => resolve(unconfirmed), COMMIT_MILLIS);
+      };
+      timer = setTimeout(later, this.#turn?.waitMillis);
+    });
+    try {
+      return await Promise.race([this.#group.submit(step), tooLate]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Waits until the next batch may be written. */
+  async #ready(): Promise<void> {
+    await this.#turn?.take(() => this.#group.waiting > 0);
+    if (!this.#file.isClosed) return;
+    this.#turn?.release();
     await this.#current();
-    return withTimeout(this.#group.submit(step));
+    await this.#ready();
+  }
+
+  /** Runs a function in one transaction, in a turn of its own. @throws as `#write` does; StoreError busy. */
+  async #alone<Result>(work: (tables: EmbeddedTables) => Result): Promise<Result> {
+    const write = () => this.#write(work);
+    return this.#turn === undefined ? write() : this.#turn.during(write);
   }
 
   /** Applies steps in one transaction with one flush. */
   async #transact(steps: readonly TransactionStep[]): Promise<readonly Settled<CommitResult>[]> {
     let inside: unknown;
     try {
+      if (steps.length === 0) return [];
       const results = await this.#write((tables, inode) => {
         try {
           // Writes to a removed file would be lost.
@@ -352,13 +501,18 @@ class EmbeddedStore implements Store {
       return results.map((outcome) => ({ kind: 'done', outcome }));
     } catch (error) {
       const settled = settledBy(inside ?? error, inside === undefined);
+      if (settled.kind === 'failed' && settled.error instanceof StoreError)
+        this.#damage.error(settled.error);
       return steps.map(() => settled);
+    } finally {
+      this.#turn?.release();
     }
   }
 
   /** Runs a function in one transaction. @throws Error if the disk fails; the caller reads back whether it was applied. */
   async #write<Result>(work: (tables: EmbeddedTables, inode: number) => Result): Promise<Result> {
-    const file = this.#file.isClosed ? await this.#current() : this.#file;
+    const file = this.#file;
+    if (file.isClosed) throw new StoreError('unavailable', 'the store is being opened again');
     try {
       // A child transaction is rolled back completely if a step throws.
       return await file.transact(() => work(file.tables, file.inode));
@@ -374,19 +528,9 @@ function replaced(): StoreError {
   return new StoreError('unavailable', 'the file of the store was replaced');
 }
 
-function entries(
-  table: EmbeddedTable,
-  options: Parameters<EmbeddedTable['getRange']>[0],
-): readonly StoreEntry[] {
-  return [...table.getRange(options)].map(({ key, value }) => ({ key: keyText(key), value }));
-}
-
 const NO_VALUE = new Uint8Array();
 
-function keys(
-  table: EmbeddedTable,
-  options: Parameters<EmbeddedTable['getKeys']>[0],
-): readonly StoreEntry[] {
+function keys(table: EmbeddedTable, options: RangeOptions): readonly StoreEntry[] {
   return [...table.getKeys(options)].map((key) => ({ key: keyText(key), value: NO_VALUE }));
 }
 
@@ -420,16 +564,8 @@ function ignoreSecondRejection(failure: unknown): void {
   }
 }
 
-/** The result of a commit, which is unknown after a timeout. */
-async function withTimeout(result: Promise<CommitResult>): Promise<CommitResult> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<CommitResult>((resolve) => {
-    const reason = `the store did not confirm the commit within ${PATIENCE_MILLIS / 1000} seconds`;
-    timer = setTimeout(() => resolve({ kind: 'unknown', reason }), PATIENCE_MILLIS);
-  });
-  try {
-    return await Promise.race([result, tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+/** The result of a commit that has begun and is not confirmed in time. */
+const unconfirmed: CommitResult = {
+  kind: 'unknown',
+  reason: `the store did not confirm the commit within ${COMMIT_MILLIS / 1000} seconds`,
+};

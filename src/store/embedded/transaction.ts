@@ -1,4 +1,4 @@
-import type { Database } from 'lmdb';
+import type { Database, Transaction } from 'lmdb';
 import {
   encodeWrites,
   type StoreChange,
@@ -8,16 +8,31 @@ import {
   type Write,
 } from '../store.ts';
 import { boundBytes, keyBytes } from '../key.ts';
+import { KeyDigests } from '../key-digest.ts';
+import { StoreError } from '../store-error.ts';
+import { isSealed, SEAL_BYTES, sealValue, unsealValue } from '../value-seal.ts';
 
 /** Keys and values of a database of the file. */
-export type EmbeddedTable = Database<Uint8Array, Uint8Array>;
+export type EmbeddedTable = Database<Uint8Array, Uint8Array> & {
+  /** Its types do not know the options. */
+  getBinaryFast(
+    key: Uint8Array,
+    options?: { readonly transaction: Transaction },
+  ): Uint8Array | undefined;
+};
 
 /** Databases of the embedded store's file. */
 export interface EmbeddedTables {
   readonly values: EmbeddedTable;
   /** Writes of each commit, by its sequence number, until `forget`. */
   readonly changes: EmbeddedTable;
+  /** The sequence number of the last change, the digests of the keys, and whether all values are sealed. */
   readonly counters: EmbeddedTable;
+}
+
+/** Tables inside the open transaction, and the keys that it has added and removed so far. */
+interface OpenTables extends EmbeddedTables {
+  readonly moved: KeyDigests;
 }
 
 /** A conditional commit. */
@@ -36,6 +51,14 @@ interface ForgetStep {
 export type TransactionStep = CommitStep | ForgetStep;
 
 const SEQUENCE = Buffer.from('sequence');
+/** Counter that says whether the values are sealed: absent in a store of an earlier version. */
+const SEALING = Buffer.from('sealing');
+/** Some values may have been written before values were sealed, and keys have no digests yet. */
+const SOME_SEALED = Buffer.from('some');
+/** All values are sealed, and keys have digests. */
+const ALL_SEALED = Buffer.from('all');
+/** Prefix of the counters that hold the digests of the keys; the first byte of the keys follows. */
+const DIGEST = 'digest/';
 
 /** Key of a change: its sequence number in eight bytes, big endian, so that changes are in order. */
 export function sequenceKey(sequence: bigint): Buffer {
@@ -44,7 +67,7 @@ export function sequenceKey(sequence: bigint): Buffer {
   return key;
 }
 
-/** Sequence number in a key of a change, or in the counter. */
+/** Sequence number in a key of a change. */
 export function sequenceOf(bytes: Uint8Array): bigint {
   return Buffer.from(bytes).readBigUInt64BE();
 }
@@ -59,19 +82,41 @@ export function applySteps(
 ): readonly CommitResult[] {
   const first = lastSequence(tables);
   let sequence = first;
-  const results = steps.map((step) => {
-    const result = applyStep(tables, step, sequence);
-    if (result.kind === 'committed') sequence = result.sequence;
-    return result;
-  });
-  if (sequence !== first) put(tables.counters, SEQUENCE, sequenceKey(sequence));
+  const results = counting(tables, (open) =>
+    steps.map((step) => {
+      const result = applyStep(open, step, sequence);
+      if (result.kind === 'committed') sequence = result.sequence;
+      return result;
+    }),
+  );
+  if (sequence !== first) putCounter(tables, SEQUENCE, sequenceKey(sequence));
   return results;
 }
 
-/** Sequence number of the last change. */
-export function lastSequence(tables: EmbeddedTables): bigint {
-  const stored = tables.counters.get(SEQUENCE);
-  return stored === undefined ? 0n : sequenceOf(stored);
+/** Length of the sequence number of a version that did not seal it. */
+const PLAIN_BYTES = 8;
+
+/** Sequence number of the last change. @throws StoreError damaged */
+export function lastSequence({ counters }: EmbeddedTables): bigint {
+  const stored = counters.get(SEQUENCE);
+  if (stored === undefined) return 0n;
+  if (stored.length === PLAIN_BYTES) return sequenceOf(stored);
+  const opened = unsealValue(SEQUENCE, Buffer.from(stored));
+  if (opened === undefined) throw damagedCounter();
+  return sequenceOf(opened);
+}
+
+function damagedCounter(): StoreError {
+  return new StoreError('damaged', 'the number of the last change does not match its checksum');
+}
+
+/** The writes of a change, encoded. @throws StoreError damaged */
+export function openChange(key: Uint8Array, stored: Buffer): Buffer {
+  // The encoding of an earlier version begins with the length of a short key.
+  if (stored.length === 0 || stored[0] === 0) return stored;
+  const opened = unsealValue(key, stored);
+  if (opened !== undefined) return opened;
+  throw new StoreError('damaged', `change ${sequenceOf(key)} does not match its checksum`);
 }
 
 /** Fills an empty store inside the open transaction. @returns False if it is not empty. */
@@ -81,7 +126,9 @@ export function applyRestore(
   sequence: bigint,
 ): boolean {
   if (!isEmpty(tables.values) || !isEmpty(tables.changes)) return false;
-  for (const entry of entries) apply(tables.values, entry);
+  counting(tables, (open) => {
+    for (const entry of entries) apply(open, entry);
+  });
   raise(tables, sequence);
   return true;
 }
@@ -89,30 +136,128 @@ export function applyRestore(
 /** Applies the changes that the store does not have, inside the open transaction. */
 export function applyReplay(tables: EmbeddedTables, changes: readonly StoreChange[]): void {
   const last = lastSequence(tables);
-  for (const { sequence, writes } of changes) {
-    if (sequence <= last) continue;
-    for (const write of writes) apply(tables.values, write);
-    raise(tables, sequence);
-  }
+  counting(tables, (open) => {
+    for (const { sequence, writes } of changes) {
+      if (sequence <= last) continue;
+      for (const write of writes) apply(open, write);
+      raise(tables, sequence);
+    }
+  });
 }
 
 function raise(tables: EmbeddedTables, sequence: bigint): void {
-  if (sequence > lastSequence(tables)) put(tables.counters, SEQUENCE, sequenceKey(sequence));
+  if (sequence > lastSequence(tables)) putCounter(tables, SEQUENCE, sequenceKey(sequence));
 }
 
 function isEmpty(table: EmbeddedTable): boolean {
   return [...table.getKeys({ limit: 1 })].length === 0;
 }
 
-function applyStep(tables: EmbeddedTables, step: TransactionStep, last: bigint): CommitResult {
+/** Applies writes inside the open transaction, and brings the digests of the keys up to date. */
+function counting<Result>(tables: EmbeddedTables, work: (open: OpenTables) => Result): Result {
+  const sealing = sealingOf(tables) ?? beginSealing(tables);
+  const moved = new KeyDigests();
+  const result = work({ ...tables, moved });
+  if (sealing === 'all') addDigests(tables, moved);
+  return result;
+}
+
+/**
+ * Writes the counter of a store that has none. It precedes every sealed value: a store with a sealed
+ * value has lost its counter, and its keys have no digests to compare with.
+ */
+function beginSealing(tables: EmbeddedTables): 'some' | 'all' {
+  const [first] = tables.values.getRange({ limit: 1 });
+  const all = first === undefined || isSealed(first.value);
+  putCounter(tables, SEALING, all ? ALL_SEALED : SOME_SEALED);
+  return all ? 'all' : 'some';
+}
+
+/** Whether some or all values are sealed; undefined in a store of an earlier version. */
+export function sealingOf({ counters }: EmbeddedTables): 'some' | 'all' | undefined {
+  const stored = counters.get(SEALING);
+  if (stored === undefined) return undefined;
+  // A damaged counter is one of a store whose values are all sealed, so no other value is believed.
+  return unsealValue(SEALING, Buffer.from(stored))?.equals(SOME_SEALED) === true ? 'some' : 'all';
+}
+
+/** Adds digests of keys to the stored ones. A stored digest that is damaged stays, for the next check. */
+function addDigests(tables: EmbeddedTables, moved: KeyDigests): void {
+  for (const group of moved.groups) {
+    const key = digestKey(group);
+    const stored = tables.counters.get(key);
+    const before = stored && unsealValue(key, Buffer.from(stored))?.toString();
+    const sum = new KeyDigests();
+    const isSound = stored === undefined || (before !== undefined && sum.addText(group, before));
+    if (!isSound || !sum.addText(group, moved.text(group))) continue;
+    putCounter(tables, key, Buffer.from(sum.text(group)));
+  }
+}
+
+/** Values that are sealed in one transaction. */
+const SEALED_AT_ONCE = 1000;
+
+/** A page of values that were sealed. */
+interface SealedPage {
+  /** Number of values that were written before values were sealed. */
+  readonly sealed: number;
+  /** Key after which the next page begins; undefined after the last page. */
+  readonly last: Buffer | undefined;
+}
+
+/** Seals values inside the open transaction, from the key after `after` on. */
+export function sealPage(tables: EmbeddedTables, after: Buffer | undefined): SealedPage {
+  if (sealingOf(tables) === undefined) beginSealing(tables);
+  const span = after === undefined ? {} : { start: after, exclusiveStart: true };
+  const page = [...tables.values.getRange({ ...span, limit: SEALED_AT_ONCE })];
+  const old = page.filter(({ value }) => !isSealed(value));
+  for (const { key, value } of old) {
+    const bytes = Buffer.from(key);
+    put(tables.values, bytes, sealValue(bytes, value));
+  }
+  const last = page.length < SEALED_AT_ONCE ? undefined : page.at(-1)?.key;
+  return { sealed: old.length, last: last && Buffer.from(last) };
+}
+
+/** Ends the sealing of all values inside the open transaction: their keys get their digests. */
+export function endSealing(tables: EmbeddedTables): void {
+  const found = new KeyDigests();
+  for (const key of tables.values.getKeys({})) found.add(key);
+  addDigests(tables, found);
+  putCounter(tables, SEALING, ALL_SEALED);
+}
+
+/** Adds the stored digest of a group of keys, unless it is damaged. */
+export function addStoredDigest(
+  { counters }: EmbeddedTables,
+  group: string,
+  digests: KeyDigests,
+  transaction: Transaction,
+): void {
+  const key = digestKey(group);
+  const stored = counters.get(key, { transaction });
+  const text = stored && unsealValue(key, Buffer.from(stored))?.toString();
+  if (text !== undefined) digests.addText(group, text);
+}
+
+function digestKey(group: string): Buffer {
+  return Buffer.from(`${DIGEST}${group}`, 'latin1');
+}
+
+function putCounter({ counters }: EmbeddedTables, key: Buffer, value: Uint8Array): void {
+  put(counters, key, sealValue(key, value));
+}
+
+function applyStep(tables: OpenTables, step: TransactionStep, last: bigint): CommitResult {
   if (step.kind === 'forget') {
     for (const sequence of step.sequences) tables.changes.removeSync(sequenceKey(sequence));
     return { kind: 'committed', sequence: last };
   }
   const failed = step.checks.findIndex((check) => !holds(tables.values, check, last));
   if (failed >= 0) return { kind: 'conflict', check: failed };
-  for (const write of step.writes) apply(tables.values, write);
-  put(tables.changes, sequenceKey(last + 1n), encodeWrites(step.writes));
+  for (const write of step.writes) apply(tables, write);
+  const key = sequenceKey(last + 1n);
+  put(tables.changes, key, sealValue(key, encodeWrites(step.writes)));
   return { kind: 'committed', sequence: last + 1n };
 }
 
@@ -121,20 +266,41 @@ function holds(values: EmbeddedTable, check: Check, last: bigint): boolean {
   if (check.kind === 'count') {
     return countKeys(values, boundBytes(check.start), boundBytes(check.end)) === check.count;
   }
-  const value = values.get(keyBytes(check.key));
-  if (value === undefined || check.value === null) {
-    return value === undefined && check.value === null;
+  const stored = values.get(keyBytes(check.key));
+  if (stored === undefined || check.value === null) {
+    return stored === undefined && check.value === null;
   }
-  return Buffer.compare(value, check.value) === 0;
+  return holdsContent(stored, stored.length, check.value);
+}
+
+/** Whether a stored value has this content. Its checksum is not compared: the content is. */
+export function holdsContent(stored: Uint8Array, length: number, content: Uint8Array): boolean {
+  const start = isSealed(stored) ? SEAL_BYTES : 0;
+  if (length - start !== content.byteLength) return false;
+  return (
+    Buffer.from(content.buffer, content.byteOffset, content.byteLength).compare(
+      stored,
+      start,
+      length,
+    ) === 0
+  );
 }
 
 function countKeys(values: EmbeddedTable, start: Buffer, end: Buffer): number {
   return Buffer.compare(start, end) < 0 ? values.getKeysCount({ start, end }) : 0;
 }
 
-function apply(values: EmbeddedTable, { key, value }: Write): void {
-  if (value === null) values.removeSync(keyBytes(key));
-  else put(values, keyBytes(key), value);
+function apply({ values, moved }: OpenTables, { key, value }: Write): void {
+  const bytes = keyBytes(key);
+  const existed = values.doesExist(bytes);
+  if (value === null) {
+    if (!existed) return;
+    values.removeSync(bytes);
+    moved.remove(bytes);
+    return;
+  }
+  put(values, bytes, sealValue(bytes, value));
+  if (!existed) moved.add(bytes);
 }
 
 function put(table: EmbeddedTable, key: Buffer, value: Uint8Array): void {

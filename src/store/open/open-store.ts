@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { openEmbeddedReading, openEmbeddedStore } from '../embedded/store.ts';
-import { exists } from '../../storage/folder.ts';
+import { pathExists } from '../../storage/folder.ts';
 import { emptyStore, readingStore } from '../reading-store.ts';
 import type { OnAvailability } from '../redis/client.ts';
 import { openRedisStore } from '../redis/store.ts';
+import type { OnStoreDamage } from '../damage.ts';
 import type { Store } from '../store.ts';
 import { openNotesFolder, readNotesFolder } from '../embedded/notes.ts';
 import { openNotesRedis } from '../redis/notes.ts';
@@ -20,13 +21,26 @@ export interface StoreOptions {
   readonly catalog: string;
   /** The folder of the embedded store. */
   readonly folder: string;
+  /** How long a commit to the embedded store waits for another process, in ms. */
+  readonly waitMillis?: number;
   /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
+  /** Called for damage that is found, each time it is found. */
+  readonly onDamage?: OnStoreDamage;
 }
 
-/** Opens a store. @throws StoreError address for an invalid address of Redis */
-export async function openStore({ redis, folder, ...options }: StoreOptions): Promise<Store> {
-  return redis === null ? openEmbeddedStore(folder) : openRedisStore({ url: redis, ...options });
+/** Each purpose has its own notes: checkpoints, verdicts of commit rules, digests of policies, scrub. */
+type NotesPurpose = 'notes' | 'verdicts' | 'policies' | 'scrub';
+
+/**
+ * Opens a store.
+ * @throws StoreError address for an invalid address of Redis; busy if another process does not
+ *   let this one write to the embedded store.
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { redis, folder, waitMillis, ...shared } = options;
+  if (redis !== null) return openRedisStore({ url: redis, ...shared });
+  return openEmbeddedStore(folder, { waitMillis, onDamage: shared.onDamage });
 }
 
 /**
@@ -40,7 +54,7 @@ export async function openStoreForReading(
 ): Promise<Store> {
   const { redis, catalog, folder } = options;
   if (redis === null) {
-    const isLost = absent === 'lost' && !(await exists(join(folder, 'data.mdb')));
+    const isLost = absent === 'lost' && !(await pathExists(join(folder, 'data.mdb')));
     return isLost ? emptyStore() : openEmbeddedReading(folder);
   }
   return readingStore(await openRedisStore({ url: redis, catalog }));
@@ -48,12 +62,11 @@ export async function openStoreForReading(
 
 /**
  * Opens the notes beside a store.
- * @param purpose Each purpose has its own notes.
  * @throws StoreError address
  */
 export async function openNotes(
   { redis, catalog, folder }: StoreOptions,
-  purpose: 'notes' | 'verdicts' = 'notes',
+  purpose: NotesPurpose = 'notes',
 ): Promise<Notes> {
   return redis === null
     ? openNotesFolder(join(folder, purpose))
@@ -63,7 +76,7 @@ export async function openNotes(
 /** The same notes for reading; creates nothing. @throws StoreError address */
 export async function openNotesForReading(
   { redis, catalog, folder }: StoreOptions,
-  purpose: 'notes' | 'verdicts' = 'notes',
+  purpose: NotesPurpose = 'notes',
 ): Promise<ReadNotes> {
   return redis === null
     ? readNotesFolder(join(folder, purpose))

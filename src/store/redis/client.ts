@@ -11,8 +11,8 @@ export type RedisClient = Redis | Cluster;
 export type OnAvailability = (isAvailable: boolean) => void;
 
 /** Timeout of a command, in ms. */
-const COMMAND_MILLIS = 2000;
-const CONNECT_MILLIS = 2000;
+export const REDIS_COMMAND_MILLIS = 2000;
+export const REDIS_CONNECT_MILLIS = 2000;
 const DISCONNECT_MILLIS = 100;
 const LONGEST_PAUSE = 1000;
 
@@ -73,8 +73,8 @@ function commonOptions({ username, password }: RedisAddress) {
   return {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    commandTimeout: COMMAND_MILLIS,
-    connectTimeout: CONNECT_MILLIS,
+    commandTimeout: REDIS_COMMAND_MILLIS,
+    connectTimeout: REDIS_CONNECT_MILLIS,
     disconnectTimeout: DISCONNECT_MILLIS,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,

@@ -1,11 +1,15 @@
 import { boundBytes, keyBytes } from '../key.ts';
-import type { StoreChange, Check, Write } from '../store.ts';
+import { encodeWrites, type StoreChange, type Check, type Write } from '../store.ts';
+import { SEAL_BYTES, sealValue } from '../value-seal.ts';
 
 /** An argument of a script. */
 export type Argument = string | number | Buffer;
 
 /** How long the id of a commit is stored, in seconds: longer than any retry. */
 const REMEMBERED_SECONDS = 600;
+
+/** A change is sealed without its number, which only the script gives it. */
+export const NO_KEY = new Uint8Array();
 
 /**
  * A commit as the arguments of its script.
@@ -21,6 +25,7 @@ export function commitArguments(
     REMEMBERED_SECONDS,
     checks.length,
     ...checks.flatMap(checkArguments),
+    sealValue(NO_KEY, encodeWrites(writes)).subarray(0, SEAL_BYTES),
     writes.length,
     ...writes.flatMap(writeArguments),
   ];
@@ -30,7 +35,7 @@ function checkArguments(check: Check): readonly Argument[] {
   if (check.kind === 'count') return countArguments(check.start, check.end, check.count);
   if (check.kind === 'sequence') return ['n', String(check.atLeast)];
   const key = keyBytes(check.key);
-  return check.value === null ? ['a', key] : ['v', key, Buffer.from(check.value)];
+  return check.value === null ? ['a', key] : ['v', key, sealValue(key, check.value)];
 }
 
 function countArguments(start: string, end: string, count: number): readonly Argument[] {
@@ -50,5 +55,5 @@ export function replayArguments({ sequence, writes }: StoreChange): readonly Arg
 
 function writeArguments({ key, value }: Write): readonly Argument[] {
   const bytes = keyBytes(key);
-  return value === null ? ['r', bytes] : ['s', bytes, Buffer.from(value)];
+  return value === null ? ['r', bytes] : ['s', bytes, sealValue(bytes, value)];
 }

@@ -30,7 +30,7 @@ class NotesRedis implements Notes {
   }
 
   async keep(name: string, text: string): Promise<void> {
-    await this.#ask((client) => client.hset(this.#key, name, text));
+    await this.#run((client) => client.hset(this.#key, name, text));
   }
 
   keepOwn(name: string, text: string): Promise<void> {
@@ -38,19 +38,19 @@ class NotesRedis implements Notes {
   }
 
   async claim(name: string, text: string): Promise<boolean> {
-    return (await this.#ask((client) => client.hsetnx(this.#key, name, text))) === 1;
+    return (await this.#run((client) => client.hsetnx(this.#key, name, text))) === 1;
   }
 
   async get(name: string): Promise<string | undefined> {
-    return (await this.#ask((client) => client.hget(this.#key, name))) ?? undefined;
+    return (await this.#run((client) => client.hget(this.#key, name))) ?? undefined;
   }
 
   async remove(name: string): Promise<void> {
-    await this.#ask((client) => client.hdel(this.#key, name));
+    await this.#run((client) => client.hdel(this.#key, name));
   }
 
   async all(): Promise<readonly Note[]> {
-    const found = await this.#ask((client) => client.hgetall(this.#key));
+    const found = await this.#run((client) => client.hgetall(this.#key));
     return Object.entries(found)
       .map(([name, text]) => ({ name, text }))
       .sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -61,7 +61,7 @@ class NotesRedis implements Notes {
   }
 
   /** Replaces a connection without an answer: its server may be gone. */
-  async #ask<Result>(command: (client: RedisClient) => Promise<Result>): Promise<Result> {
+  async #run<Result>(command: (client: RedisClient) => Promise<Result>): Promise<Result> {
     try {
       return await command(this.#link.client);
     } catch (error) {

@@ -2,17 +2,16 @@
 const EPOCH_SECONDS = 1_735_689_600;
 
 /**
- * The script behind limits in Redis; its time is that of the server, so gateways need
- * not agree on one. Its keys are, for each ask, the counter of a rate and the slots of
- * those that run: a sorted set of leases by the time at which they end.
+ * Limits in Redis, by the time of the server, so gateways need not agree on one. Its keys are, for each
+ * charge, the counter of a rate and its slots: a sorted set of leases by the time of their end.
  *
- * `take` lease, life of a lease in microseconds, and for each ask: microseconds of one
- * unit (0 without a rate), burst, cost, slots (0 for any number). Answers whether all
- * are granted, and for each ask: microseconds to wait, units left, microseconds until
- * it is whole, slots left, whether too many run. Nothing is taken unless all are granted.
+ * `take` lease, life of a lease in microseconds, and for each charge: microseconds of one unit (0 without
+ * a rate), burst, cost, slots (0 for any number). Returns whether all are granted, and for each charge:
+ * microseconds to wait, units left, microseconds until it is full, slots left, whether the slots are
+ * exceeded. Nothing is taken unless all are granted.
  *
- * `keep` life, and a lease for each ask: they end so much later from now on.
- * `give` a lease for each ask: they end now.
+ * `keep` life, and a lease for each charge: extends the leases.
+ * `give` a lease for each charge: ends the leases.
  */
 export const QUOTA_SCRIPT = `
 local time = redis.call('TIME')

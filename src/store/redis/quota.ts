@@ -7,9 +7,9 @@ import type { Argument } from './commit.ts';
 import { QUOTA_SCRIPT } from './quota-script.ts';
 
 /** Timeout of an answer, in ms; requests then continue without limits. */
-const ANSWER_MILLIS = 1_000;
+export const QUOTA_ANSWER_MILLIS = 1_000;
 /** Time until the slot of a dead gateway expires, in ms. */
-const LEASE_MILLIS = 6_000;
+export const SLOT_LEASE_MILLIS = 6_000;
 /** Interval at which leases of running requests are renewed, in ms. */
 const KEEP_MILLIS = 2_000;
 /** Maximum number of leases that one command renews. */
@@ -41,7 +41,7 @@ interface Held {
  */
 export async function openRedisQuota(options: RedisQuotaOptions): Promise<Quota> {
   const link = await connectRedis(parseRedisAddress(options.url));
-  await link.untilReady(ANSWER_MILLIS);
+  await link.untilReady(QUOTA_ANSWER_MILLIS);
   return new RedisQuota(link, options);
 }
 
@@ -58,20 +58,20 @@ class RedisQuota implements Quota {
     this.#link = link;
     // The braces put all counters into one slot of a cluster: a request may charge several.
     this.#prefix = `{arrowgate:${catalog}}:limit`;
-    this.#lifeMicros = (lease?.lifeMillis ?? LEASE_MILLIS) * 1000;
+    this.#lifeMicros = (lease?.lifeMillis ?? SLOT_LEASE_MILLIS) * 1000;
     this.#keeping = setInterval(() => void this.#keep(), lease?.keepMillis ?? KEEP_MILLIS);
     this.#keeping.unref();
   }
 
-  async take(asks: readonly QuotaCharge[]): Promise<QuotaAnswer> {
+  async take(charges: readonly QuotaCharge[]): Promise<QuotaAnswer> {
     const lease = `${this.#process}:${this.#leases++}`;
-    const keys = asks.map(({ key }) => key);
-    const sent = ['take', lease, this.#lifeMicros, ...asks.flatMap(argumentsOf)];
+    const keys = charges.map(({ key }) => key);
+    const sent = ['take', lease, this.#lifeMicros, ...charges.flatMap(argumentsOf)];
     const [granted, ...values] = numbersOf(await this.#run(keys, sent));
     return {
       granted: granted === 1,
-      readings: asks.map((ask, index) => readingOf(ask, values, index)),
-      release: granted === 1 ? this.#hold(lease, asks) : () => undefined,
+      readings: charges.map((charge, index) => readingOf(charge, values, index)),
+      release: granted === 1 ? this.#hold(lease, charges) : () => undefined,
     };
   }
 
@@ -87,8 +87,8 @@ class RedisQuota implements Quota {
     this.#link.client.disconnect();
   }
 
-  #hold(lease: string, asks: readonly QuotaCharge[]): () => void {
-    const keys = asks.filter(({ concurrency }) => concurrency !== null).map(({ key }) => key);
+  #hold(lease: string, charges: readonly QuotaCharge[]): () => void {
+    const keys = charges.filter(({ concurrency }) => concurrency !== null).map(({ key }) => key);
     if (keys.length === 0) return () => undefined;
     const held = { lease, keys };
     this.#held.set(lease, held);
@@ -128,12 +128,12 @@ class RedisQuota implements Quota {
     }
   }
 
-  async #call(rest: readonly Argument[]): Promise<unknown> {
+  async #call(parameters: readonly Argument[]): Promise<unknown> {
     try {
-      return await this.#link.client.callBuffer('EVALSHA', [DIGEST, ...rest]);
+      return await this.#link.client.callBuffer('EVALSHA', [DIGEST, ...parameters]);
     } catch (error) {
       if (codeOf(error) !== 'NOSCRIPT') throw error;
-      return this.#link.client.callBuffer('EVAL', [QUOTA_SCRIPT, ...rest]);
+      return this.#link.client.callBuffer('EVAL', [QUOTA_SCRIPT, ...parameters]);
     }
   }
 
@@ -148,7 +148,7 @@ class RedisQuota implements Quota {
 async function withTimeout(work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(storeUnavailable()), ANSWER_MILLIS);
+    timer = setTimeout(() => reject(storeUnavailable()), QUOTA_ANSWER_MILLIS);
   });
   try {
     return await Promise.race([work, late]);
@@ -168,7 +168,7 @@ function numbersOf(answer: unknown): readonly number[] {
   throw new StoreError('unavailable', 'Redis answered something else than a list');
 }
 
-function readingOf(ask: QuotaCharge, values: readonly number[], index: number): QuotaReading {
+function readingOf(charge: QuotaCharge, values: readonly number[], index: number): QuotaReading {
   const at = index * VALUES_OF_READING;
   const [wait = 0, left = 0, full = 0, slots = 0, busy = 0] = values.slice(
     at,
@@ -176,9 +176,9 @@ function readingOf(ask: QuotaCharge, values: readonly number[], index: number): 
   );
   return {
     waitMicros: wait,
-    left: ask.rate === null ? null : left,
+    left: charge.rate === null ? null : left,
     fullMicros: full,
-    slotsLeft: ask.concurrency === null ? null : slots,
+    slotsLeft: charge.concurrency === null ? null : slots,
     busy: busy === 1,
   };
 }

@@ -112,8 +112,8 @@ export class RedisRuns {
   }
 
   #digest(script: RedisScript, run: string): string {
-    const known = this.#digests.get(script);
-    if (known !== undefined) return known;
+    const cached = this.#digests.get(script);
+    if (cached !== undefined) return cached;
     const digest = digestFor(script, run);
     if (run === this.#run) this.#digests.set(script, digest);
     return digest;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import {
   decodeWrites,
   type StoreChange,
@@ -10,6 +11,9 @@ import {
   type StoreGuard,
   type Write,
 } from '../store.ts';
+import { DamageRegister, type OnStoreDamage } from '../damage.ts';
+import { KeyDigests, type KeyCheck } from '../key-digest.ts';
+import { isSealed, sealValue, unsealValue } from '../value-seal.ts';
 import { messageOf, StoreError } from '../store-error.ts';
 import { boundBytes, keyBytes, keyText } from '../key.ts';
 import { parseRedisAddress } from './address.ts';
@@ -22,7 +26,7 @@ import {
   type RedisLink,
   type RedisClient,
 } from './client.ts';
-import { commitArguments, lexBounds, replayArguments, type Argument } from './commit.ts';
+import { commitArguments, lexBounds, NO_KEY, replayArguments, type Argument } from './commit.ts';
 import { RedisRuns, GuardRefusal } from './runs.ts';
 import {
   CHANGES,
@@ -34,9 +38,13 @@ import {
   RESTORE_ADD,
   RESTORE_BEGIN,
   RESTORE_END,
+  SEAL,
+  SEALING,
   STATE,
   TIME,
   VALUES,
+  WALK_BEGIN,
+  WALK_STEP,
   type RedisScript,
 } from './scripts.ts';
 import { Cluster, type Redis } from 'ioredis';
@@ -95,10 +103,10 @@ async function settingOf(node: Redis, name: string): Promise<string | undefined>
 }
 
 /** How long a commit is sent again after a lost answer before its result is unknown, in ms. */
-const PATIENCE_MILLIS = 8000;
+export const REDIS_COMMIT_MILLIS = 8000;
 const PAUSE_MILLIS = 50;
 /** Timeout of the first connection, in ms. */
-const FIRST_MILLIS = 5000;
+export const REDIS_FIRST_MILLIS = 5000;
 
 /** A catalog in Redis. */
 interface RedisStoreOptions {
@@ -108,6 +116,8 @@ interface RedisStoreOptions {
   readonly catalog: string;
   /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
+  /** Called for damage that is found. */
+  readonly onDamage?: OnStoreDamage;
 }
 
 /**
@@ -117,11 +127,11 @@ interface RedisStoreOptions {
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const link = await connectRedis(parseRedisAddress(options.url), options.onAvailability);
-  await link.untilReady(FIRST_MILLIS);
+  await link.untilReady(REDIS_FIRST_MILLIS);
   const gate = new Gate();
   const runs = new RedisRuns(link.client, redisKeys(options.catalog), gate);
   link.client.on('close', () => runs.leave());
-  return new RedisStore(link, runs, gate);
+  return new RedisStore(link, runs, gate, new DamageRegister(options.onDamage));
 }
 
 class RedisStore implements Store {
@@ -129,12 +139,14 @@ class RedisStore implements Store {
   readonly #runs: RedisRuns;
   readonly #gate: Gate;
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #damage: DamageRegister;
   #closed = false;
 
-  constructor(link: RedisLink, runs: RedisRuns, gate: Gate) {
+  constructor(link: RedisLink, runs: RedisRuns, gate: Gate, damage: DamageRegister) {
     this.#link = link;
     this.#runs = runs;
     this.#gate = gate;
+    this.#damage = damage;
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
@@ -143,8 +155,15 @@ class RedisStore implements Store {
   }
 
   async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const answer = listOf(await this.#read(VALUES, keys.map(keyBytes)));
-    return answer.map((value) => (value === null ? undefined : bytesOf(value)));
+    const bytes = keys.map(keyBytes);
+    const stored = await this.#stored(async () => {
+      const answer = listOf(await this.#read(VALUES, bytes));
+      return bytes.map((key, at) => ({ key, stored: answer[at] }));
+    });
+    return stored.map((value, at) => {
+      if (value === null) this.#damage.requireAbsence(bytes[at] ?? NO_KEY);
+      return value ?? undefined;
+    });
   }
 
   async range(range: KeyRange): Promise<readonly StoreEntry[]> {
@@ -153,12 +172,49 @@ class RedisStore implements Store {
     const bounds = lexBounds(start, end);
     const reverse = range.reverse === true;
     const inOrder = reverse ? ['-', ...bounds.toReversed()] : ['+', ...bounds];
-    const answer = await this.#read(RANGE, [...inOrder, range.limit]);
-    return pairsOf(answer).map(([key, value]) => ({ key: keyText(key), value }));
+    const sent = [...inOrder, range.limit, range.keysOnly === true ? 'keys' : 'values'];
+    this.#damage.requireRange(start, end);
+    if (range.keysOnly === true) return keysOf(await this.#read(RANGE, sent));
+    return this.#entries(sent);
+  }
+
+  async #entries(sent: readonly Argument[]): Promise<readonly StoreEntry[]> {
+    let keys: readonly Buffer[] = [];
+    const values = await this.#stored(async () => {
+      const found = storedOf(await this.#read(RANGE, sent));
+      keys = found.map(({ key }) => key);
+      return found;
+    });
+    return keys.map((key, at) => ({ key: keyText(key), value: values[at] ?? NO_KEY }));
+  }
+
+  /**
+   * Opens stored values; null for an absent key. Values without a seal are read again once they
+   * may not be there any more, since they may have been sealed after they were read.
+   * @throws StoreError damaged.
+   */
+  async #stored(read: () => Promise<readonly StoredValue[]>): Promise<readonly (Buffer | null)[]> {
+    const first = await read();
+    if (!first.some(isPlain)) return first.map((one) => this.#opened(one, false));
+    if ((await this.#sealing()) !== 'all') return first.map((one) => this.#opened(one, true));
+    return (await read()).map((one) => this.#opened(one, false));
+  }
+
+  #opened({ key, stored }: StoredValue, plain: boolean): Buffer | null {
+    if (stored === null) return null;
+    const opened = Buffer.isBuffer(stored) ? openedValue(key, stored, plain) : undefined;
+    if (opened === undefined) throw this.#damage.value(keyText(key));
+    return opened;
+  }
+
+  async #sealing(): Promise<string> {
+    const answer = await this.#read(SEALING, ['']);
+    return answer === null ? 'none' : bytesOf(answer).toString();
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
     const sent = commitArguments(randomUUID(), checks, writes);
+    this.#damage.requireKnown(checks);
     return this.#tracked(() => this.#commit(sent));
   }
 
@@ -167,8 +223,17 @@ class RedisStore implements Store {
     const answer = await this.#read(CHANGES, [limit]);
     return pairsOf(answer).map(([sequence, writes]) => ({
       sequence: BigInt(sequence.toString()),
-      writes: decodeWrites(writes),
+      writes: decodeWrites(this.#openedChange(sequence, writes)),
     }));
+  }
+
+  #openedChange(sequence: Buffer, stored: Buffer): Buffer {
+    // The encoding of an earlier version begins with the length of a short key.
+    if (stored.length === 0 || stored[0] === 0) return stored;
+    const opened = unsealValue(NO_KEY, stored);
+    if (opened !== undefined) return opened;
+    const sentence = `change ${sequence.toString()} does not match its checksum`;
+    throw this.#damage.error(new StoreError('damaged', sentence));
   }
 
   async forget(sequences: readonly bigint[]): Promise<void> {
@@ -190,7 +255,7 @@ class RedisStore implements Store {
     const id = randomUUID();
     await this.#read(RESTORE_BEGIN, [id]);
     for await (const page of pagesOf(entries)) {
-      const sent = page.flatMap(({ key, value }) => [keyBytes(key), Buffer.from(value)]);
+      const sent = page.flatMap(({ key, value }) => sealedEntry(keyBytes(key), value));
       if ((await this.#read(RESTORE_ADD, [id, ...sent])) !== 1) throw overtaken();
     }
     const ended = await this.#read(RESTORE_END, [id, String(sequence)]);
@@ -205,8 +270,43 @@ class RedisStore implements Store {
   guard(look: StoreGuard): void {
     this.#gate.shut(() => {
       const open = new Gate();
-      return look(new RedisStore(this.#link, this.#runs.pinned(open), open));
+      return look(new RedisStore(this.#link, this.#runs.pinned(open), open, this.#damage));
     });
+  }
+
+  async checkKeys(): Promise<KeyCheck> {
+    const sealed = (await this.#sealing()) === 'all' ? 0 : await this.#seal();
+    const [expected, found] = await this.#count();
+    const damaged = expected.differences(found);
+    this.#damage.checked(damaged);
+    return { keys: found.count, damaged, sealed };
+  }
+
+  /** Seals the values of an earlier version. @returns Their number */
+  async #seal(): Promise<number> {
+    let sealed = 0;
+    for (let start: Argument = '-', more = true; more;) {
+      const page = storedOf(await this.#read(RANGE, ['+', start, '+', PAGE_ENTRIES, 'values']));
+      const plain = page.filter(isPlain);
+      const sent = plain.flatMap(({ key, stored }) => [key, stored, sealValue(key, stored)]);
+      if (sent.length > 0) await this.#read(SEAL, sent);
+      sealed += plain.length;
+      more = page.length === PAGE_ENTRIES;
+      start = Buffer.concat([Buffer.from('('), page.at(-1)?.key ?? NO_KEY]);
+    }
+    return sealed;
+  }
+
+  /** Counts all keys in steps, between commits. @returns Their stored digests, and those of the keys at the same moment */
+  async #count(): Promise<readonly [KeyDigests, KeyDigests]> {
+    const id = randomUUID();
+    for (let begun = false; ;) {
+      begun ||= (await this.#read(WALK_BEGIN, [id])) === 1;
+      const step = begun ? await this.#read(WALK_STEP, [id, COUNTED_AT_ONCE]) : undefined;
+      if (Array.isArray(step)) return [digestsOf(step[0]), digestsOf(step[1])];
+      if (step === undefined || bytesOf(step).toString() === 'lost') begun = false;
+      await setTimeout(begun ? COUNT_PAUSE_MILLIS : BUSY_PAUSE_MILLIS);
+    }
   }
 
   async weakness(): Promise<string | undefined> {
@@ -223,7 +323,7 @@ class RedisStore implements Store {
 
   /** Sends a commit until it is answered; the script applies an id once. */
   async #commit(sent: readonly Argument[]): Promise<CommitResult> {
-    const until = Date.now() + PATIENCE_MILLIS;
+    const until = Date.now() + REDIS_COMMIT_MILLIS;
     this.#requireReady();
     for (let sure = true; ; sure = false) {
       try {
@@ -235,7 +335,7 @@ class RedisStore implements Store {
         this.#link.leave();
         const left = until - Date.now();
         if (left <= 0 || !(await this.#link.untilReady(left))) return unknown(error);
-        await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLIS));
+        await setTimeout(PAUSE_MILLIS);
       }
     }
   }
@@ -292,6 +392,56 @@ async function* pagesOf(entries: AsyncIterable<StoreEntry>): AsyncGenerator<read
     [page, bytes] = [[], 0];
   }
   if (page.length > 0) yield page;
+}
+
+/** Keys that a step counts, in about 3 ms, and the pause after it: commits go on in between. */
+const COUNTED_AT_ONCE = 1000;
+const COUNT_PAUSE_MILLIS = 1;
+/** Pause while another process counts, in ms. */
+const BUSY_PAUSE_MILLIS = 500;
+
+/** A key with its stored value: null for an absent key, anything but bytes for a value that is missing. */
+interface StoredValue {
+  readonly key: Buffer;
+  readonly stored: unknown;
+}
+
+interface PlainValue extends StoredValue {
+  readonly stored: Buffer;
+}
+
+/** Whether a value is stored without a seal. */
+function isPlain(value: StoredValue): value is PlainValue {
+  return Buffer.isBuffer(value.stored) && !isSealed(value.stored);
+}
+
+function storedOf(answer: unknown): readonly StoredValue[] {
+  const list = listOf(answer);
+  return list.flatMap((key, at) =>
+    at % 2 === 0 ? [{ key: bytesOf(key), stored: list[at + 1] }] : [],
+  );
+}
+
+/** The content of a stored value; undefined if it is damaged. @param plain Whether it may have no seal */
+function openedValue(key: Buffer, stored: Buffer, plain: boolean): Buffer | undefined {
+  return isSealed(stored) || !plain ? unsealValue(key, stored) : stored;
+}
+
+function sealedEntry(key: Buffer, value: Uint8Array): readonly Argument[] {
+  return [key, sealValue(key, value)];
+}
+
+function keysOf(answer: unknown): readonly StoreEntry[] {
+  return storedOf(answer).map(({ key }) => ({ key: keyText(key), value: NO_KEY }));
+}
+
+/** Digests of keys in the fields and values of a hash. Other fields have names of several bytes. */
+function digestsOf(answer: unknown): KeyDigests {
+  const digests = new KeyDigests();
+  for (const [group, text] of pairsOf(answer)) {
+    if (group.length === 1) digests.addText(group.toString('latin1'), text.toString());
+  }
+  return digests;
 }
 
 function overtaken(): StoreError {

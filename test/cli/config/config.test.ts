@@ -47,7 +47,7 @@ describe('the configuration', () => {
       listen: { host: 127.0.0.1, port: 2333 }
       data: ./data
       policies: ./policies
-      coordination: { redis: null, catalog: default }
+      coordination: { redis: null, catalog: default, wait: 5s }
       trusted_proxies: []
       locations: { allowed: [] }
       backends:
@@ -57,6 +57,7 @@ describe('the configuration', () => {
       cache: { bytes: 256MiB }
       limits: { json_body: 8MiB, arrow_body: null, page: 1000, header: 16KiB, request_timeout: 300s }
       drop: { retention: 24h }
+      versions: { keep_for: 7d, keep_last: 100 }
       idempotence: { window: 15m }
       workers: auto
       log: { level: info, format: json }
@@ -88,6 +89,13 @@ describe('the configuration', () => {
     expect(config['limits.request_timeout']).toBe(120_000);
     expect(config['audit.redact']).toEqual(['a*', 'b']);
     expect(config['limits.arrow_body']).toBeNull();
+  });
+
+  it('has null and zero for the retention of versions', async () => {
+    const keepForEver = await load('versions: { keep_for: null, keep_last: null }\n');
+    expect(keepForEver['versions.keep_for']).toBeNull();
+    expect(keepForEver['versions.keep_last']).toBeNull();
+    expect((await load('versions: { keep_for: 0s }\n'))['versions.keep_for']).toBe(0);
   });
 
   it('is read from the file that a variable names', async () => {
@@ -122,7 +130,7 @@ describe('the configuration', () => {
     for (const path of configPaths.filter((each) => settingOf(each).secret !== true)) {
       const { kind, default: initial } = settings[path];
       const written =
-        typeof initial === 'number' && kind.name === 'duration' ? `${initial}ms` : initial;
+        typeof initial === 'number' && kind.name.startsWith('duration') ? `${initial}ms` : initial;
       expect(kind.read(written), path).toEqual({ kind: 'value', value: initial });
     }
   });
@@ -187,6 +195,14 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       'F:1: coordination.redis is wrong, but must be redis[s][+sentinel|+cluster]://[user:password@]host[:port]',
     ],
     [
+      'coordination: { wait: 0s }\n',
+      'F:1: coordination.wait is "0s", but must be a duration such as 300s, 15m or 24h',
+    ],
+    [
+      'coordination: { wait: 30d }\n',
+      'F:1: coordination.wait is "30d", but must be a duration of at most 24d',
+    ],
+    [
       'backends:\n  - { name: west, type: http }\n',
       'F:2: backends[0].url is nothing, but must be a text that is not empty',
     ],
@@ -198,8 +214,28 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       'telemetry: { otlp_endpoint: "http://u:p@o" }\n',
       'F:1: telemetry.otlp_endpoint is wrong, but must be an address that begins with http:// or https://',
     ],
+    [
+      'versions: { keep_for: 7 }\n',
+      'F:1: versions.keep_for is 7, but must be a duration such as 7d',
+    ],
+    [
+      'versions: { keep_for: 365251d }\n',
+      'F:1: versions.keep_for is "365251d", but must be a duration such as 7d',
+    ],
+    [
+      'versions: { keep_last: 0 }\n',
+      'F:1: versions.keep_last is 0, but must be a whole number from 1 to 1000000',
+    ],
+    [
+      'compaction: { fragments: 7 }\n',
+      'F:1: compaction.fragments is 7, but must be a whole number from 8 to 10000',
+    ],
     ['workers: 65\n', 'F:1: workers is 65, but must be auto or a whole number from 0 to 64'],
     ['workers: many\n', 'F:1: workers is "many", but must be auto or a whole number from 0 to 64'],
+    [
+      'supervision: { timeout: 0s }\n',
+      'F:1: supervision.timeout is "0s", but must be a duration such as 300s, 15m or 24h',
+    ],
     ['processes: 0\n', 'F:1: processes is 0, but must be a whole number from 1 to 64'],
     ['processes: auto\n', 'F:1: processes is "auto", but must be a whole number from 1 to 64'],
   ])('%j', async (yaml, sentence) => {

@@ -1,6 +1,7 @@
 import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Upkeep } from '../../../src/engine/upkeep.ts';
+import type { ObjectPath } from '../../../src/protocol/identifier.ts';
 import { EngineTable, streamOf, type Columns } from '../../support/engine-table.ts';
 
 let table: EngineTable;
@@ -67,6 +68,16 @@ describe('a compaction', () => {
     expect([await table.rows(all), await table.rows({ ...all, branch: 'busy' })]).toEqual(before);
     expect(await table.rows({ ...all, branch: 'idle' })).toEqual(before[0]);
     expect(await upkeep.compact(['t'])).toBeUndefined();
+  });
+
+  it('of all tables passes over one that is dropped before its turn', async () => {
+    await table.create(partOf(0), partOf(1));
+    const listed: ObjectPath[] = [];
+    for await (const path of upkeep.tables()) listed.push(path);
+    await table.post('drop');
+    expect(listed).toEqual([['t']]);
+    expect(await upkeep.compactIfPresent(['t'])).toBeUndefined();
+    await expect(upkeep.compact(['t'])).rejects.toMatchObject({ row: { name: 'TableNotFound' } });
   });
 
   it('loses nothing of what is written meanwhile, and leaves no file that no version names', async () => {

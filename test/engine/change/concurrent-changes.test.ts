@@ -116,7 +116,8 @@ async function unnamed(): Promise<readonly string[]> {
   const folder = join(engine.data, 'tables', id);
   const named = new Set<string | null>();
   for (const name of await readdir(join(folder, 'versions'))) {
-    const { fragments } = await decodeManifest(await readFile(join(folder, 'versions', name)));
+    const path = join(folder, 'versions', name);
+    const { fragments } = await decodeManifest(await readFile(path), { path, seal: undefined });
     for (const { files, deletions } of fragments) {
       for (const { path } of files) named.add(path);
       named.add(deletions);

@@ -138,8 +138,8 @@ describe('a removal', () => {
 
   it('never enters a folder that is kept, whatever leads there', async () => {
     const folder = join(data, 'private');
-    await expect(removeTree(data, { kept: [folder] })).rejects.toThrow(KeptFolder);
-    await expect(removeTree(folder, { kept: [folder] })).rejects.toThrow(KeptFolder);
+    await expect(removeTree(data, { retained: [folder] })).rejects.toThrow(KeptFolder);
+    await expect(removeTree(folder, { retained: [folder] })).rejects.toThrow(KeptFolder);
     await expectPrivateWhole();
   });
 });
@@ -209,7 +209,9 @@ describe('a read', () => {
       (name) => name.endsWith('.arrow'),
     );
     const reader = new FragmentReader(disk);
-    await expect(reader.prewarm(join(folder, 'indices', file!))).rejects.toThrow(LinkedPath);
+    await expect(
+      reader.prewarm({ path: join(folder, 'indices', file!), seal: undefined }),
+    ).rejects.toThrow(LinkedPath);
     await reader.close();
   });
 

@@ -2,7 +2,8 @@ import { Field, Int64, Schema } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { openFile } from '../../../src/arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../../src/arrow/ipc/file-writer.ts';
-import { project } from '../../../src/arrow/select.ts';
+import type { SealedEnd } from '../../../src/arrow/sealed/sealing-writer.ts';
+import { projectColumns } from '../../../src/arrow/select.ts';
 import {
   decodeManifest,
   encodeManifest,
@@ -21,6 +22,7 @@ const fragments: readonly Fragment[] = [
         bytes: 2 ** 40,
         fields: [0, 7],
         statistics: Buffer.from([1, 0, 255]),
+        seal: 'AAECAwQFBgcICQoLDA0ODxAREhM',
       },
       { path: 'data/ä.arrow', bytes: 1, fields: [] },
     ],
@@ -29,6 +31,7 @@ const fragments: readonly Fragment[] = [
     firstRowId: 2n ** 64n - 1n,
     storedRowIds: false,
     deletions: 'deletions/x.arrow',
+    deletionsSeal: '_____wQFBgcICQoLDA0ODxAREhM',
   },
   {
     files: [{ path: 'data/b.arrow', bytes: 0, fields: [3], statistics: Buffer.from([]) }],
@@ -53,29 +56,38 @@ const manifest: Manifest = {
 /** A manifest as it was written before files had statistics. */
 async function older(bytes: Uint8Array): Promise<Uint8Array> {
   const file = await openFile(bytesAccess(bytes));
-  const names = file.schema.fields.map(({ name }) => name).filter((name) => name !== 'statistics');
-  const batch = project(await file.readBatch(0), names);
+  const names = file.schema.fields
+    .map(({ name }) => name)
+    .filter((name) => !['statistics', 'seal', 'deletions_seal'].includes(name));
+  const batch = projectColumns(await file.readBatch(0), names);
   const writer = new FileWriter(new Schema(batch.schema.fields, file.schema.metadata));
   return Buffer.concat([writer.begin(), ...writer.batch(batch), writer.end()]);
 }
 
+const read = ({ bytes, seal }: SealedEnd): Promise<Manifest> =>
+  decodeManifest(bytes, { path: 'm', seal });
+
 describe('a manifest', () => {
   it('is read as it was written', async () => {
-    expect(await decodeManifest(encodeManifest(manifest))).toEqual(manifest);
+    expect(await read(encodeManifest(manifest))).toEqual(manifest);
   });
 
   it('may have no file', async () => {
     const empty = { ...manifest, fragments: [] };
-    expect(await decodeManifest(encodeManifest(empty))).toEqual(empty);
+    expect(await read(encodeManifest(empty))).toEqual(empty);
   });
 
   it('of an older format is read, without statistics', async () => {
-    const read = await decodeManifest(await older(encodeManifest(manifest)));
+    const found = await decodeManifest(await older(encodeManifest(manifest).bytes), {
+      path: 'm',
+      seal: undefined,
+    });
     const without = fragments.map((fragment) => ({
       ...fragment,
+      deletionsSeal: undefined,
       files: fragment.files.map(({ path, bytes, fields }) => ({ path, bytes, fields })),
     }));
-    expect(read).toEqual({ ...manifest, fragments: without });
-    expect(read.fragments[0]?.files[0]).not.toHaveProperty('statistics');
+    expect(found).toEqual({ ...manifest, fragments: without });
+    expect(found.fragments[0]?.files[0]).not.toHaveProperty('statistics');
   });
 });

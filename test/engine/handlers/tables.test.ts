@@ -14,7 +14,7 @@ const schema = new Schema(
 );
 
 function fragment(rows: number, bytes = 100): Fragment {
-  return newFragment({ file: `data/${rows}.arrow`, rows, bytes }, [0, 1], 0n);
+  return newFragment({ file: `data/${rows}.arrow`, rows, bytes, seal: '' }, [0, 1], 0n);
 }
 
 function version(number: bigint, fragments: readonly Fragment[] = []): Omit<Snapshot, 'tableId'> {

@@ -6,7 +6,7 @@ import { indexHere } from '../../../src/engine/indexing/index-files.ts';
 import { backfill } from '../../../src/engine/upkeep/jobs/backfill.ts';
 import { buildIndex } from '../../../src/engine/upkeep/jobs/index-job.ts';
 import { claim, JobLost, type JobWork } from '../../../src/engine/upkeep/jobs/job.ts';
-import { moved } from '../../../src/engine/upkeep/jobs/transaction.ts';
+import { advancedTransaction } from '../../../src/engine/upkeep/jobs/transaction.ts';
 import { Transactions } from '../../../src/engine/upkeep/jobs/transactions.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
@@ -91,7 +91,8 @@ it.each(Object.keys(kinds))(
       await transactions.change(id, (record) => ({ ...record, lease: null }));
       const before = await table.post('version/list');
       const job = await claim(hold, id);
-      tables.before = () => transactions.change(id, (record) => moved(record, end, 'no more'));
+      tables.before = () =>
+        transactions.change(id, (record) => advancedTransaction(record, end, 'no more'));
       await expect(work(job!)).rejects.toThrow(JobLost);
       expect(await table.post('version/list')).toEqual(before);
       expect((await transactions.get(id))?.content).toMatchObject(end);
@@ -107,7 +108,7 @@ it('is not begun when it is cancelled while it is taken over', async () => {
   expect(await claim({ ...hold, holder: 'dead' }, id)).toBeDefined();
   const end = { status: 'CANCELED', lease: null } as const;
   const isGone = async () => {
-    await transactions.change(id, (record) => moved(record, end, 'no more'));
+    await transactions.change(id, (record) => advancedTransaction(record, end, 'no more'));
     return true;
   };
   expect(await claim(hold, id, isGone)).toBeUndefined();

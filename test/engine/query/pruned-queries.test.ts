@@ -55,7 +55,7 @@ beforeAll(async () => {
   stored = await storeTable(schema, [file(0), file(16), file(32)], 100n);
   const gone = [Uint32Array.of(1, 2, 4, 5, 6, 7, 15), Uint32Array.of(0, 9)];
   const [first, second] = await writeDeletions(stored.snapshot, gone, new Flushes());
-  const deletions = [first!, null, second!];
+  const deletions = [first!.path, null, second!.path];
   const fragments = stored.snapshot.fragments.map((fragment, at) => ({
     ...fragment,
     rows: fragment.physicalRows - (gone[[0, 2].indexOf(at)]?.length ?? 0),

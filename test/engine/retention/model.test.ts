@@ -28,7 +28,10 @@ type TableStep =
   | { readonly kind: 'tag'; readonly name: string; readonly tag: string; readonly back: number }
   | { readonly kind: 'forget'; readonly name: string; readonly upTo: number };
 
-type Step = TableStep | { readonly kind: 'plant' | 'collect' | 'purge' };
+type Step =
+  | TableStep
+  | { readonly kind: 'plant' | 'collect' | 'purge' }
+  | { readonly kind: 'expire'; readonly keepLast: number };
 
 /** Tables that are written, dropped, brought back and collected, and what they must hold. */
 class Model {
@@ -45,6 +48,7 @@ class Model {
     if (step.kind === 'plant') return this.#plant();
     if (step.kind === 'collect') return this.#collect(1e9);
     if (step.kind === 'purge') return this.#collect(0);
+    if (step.kind === 'expire') return this.#expire(step.keepLast);
     if ('name' in step) return this.#tableStep(step);
   }
 
@@ -121,6 +125,22 @@ class Model {
         table.versions.delete(version);
       }
     }
+  }
+
+  async #expire(keepLast: number): Promise<void> {
+    let expected = 0;
+    for (const { versions, tags } of this.#tables.values()) {
+      const tagged = new Set(tags.values());
+      const last = new Set([...versions.keys()].slice(-keepLast));
+      for (const version of versions.keys()) {
+        if (last.has(version) || tagged.has(version)) continue;
+        versions.delete(version);
+        expected += 1;
+      }
+    }
+    const expiry = { policy: { keepForMillis: 0, keepLast } };
+    const { versions, failures } = await collect(this.#engine, { retentionMillis: 1e9, expiry });
+    expect({ versions, failures }).toEqual({ versions: expected, failures: [] });
   }
 
   async #drop(name: string, table: Modelled): Promise<void> {
@@ -204,6 +224,10 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('forget'), name, upTo: fc.nat({ max: 12 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('expire'), keepLast: fc.integer({ min: 1, max: 4 }) }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('plant', 'collect', 'purge') }) },
 );

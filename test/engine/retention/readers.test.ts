@@ -80,6 +80,21 @@ describe('a reader in the middle of a version', () => {
     expect(await dataFiles()).toHaveLength(1);
   });
 
+  it('gets all rows while the version expires, here or in another process', async () => {
+    const other = await openOther(table.engine);
+    const reader = await SlowReader.begin(PARTS);
+    await table.send('create?mode=overwrite', { body: streamOf(part(0)) });
+    const expiry = { policy: { keepForMillis: 0, keepLast: 1 } };
+    const elsewhere = { ...table.engine, ...other };
+    for (const engine of [elsewhere, table.engine]) {
+      expect(await collect(engine, { expiry })).toMatchObject({ files: 0, waiting: 1 });
+    }
+    expect(await reader.rest()).toBe(PARTS * ROWS);
+    expect(await collect(elsewhere, { expiry })).toMatchObject({ versions: 0, waiting: 0 });
+    expect(await dataFiles()).toHaveLength(1);
+    await other.close();
+  });
+
   it('is waited for even if it is given up', async () => {
     const [left, read] = [await SlowReader.begin(PARTS), await SlowReader.begin(PARTS)];
     await removeHistory();

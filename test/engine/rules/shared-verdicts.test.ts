@@ -84,7 +84,7 @@ describe('verdicts that processes share', () => {
     now += 9000;
     expect(await process(notes, clock).ask('commit', 1000, async () => allowed)).toEqual({
       kind: 'failed',
-      why: 'another process asked it and did not say what it answered',
+      why: 'another process called it and did not report its answer',
     });
   });
 
@@ -123,7 +123,7 @@ describe('verdicts that processes share', () => {
     const away = { ...notes, all: async () => [], claim: () => Promise.reject(full) } as Notes;
     expect(await process(away).ask('commit', 1000, async () => allowed)).toEqual({
       kind: 'failed',
-      why: 'it cannot be known whether it was asked already',
+      why: 'it is unknown whether it was called already',
     });
   });
 

@@ -38,9 +38,9 @@ const insert = (id?: string) =>
     ...(id !== undefined && { id }),
   });
 
-function judgeBy(more = '', webhook = server.url): void {
+function judgeBy(more = '', timeout = '30s'): void {
   rules.set(
-    `rules:\n  - { name: outside, tables: ["/t"], webhook: { url: "${webhook}", secret_env: JUDGE, timeout: 300ms${more} } }\n`,
+    `rules:\n  - { name: outside, tables: ["/t"], webhook: { url: "${server.url}", secret_env: JUDGE, timeout: ${timeout}${more} } }\n`,
   );
 }
 
@@ -129,7 +129,6 @@ describe('a webhook', () => {
     ['no verdict', json({}), 'its answer has no allow'],
     ['half a verdict', json({ allow: 'yes' }), 'its allow is neither true nor false'],
     ['too much', json({ allow: true, reason: 'x'.repeat(20_000) }), 'its answer is too long'],
-    ['nothing in time', () => undefined, 'it gave no verdict within 300 ms'],
     ['nothing', (response) => response.destroy(), 'it could not be reached'],
   ])('that answers with %s fails closed, or open', async (_, answer, why) => {
     server.reply = answer;
@@ -138,6 +137,16 @@ describe('a webhook', () => {
     judgeBy(', on_failure: open');
     expect((await insert()).commit?.rules).toEqual(['outside']);
     expect(server.asked).toHaveLength(2);
+  });
+
+  it('that answers nothing in time fails closed, or open', async () => {
+    server.reply = () => undefined;
+    judgeBy('', '300ms');
+    expect(await refusalOf(insert())).toBe(
+      says('its webhook gives no verdict: it gave no verdict within 300 ms'),
+    );
+    judgeBy(', on_failure: open', '300ms');
+    expect((await insert()).commit?.rules).toEqual(['outside']);
   });
 
   it('without a key is not asked', async () => {

@@ -79,10 +79,10 @@ async function read(index: number, some: readonly string[], range?: [number, num
 async function withDeleted(rows: readonly number[]): Promise<void> {
   const { snapshot } = stored;
   const flushes = new Flushes();
-  const [path] = await writeDeletions(snapshot, [Uint32Array.from(rows)], flushes);
+  const [file] = await writeDeletions(snapshot, [Uint32Array.from(rows)], flushes);
   await flushes.settled();
   const [fragment] = snapshot.fragments;
-  const left = { ...fragment!, rows: fragment!.rows - rows.length, deletions: path! };
+  const left = { ...fragment!, rows: fragment!.rows - rows.length, deletions: file!.path };
   stored = { ...stored, snapshot: { ...snapshot, fragments: [left] } };
 }
 

@@ -2,7 +2,7 @@ import { assert, array, double, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { NearestRows } from '../../../src/engine/index/vectors/nearest-rows.ts';
 import {
-  layoutOf,
+  codeLayout,
   SCRATCH,
   type CodeDirectory,
 } from '../../../src/engine/index/vectors/code-file.ts';
@@ -85,7 +85,7 @@ describe('codes of eight bits', () => {
           step: encoder.step,
           odd: 0,
         };
-        const layout = layoutOf(shape, rows);
+        const layout = codeLayout(shape, rows);
         const memory = codeMemory(SCRATCH.bytes + layout.bytes);
         new Uint8Array(memory.buffer).set(encoder.end(), SCRATCH.bytes);
         const query = Float32Array.from({ length: size }, (_, at) => Math.cos(at));

@@ -20,7 +20,7 @@ import { absent } from '../../../src/engine/catalog/records/reader.ts';
 import { encodeTable } from '../../../src/engine/catalog/records/records-codec.ts';
 import type { Stored, TableRecord } from '../../../src/engine/format/records.ts';
 import { commitDerived } from '../../../src/engine/change/derived-commit.ts';
-import type { Wrote } from '../../../src/engine/change/removal.ts';
+import type { Wrote } from '../../../src/engine/change/row-removal.ts';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import { appended, overwritten } from '../../../src/engine/format/change.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
@@ -390,7 +390,10 @@ describe('a manifest', () => {
         },
       ],
     };
-    const { schema: read, ...rest } = await decodeManifest(encodeManifest(manifest));
+    const { schema: read, ...rest } = await decodeManifest(encodeManifest(manifest).bytes, {
+      path: 'm',
+      seal: undefined,
+    });
     const { schema: written, ...expected } = manifest;
     expect(rest).toEqual(expected);
     expect(read.toString()).toBe(written.toString());

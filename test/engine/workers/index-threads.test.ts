@@ -53,12 +53,20 @@ async function built(type: string, workers: number) {
   return { asked, files };
 }
 
+/** A sealed file with zeros in place of its random identity. */
+function withoutIdentity(file: Buffer): Buffer {
+  const end = file.lastIndexOf('AGSEAL01');
+  const block = end + 8 - file.readUInt32LE(end - 4);
+  return Buffer.from(file).fill(0, block, block + 16);
+}
+
 it.each(['BTREE', 'BITMAP'])(
   'builds an index of type %s on a thread where there is much, the same as here',
   async (type) => {
     const [here, there] = [await built(type, 0), await built(type, 1)];
     expect([here.asked, there.asked]).toEqual([0, 1]);
     expect(there.files).toHaveLength(1);
-    expect(there.files.map((file) => file.equals(here.files[0]!))).toEqual([true]);
+    const [ours, theirs] = [here, there].map(({ files }) => withoutIdentity(files[0]!));
+    expect(theirs!.equals(ours!)).toBe(true);
   },
 );

@@ -15,9 +15,9 @@ import { rowsAnswer } from '../../../src/engine/query/plan/answer.ts';
 import { countRows, predicateOf } from '../../../src/engine/query/rows/count.ts';
 import { execute } from '../../../src/engine/query/execute.ts';
 import {
-  bindAssigned,
+  assignmentFormula,
   bindFormula,
-  bindPredicate,
+  predicateFormula,
   valuesOf,
 } from '../../../src/engine/request/formula.ts';
 import { planQuery, type QueryPlan } from '../../../src/engine/query/plan/plan.ts';
@@ -230,9 +230,9 @@ describe('a formula on a thread', () => {
 
   it('gives values for a column, and the rows of a predicate', async () => {
     const heavy = commonWork();
-    const assigned = bindAssigned('column "id"', 'length(name)', fields, new Int32());
+    const assigned = assignmentFormula('column "id"', 'length(name)', fields, new Int32());
     expect((await heavy.valuesOf(assigned, rows)).toJSON()).toEqual([3, null, 5]);
-    const predicate = bindPredicate('filter', "name > 'p' or tag = 'a'", fields);
+    const predicate = predicateFormula('filter', "name > 'p' or tag = 'a'", fields);
     expect([...(await heavy.rowsWhere(predicate, rows))]).toEqual([0, 2]);
   });
 
@@ -260,7 +260,7 @@ describe('a formula on a thread', () => {
       const formula =
         how === 'value'
           ? bindFormula('x', text, fields, statement)
-          : bindAssigned('x', `length(${text})`, fields, new Int64(), statement);
+          : assignmentFormula('x', `length(${text})`, fields, new Int64(), statement);
       expect(() => valuesOf(formula, rows)).toThrow(OverBudget);
     },
   );

@@ -72,7 +72,7 @@ describe('The path that a backend gets', () => {
 
   it('is refused for a name that it could not say in one way', () => {
     expect(() => path('POST /v1/table/a$b/describe?delimiter=.')).toThrow(
-      'the name "a$b" holds "$", so a backend could read it in two ways',
+      'the name "a$b" holds "$", which is ambiguous for a backend',
     );
   });
 

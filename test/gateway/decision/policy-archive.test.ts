@@ -41,7 +41,7 @@ it('goes on while nothing can be written, says so, and tries again', async () =>
   const archive = new PolicyArchive(audit, (error) => void failures.push(error));
   await archive.keep(texts);
   await archive.keep(texts);
-  expect(archive.fault()).toBe(`the text of the policy ${digest} could not be kept`);
+  expect(archive.fault()).toBe(`the text of the policy ${digest} could not be archived`);
   expect(failures).toHaveLength(1);
   await rm(audit);
   vi.runAllTimers();

@@ -112,7 +112,7 @@ describe('a gzip body', () => {
       const reply = await ask(gzipSync('{}'), { 'content-encoding': coding });
       expect([reply.status, JSON.parse(reply.bytes.toString())]).toMatchObject([
         400,
-        { code: 13, error: 'the only content coding that is understood is gzip' },
+        { code: 13, error: 'the only supported content coding is gzip' },
       ]);
     },
   );

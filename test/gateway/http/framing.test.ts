@@ -97,7 +97,7 @@ describe('a request that two readers could take for different ones is refused, a
     [
       'a coding before the chunks',
       smuggled([start1, host, key, 'Transfer-Encoding: gzip, chunked'], '0\r\n\r\n'),
-      'the only transfer coding that is understood is chunked',
+      'the only supported transfer coding is chunked',
     ],
     [
       'a coding behind a vertical tab',
@@ -152,17 +152,17 @@ describe('a request that two readers could take for different ones is refused, a
     [
       'an expectation of something else',
       smuggled([start1, host, key, 'Expect: miracles']),
-      'the only expectation that is understood is 100-continue',
+      'the only supported expectation is 100-continue',
     ],
     [
       'more headers than anybody sends',
       smuggled([start1, host, key, ...Array.from({ length: 130 }, (_, index) => `a${index}: b`)]),
-      'more than 128 headers are too many',
+      'more than 128 headers are not allowed',
     ],
     [
       'the version that has no headers',
       'GET /v1/table/t/describe\r\n\r\n',
-      'HTTP/0.9 is not spoken here',
+      'HTTP/0.9 is not supported',
     ],
     [
       'a version that does not exist',
@@ -172,7 +172,7 @@ describe('a request that two readers could take for different ones is refused, a
     [
       'HTTP/2 by its version alone',
       alone('GET /v1/table/t/describe HTTP/2.0', host, key),
-      'HTTP/2.0 is not spoken here',
+      'HTTP/2.0 is not supported',
     ],
     ['HTTP/2 without TLS', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', invalid],
   ])('%s', async (_, bytes, sentence) => {

@@ -129,7 +129,7 @@ describe('a key set at an address', () => {
     await pass(5 * minute);
     const fault = 'URI cannot be fetched: the answer has status 503';
     await eventually(() =>
-      expect(events).toEqual(['changed', `${fault}; the keys of TIME are still believed`]),
+      expect(events).toEqual(['changed', `${fault}; the keys of TIME are still accepted`]),
     );
     expect(set.fault).toContain('the answer has status 503; the keys of ');
     await pass(1_000);

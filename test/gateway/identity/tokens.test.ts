@@ -129,7 +129,7 @@ describe('the principal of a token', () => {
     [
       'groups that are kept elsewhere',
       { _claim_names: { groups: 'src1' } },
-      'the claim groups of the token is not in it, but somewhere else',
+      'the claim groups of the token is a distributed claim, which is not supported',
     ],
   ])('is nobody with %s', async (_, claims, sentence) => {
     open(corp());
@@ -162,7 +162,7 @@ describe('several issuers', () => {
       const wrong = 'the signature of the token is wrong';
       expect(await refusalOf(await tokenOf(key, named(own)))).toBe(wrong);
       expect(await refusalOf(await tokenOf(theirs))).toBe(wrong);
-      const unknown = 'the issuer of the token is not known here';
+      const unknown = 'the issuer of the token is not configured';
       for (const iss of [`${own}/`, own.toUpperCase(), 'constructor', '']) {
         expect(await refusalOf(await tokenOf(theirs, named(iss)))).toBe(unknown);
       }
@@ -234,7 +234,7 @@ describe('the keys of an issuer', () => {
     open(corp());
     await expect(tokens.verify(await tokenOf(key))).rejects.toMatchObject({
       row: { code: 17 },
-      message: 'the keys of the issuer of the token cannot be had now',
+      message: 'the keys of the issuer of the token are unavailable',
     });
     const fault = `${provider.uri} cannot be fetched: the answer has status 500; there are no keys`;
     expect(tokens.fault()).toBe(`corp: ${fault}`);

@@ -124,7 +124,7 @@ describe('a condition', () => {
 const faults: readonly (readonly [string, string])[] = [
   ['foo in x', 'unknown variable "foo": there are ip, time, day, branch and ctx.KEY'],
   ['"ip" in 10.0.0.0/8', 'unknown variable "ip": there are ip, time, day, branch and ctx.KEY'],
-  ['ip == 1.2.3.4', 'an address is asked for with ip in NETWORK, not "=="'],
+  ['ip == 1.2.3.4', 'an address is compared with ip in NETWORK, not "=="'],
   ['ip in 10.1.0.0/8', '"10.1.0.0/8" has bits beyond its prefix: write 10.0.0.0/8'],
   ['ip in 2001:db8::1/32', '"2001:db8::1/32" has bits beyond its prefix: write 2001:db8::/32'],
   ['ip in 1.2.3.4/33', '"1.2.3.4/33" is no network: a prefix is from 0 to 32'],
@@ -151,7 +151,7 @@ const faults: readonly (readonly [string, string])[] = [
   ],
   ['ctx.Team == a', 'keys of the context are in lower case: write ctx.team'],
   ['ctx. == a', 'ctx. can never be there: its key is no name of a header'],
-  ['ctx.team', 'the condition ends too early: ctx.team is asked for with ==, != or in (…)'],
+  ['ctx.team', 'the condition ends too early: ctx.team is compared with ==, != or in (…)'],
   ['ctx.team in a', 'write ctx.team in (…)'],
   ['ctx.team in (a', 'a bracket is not closed'],
   ['ctx.team in (a,)', 'a value is missing before ")"'],
@@ -164,7 +164,7 @@ const faults: readonly (readonly [string, string])[] = [
     'the condition ends too early: a term begins with one of ip, time, day, branch and ctx.KEY',
   ],
   ['ctx.team == and', 'a value is missing before "and"'],
-  ['branch not main', 'branch is asked for with ==, != or in (…), not "not"'],
+  ['branch not main', 'branch is compared with ==, != or in (…), not "not"'],
   [
     'ctx.a == x and ctx.a == y',
     'the condition can never hold: no ctx.a satisfies ctx.a == x and ctx.a == y',
@@ -283,7 +283,7 @@ describe('a model with conditions', () => {
       'a question about something else',
       'holds(p.cond)',
       'holds(p.act)',
-      'model.conf:14: holds is asked about the condition of a line: write holds(p.cond)',
+      'model.conf:14: holds takes the condition of a line: write holds(p.cond)',
     ],
   ])('is refused for %s', async (_, before, after, finding) => {
     const model = conditionalModel.replace(before, after);

@@ -64,9 +64,10 @@ describe('commit rules', () => {
       'commits.yaml:4: mode must be enforce or warn, not "deny"',
     ],
     [demand('no_drop: false'), 'commits.yaml:4: no_drop must be true, or left out, not false'],
+    [demand('keep_versions: 5'), 'commits.yaml:4: keep_versions must be true, or left out, not 5'],
     [
       demand('min_rows: 1'),
-      'commits.yaml:4: unknown key "min_rows": there are append_only, schema, columns, check, unique, max_rows, max_bytes, max_removed_share, no_drop, protected_tags, protected_branches, locations, context, freeze',
+      'commits.yaml:4: unknown key "min_rows": there are append_only, schema, columns, check, unique, max_rows, max_bytes, max_removed_share, no_drop, keep_versions, protected_tags, protected_branches, locations, context, freeze',
     ],
     [demand('schema: fixed'), 'commits.yaml:4: schema must be additive or locked, not "fixed"'],
     [
@@ -119,7 +120,7 @@ describe('commit rules', () => {
     ],
     [
       webhook('url: "http://judge.example.com/", secret_env: S'),
-      'commits.yaml:4: the url of the webhook must begin https:// unless it is on this machine: whoever stands between could change the verdict',
+      'commits.yaml:4: the url of the webhook must begin https:// unless it is on this machine: otherwise the verdict could be changed in transit',
     ],
     [
       webhook('url: "https://judge.example.com/"'),

@@ -167,7 +167,7 @@ describe('issuers', () => {
           `keys at ${uri}`,
           corp.replace(near, uri),
           [
-            '5: jwks_uri must begin https:// unless it is on this machine: whoever stands between could change the keys',
+            '5: jwks_uri must begin https:// unless it is on this machine: otherwise the keys could be changed in transit',
           ],
         ] as const,
     ),

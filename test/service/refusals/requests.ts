@@ -264,7 +264,7 @@ export const requests: readonly RefusalGroup[] = [
         'POST /v1/table/ns$t/describe',
         { headers: { expect: 'the-impossible' } },
         '400 invalid 13',
-        'the only expectation that is understood is 100-continue',
+        'the only supported expectation is 100-continue',
       ],
       [
         'POST /v1/table/new/create',

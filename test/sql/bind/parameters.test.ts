@@ -28,7 +28,7 @@ import { bindExpression, bindPredicate } from '../../../src/sql/bind.ts';
 import { SqlError } from '../../../src/sql/values/sql-error.ts';
 import { evaluate, selectRows } from '../../../src/sql/evaluate.ts';
 import { parseExpression } from '../../../src/sql/parse.ts';
-import { printExpression } from '../../../src/sql/print.ts';
+import { printExpression } from '../print.ts';
 import { batchOf, column, valuesOf } from '../support.ts';
 
 const batch = batchOf({

@@ -3,23 +3,52 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { StoreDamage } from '../../../src/store/damage.ts';
+import { EmbeddedFile } from '../../../src/store/embedded/file.ts';
+import type { EmbeddedTables } from '../../../src/store/embedded/transaction.ts';
 import { openEmbeddedStore } from '../../../src/store/embedded/store.ts';
 import type { ReadCheck } from '../../../src/store/store.ts';
-import { storeSuite, type StoreUnderTest } from '../../conformance/store.ts';
+import { storeSuite } from '../../conformance/store.ts';
+import { storeDamageSuite, type DamageableStore } from '../../conformance/store-damage.ts';
 import { Child, outputOnSmallDisk } from '../../support/child.ts';
 import { testFolders } from '../../support/folder.ts';
 import { casesOf } from '../../support/cases.ts';
 
 const CHILD = new URL('../commit-child.ts', import.meta.url);
 
-storeSuite('the embedded store', async (): Promise<StoreUnderTest> => {
+async function freshEmbeddedStore(): Promise<DamageableStore> {
   const folder = await mkdtemp(join(tmpdir(), 'arrowgate-'));
-  let store = await openEmbeddedStore(folder);
+  const reported: StoreDamage[] = [];
+  const open = () => openEmbeddedStore(folder, { onDamage: (damage) => reported.push(damage) });
+  let store = await open();
+  /** Another open file, which is written without the store. */
+  const other = async <Result>(work: (tables: EmbeddedTables) => Result): Promise<Result> => {
+    const file = new EmbeddedFile(folder);
+    file.renew();
+    const result = await file.transact(() => work(file.tables));
+    await file.close();
+    return result;
+  };
   return {
     store,
+    reported,
+    bytes: {
+      read: (key) => other(({ values }) => Buffer.from(values.get(Buffer.from(key))!)),
+      write: (key, bytes) =>
+        other(({ values }) => {
+          if (bytes === null) values.removeSync(Buffer.from(key));
+          else values.putSync(Buffer.from(key), bytes);
+        }),
+      loseDigests: () =>
+        other(({ counters }) => {
+          for (const key of [...counters.getKeys({})].map((one) => Buffer.from(one))) {
+            if (key.toString() !== 'sequence') counters.removeSync(key);
+          }
+        }),
+    },
     reopen: async () => {
       await store.close();
-      store = await openEmbeddedStore(folder);
+      store = await open();
       return store;
     },
     close: async () => {
@@ -27,7 +56,10 @@ storeSuite('the embedded store', async (): Promise<StoreUnderTest> => {
       await rm(folder, { recursive: true, force: true });
     },
   };
-});
+}
+
+storeSuite('the embedded store', freshEmbeddedStore);
+storeDamageSuite('the embedded store', freshEmbeddedStore);
 
 describe('the embedded store of several processes', () => {
   const newFolder = testFolders();

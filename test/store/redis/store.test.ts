@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { storeSuite } from '../../conformance/store.ts';
+import { storeDamageSuite } from '../../conformance/store-damage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DURABLE, RedisServer } from '../../support/redis-server.ts';
 import { freshRedisStore } from '../../support/redis-store.ts';
@@ -16,6 +17,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 storeSuite('the Redis store', () => freshRedisStore(server.url));
+storeDamageSuite('the Redis store', () => freshRedisStore(server.url));
 
 async function put(store: Store, key: string, value: string) {
   return store.commit([], [{ key, value: Buffer.from(value) }]);
@@ -31,6 +33,48 @@ describe('two catalogs in one Redis', () => {
     expect(await put(right.store, 'b', '1')).toEqual({ kind: 'committed', sequence: 1n });
     await left.close();
     await right.close();
+  });
+});
+
+describe('a key of Redis', () => {
+  it('that has lost its value is damaged, and is not absent', async () => {
+    const under = await freshRedisStore(server.url);
+    const { store } = under;
+    await store.commit(
+      [],
+      ['a', 'b'].map((key) => ({ key, value: Buffer.from(key) })),
+    );
+    await under.bytes.loseValue('a');
+    const damaged = {
+      kind: 'damaged',
+      message: 'the value of the key "a" does not match its checksum',
+    };
+    await expect(store.get('a')).rejects.toMatchObject(damaged);
+    await expect(store.range({ start: 'a', end: 'c', limit: 9 })).rejects.toMatchObject(damaged);
+    expect(String(await store.get('b'))).toBe('b');
+    const keys = await store.range({ start: 'a', end: 'c', limit: 9, keysOnly: true });
+    expect(keys.map(({ key }) => key)).toEqual(['a', 'b']);
+    await put(store, 'a', 'new');
+    expect(String(await store.get('a'))).toBe('new');
+    expect((await store.checkKeys!()).damaged).toEqual([]);
+    await under.close();
+  });
+});
+
+describe('keys of Redis that several processes compare', () => {
+  it('are counted by one after the other', async () => {
+    const under = await freshRedisStore(server.url);
+    const others = [await under.beside(), await under.beside()];
+    const entries = Array.from({ length: 5000 }, (_, at) => `k${at}`);
+    await under.store.commit(
+      [],
+      entries.map((key) => ({ key, value: Buffer.from(key) })),
+    );
+    const all = [under.store, ...others];
+    const checks = await Promise.all(all.map((store) => store.checkKeys!()));
+    expect(checks).toEqual(all.map(() => ({ keys: 5000, damaged: [], sealed: 0 })));
+    await Promise.all(others.map((store) => store.close()));
+    await under.close();
   });
 });
 

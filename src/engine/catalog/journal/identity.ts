@@ -1,51 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Storage } from '../../../storage/storage.ts';
-import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Check, Store, CommitResult, Write } from '../../../store/store.ts';
+import { openFormat } from './data-format.ts';
 import { idPaths, readId, storedId, foreignStore } from '../records/catalog-id.ts';
 import type { Journal } from './journal.ts';
 import { CATALOG_KEY } from '../records/keys.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Committer, Decided } from '../records/commit-loop.ts';
-
-/** The format of data folders that this program writes. */
-const DATA_FORMAT = 1;
-
-/**
- * Makes sure that a data folder has a format that this program reads. A folder
- * without one is new: it gets this program's, durably.
- * @throws CatalogError ServiceUnavailable for a newer format, or one that is no number.
- */
-export async function openFormat(storage: Storage, dataFolder: string): Promise<void> {
-  await storage.folders?.make(dataFolder);
-  const path = join(dataFolder, 'FORMAT');
-  if ((await unlessMissing(storage.read(path, 'all'))) === undefined) {
-    await storage.putIfAbsent(path, Buffer.from(`${DATA_FORMAT}\n`));
-  }
-  await requireFormat(storage, dataFolder);
-}
-
-/**
- * The same for a folder that is only read: one without a format is no data folder.
- * @returns Whether it has one.
- * @throws CatalogError as `openFormat` does.
- */
-export async function requireFormat(storage: Storage, dataFolder: string): Promise<boolean> {
-  const path = join(dataFolder, 'FORMAT');
-  const text = (await unlessMissing(storage.read(path, 'all')))?.toString().trim();
-  if (text === undefined) return false;
-  if (!/^[1-9]\d*$/.test(text)) {
-    throw new CatalogError('ServiceUnavailable', `${path} holds no format version`);
-  }
-  if (Number(text) > DATA_FORMAT) {
-    throw new CatalogError(
-      'ServiceUnavailable',
-      `${path} says format ${text}; this program reads up to format ${DATA_FORMAT}`,
-    );
-  }
-  return true;
-}
 
 /**
  * Commits that hold only while the store is this catalog's: one that was wiped
@@ -71,8 +33,8 @@ export class OwnCommitter implements Committer {
     writes: readonly Write[],
     decided?: Decided,
   ): Promise<CommitResult> {
-    const known: Check = { kind: 'sequence', atLeast: this.#last };
-    const own = [...checks, this.#identity.check, known];
+    const unchanged: Check = { kind: 'sequence', atLeast: this.#last };
+    const own = [...checks, this.#identity.check, unchanged];
     const result = await this.#journal.commit(own, writes, decided);
     if (result.kind === 'committed' && result.sequence > this.#last) this.#last = result.sequence;
     if (result.kind === 'conflict' && result.check > checks.length) {
@@ -145,7 +107,7 @@ async function found(
     [{ kind: 'value', key: CATALOG_KEY, value: null }],
     [{ key: CATALOG_KEY, value }],
   );
-  // Whatever became of the commit, what counts is what the store says now.
+  // After a commit of unknown outcome the state of the store counts.
   if ((await storedId(store)) !== id) return overtaken(storage, folder, store, id);
   await journal.catchUp();
   await storage.putIfAbsent(final, value);
@@ -162,8 +124,8 @@ async function overtaken(
   id: string,
 ): Promise<string> {
   const { final, proposal } = idPaths(folder);
-  const known = await readId(storage, final);
-  if (known === undefined) throw foreignStore(id, await storedId(store));
+  const existing = await readId(storage, final);
+  if (existing === undefined) throw foreignStore(id, await storedId(store));
   await storage.discard(proposal);
-  return known;
+  return existing;
 }

@@ -15,18 +15,17 @@ import {
   type SnapshotFile,
 } from './snapshot-file.ts';
 
-/** A file that got no line for so long gets none any more: its process begins another. In milliseconds. */
+/** A file without a new line for this long is closed: its process begins another. In ms. */
 export const IDLE_MILLIS = 60_000;
 
-export interface KeeperOptions {
+interface KeeperOptions {
   readonly storage: Storage;
-  /** The folder of the journal. */
   readonly folder: string;
   readonly store: Store;
   readonly committer: Committer;
   /** Lines may be so large together, or as large as the snapshot, before there is a new one. */
   readonly limitBytes?: number;
-  /** A file is taken away when nobody has written to it for so long: much longer than `IDLE_MILLIS`, since clocks differ. */
+  /** Idle time after which a file is removed, in ms: much longer than `IDLE_MILLIS`, since clocks differ. */
   readonly graceMillis?: number;
 }
 
@@ -133,7 +132,7 @@ export class JournalKeeper {
     await this.#storage.flush(this.#folder);
   }
 
-  /** The files of which a snapshot holds all lines, and to which nobody writes any more. */
+  /** Closed files whose lines are all in a snapshot. */
   async #heldBy({ sequence }: SnapshotFile): Promise<readonly string[]> {
     const held: string[] = [];
     for (const { name, first } of await journalFiles(this.#storage, this.#folder)) {

@@ -10,7 +10,7 @@ export function encodeLine(content: object): Buffer {
   return Buffer.concat([Buffer.from(prefix(rest.subarray(0, -1))), rest]);
 }
 
-/** What a line says, without its newline; undefined when it is torn or damaged. */
+/** The content of a line without its newline; undefined if it is torn or damaged. */
 export function decodeLine(line: Buffer): unknown {
   const rest = line.subarray(PREFIX_BYTES);
   if (rest.length === 0 || line.toString('latin1', 0, PREFIX_BYTES) !== prefix(rest))

@@ -6,9 +6,9 @@ import { readJournal, type JournalDamage } from './journal-reader.ts';
 import { isSound, listSnapshots, readSnapshot, type SnapshotFile } from './snapshot-file.ts';
 
 /** Numbers that no line has, from one to another, both included. */
-export type Hole = readonly [bigint, bigint];
+type Hole = readonly [bigint, bigint];
 
-/** What a journal comes to: its newest sound snapshot, and the changes after it. */
+/** The state of a journal: its newest sound snapshot, and the changes after it. */
 export interface JournalState {
   /** The number of the last change; 0 when there is none. */
   readonly sequence: bigint;
@@ -75,7 +75,7 @@ async function newestSound(storage: Storage, folder: string, upTo: bigint | unde
   return { snapshot: undefined, spoilt };
 }
 
-/** What changes after a snapshot come to. */
+/** The net effect of the changes after a snapshot. */
 class Replay {
   readonly values = new Map<string, Uint8Array | null>();
   readonly holes: Hole[] = [];

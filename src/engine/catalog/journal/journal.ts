@@ -25,9 +25,9 @@ export interface Journal {
     decided?: Decided,
   ): Promise<CommitResult>;
   /**
-   * Writes down every change that the store still holds, whoever committed it.
-   * Whoever finds an unknown commit in effect calls this before saying so.
-   * @throws CatalogError ServiceUnavailable when the journal cannot be written.
+   * Journals every change that the store still holds, of any process. Callers that find an unknown commit
+   * in effect call this before they report it.
+   * @throws CatalogError ServiceUnavailable if the journal cannot be written.
    */
   catchUp(): Promise<void>;
   /** Why the journal cannot be written now; undefined while it can. */
@@ -36,13 +36,13 @@ export interface Journal {
   close(): Promise<void>;
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   /** A file that is as large gets no further line. */
   readonly rotateBytes?: number;
 }
 
 const ROTATE_BYTES = 64 * 2 ** 20;
-/** So many changes are forgotten at once, or what there is after so long. */
+/** Number of changes that are removed from the store at once, and the maximum delay. */
 const FORGET_BATCH = 256;
 const FORGET_MILLIS = 200;
 /** Changes taken from the store at once: few, since each may be large. */
@@ -151,8 +151,8 @@ class StoreJournal implements Journal {
   }
 
   #writeDown(change: StoreChange): Promise<void> {
-    const known = this.#lines.get(change.sequence);
-    if (known !== undefined) return known;
+    const cached = this.#lines.get(change.sequence);
+    if (cached !== undefined) return cached;
     const line = this.#append(change);
     this.#lines.set(change.sequence, line);
     return line;
@@ -180,7 +180,7 @@ class StoreJournal implements Journal {
     this.#forgetting = this.#forgetting.then(() => this.#forgetWritten());
   }
 
-  /** In the step of the commit that is asked for next: the fewer changes are there, the fewer pages it writes. */
+  /** In the step of the next commit: fewer changes in the store mean fewer pages to write. */
   #forgetBeside(): void {
     if (this.#written.length === 0) return;
     clearTimeout(this.#timer);
@@ -190,7 +190,7 @@ class StoreJournal implements Journal {
     this.#forgetting = before.then(() => now);
   }
 
-  /** What cannot be forgotten now is tried again; if that never works it is only written down twice. */
+  /** A failed removal is retried; otherwise the change is only journaled twice. */
   async #forgetWritten(): Promise<void> {
     const sequences = this.#written;
     this.#written = [];

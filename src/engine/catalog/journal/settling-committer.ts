@@ -8,9 +8,8 @@ interface UnderWay {
 }
 
 /**
- * Commits, and knows of what the store shows whether the journal has it: what this
- * process committed is in the journal once that commit is over, what others did is
- * written down when somebody here builds on it.
+ * Commits, and tracks which changes in the store are journaled: those of this process when their commit
+ * resolves, those of others before this process builds on them.
  */
 export class SettlingCommitter implements Required<Committer> {
   readonly #committer: Committer;

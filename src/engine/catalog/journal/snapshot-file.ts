@@ -38,7 +38,7 @@ export async function listDrafts(storage: Storage, folder: string): Promise<read
   return (await folderNames(storage, folder)).filter((name) => DRAFT.test(name));
 }
 
-/** Writes a snapshot. Nobody sees a part of it; after this all of it is on stable storage. */
+/** Writes a snapshot atomically. It is durable when this returns. */
 export async function writeSnapshot(
   storage: Storage,
   folder: string,

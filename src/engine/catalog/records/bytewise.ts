@@ -18,7 +18,7 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** The longest beginning of a text that takes at most so many UTF-8 bytes. */
+/** The longest prefix of a text with at most this many UTF-8 bytes. */
 export function cutBytes(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text;
   let size = 0;

@@ -5,7 +5,7 @@ import type { Storage } from '../../../storage/storage.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import { CATALOG_KEY } from './keys.ts';
 
-/** Where the id of the catalog stands in its folder: for good, and before the store has it. */
+/** Files of the catalog's id: the final one, and the proposal before the store has it. */
 export const idPaths = (folder: string): { readonly final: string; readonly proposal: string } => ({
   final: join(folder, 'id'),
   proposal: join(folder, 'id.proposed'),
@@ -35,15 +35,15 @@ export async function requireOwnStore(
 ): Promise<void> {
   const { final, proposal } = idPaths(folder);
   const stored = await storedId(store);
-  const known = await readId(storage, final);
-  if (known === stored) return;
+  const existing = await readId(storage, final);
+  if (existing === stored) return;
   // A crash, or another process, is between the store and the final name.
-  const proposed = known === undefined ? await readId(storage, proposal) : undefined;
+  const proposed = existing === undefined ? await readId(storage, proposal) : undefined;
   if (proposed !== undefined && proposed === stored) return;
   // Another process may have finished between the two reads.
-  if (known === undefined && stored !== undefined && (await readId(storage, final)) === stored)
+  if (existing === undefined && stored !== undefined && (await readId(storage, final)) === stored)
     return;
-  throw foreignStore(known ?? proposed, stored);
+  throw foreignStore(existing ?? proposed, stored);
 }
 
 /** The refusal of a store that is not this catalog's. */

@@ -57,7 +57,7 @@ export async function hasChildren(store: Store, prefix: string): Promise<boolean
   return entries.length > 0;
 }
 
-/** What a name below a key prefix may take at most, in bytes: longer ones would make keys that no store can hold. */
+/** Maximum length of a name below a key prefix, in bytes: longer keys do not fit into a store. */
 export function longestName(prefix: string): number {
   return Math.max(0, MAX_PATH_BYTES - Buffer.byteLength(prefix) + 2);
 }

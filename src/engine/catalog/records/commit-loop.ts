@@ -5,14 +5,14 @@ import { NotDurable, AlreadyDone, type Seal } from './seal.ts';
 import type { Check, CommitResult, Write } from '../../../store/store.ts';
 
 /** Number of attempts before a change fails with a request to retry. */
-const ATTEMPTS = 24;
+export const COMMIT_ATTEMPTS = 24;
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE = 64;
 
-/** What may be done as soon as the store has a change. Until it ends the commit does not; what it throws, the commit throws. */
+/** Called as soon as the store has a change. The commit waits for it and fails with its error. */
 export type Decided = () => Promise<void>;
 
-/** What applies a conditional commit and writes it down before it resolves. */
+/** Applies conditional commits; each is journaled before it resolves. */
 export interface Committer {
   /** @param decided What follows from a change that is in the store, done while it is written down. */
   commit(
@@ -20,12 +20,12 @@ export interface Committer {
     writes: readonly Write[],
     decided?: Decided,
   ): Promise<CommitResult>;
-  /** Writes down what an unknown commit may have changed, before anybody says that it did. */
+  /** Journals what a commit of unknown outcome may have changed, before its effect is reported. */
   catchUp?(): Promise<void>;
   /**
-   * Resolves when the change that gave a key the value that was just read is in the
-   * journal, whoever made it. Asked before anything is built on it, or given its final name.
-   * @param value What was read; needed where the key's value changes, as that of a head.
+   * Resolves when the change that gave a key its current value is in the journal, of any process. Called
+   * before anything is built on the value, or given its final name.
+   * @param value The value that was read; required for keys whose value changes, such as heads.
    */
   settle?(key: string, value?: Uint8Array): Promise<void>;
 }
@@ -40,12 +40,12 @@ export type Plan<Result> =
       readonly result: Result;
       /** Not called for a commit of unknown outcome, though that may have taken effect. */
       readonly decided?: Decided | undefined;
-      /** Told which check failed; throws when planning again cannot help. */
+      /** Called with the failed check; throws if planning again cannot help. */
       readonly lost?: (check: number) => void | Promise<void>;
     };
 
-/** What commits changes that are made once. */
-export interface Sealed<Result> {
+/** Dependencies of changes that are made once. */
+interface Sealed<Result> {
   readonly committer: Committer;
   readonly seal: Seal<Result> | undefined;
 }
@@ -63,15 +63,15 @@ export interface Sealed<Result> {
  */
 export async function commitLoop<Result>(
   by: Committer | Sealed<Result>,
-  plan: (doubt: boolean) => Promise<Plan<Result>>,
+  plan: (uncertain: boolean) => Promise<Plan<Result>>,
 ): Promise<Result> {
   const { committer, seal } = 'committer' in by ? by : { committer: by, seal: undefined };
   let reason: string | undefined;
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const doubt = reason !== undefined;
-    const next = sealed(await planned(plan, doubt), doubt ? 'commits' : 'all', seal);
+  for (let attempt = 0; attempt < COMMIT_ATTEMPTS; attempt++) {
+    const uncertain = reason !== undefined;
+    const next = sealed(await planned(plan, uncertain), uncertain ? 'commits' : 'all', seal);
     if (next.kind === 'done') {
-      if (doubt) await committer.catchUp?.();
+      if (uncertain) await committer.catchUp?.();
       return next.result;
     }
     const outcome = await committer.commit(next.checks, next.writes, next.decided);
@@ -89,28 +89,28 @@ export async function commitLoop<Result>(
  */
 export async function commitFilesOnce<Result>(
   by: Committer | Sealed<Result>,
-  plan: (doubt: boolean) => Promise<Plan<Result>>,
+  plan: (uncertain: boolean) => Promise<Plan<Result>>,
 ): Promise<Result> {
   let doubted = false;
   try {
-    return await commitLoop(by, (doubt) => {
-      doubted = doubt;
-      return plan(doubt);
+    return await commitLoop(by, (uncertain) => {
+      doubted = uncertain;
+      return plan(uncertain);
     });
   } catch (error) {
     throw doubted && !(error instanceof AlreadyDone) ? unsure(error) : error;
   }
 }
 
-/** What a full disk keeps from being planned was never committed, unless an earlier attempt may have been. */
+/** A plan that failed for a full disk was not committed, unless an earlier attempt may have been. */
 async function planned<Result>(
-  plan: (doubt: boolean) => Promise<Plan<Result>>,
-  doubt: boolean,
+  plan: (uncertain: boolean) => Promise<Plan<Result>>,
+  uncertain: boolean,
 ): Promise<Plan<Result>> {
   try {
-    return await plan(doubt);
+    return await plan(uncertain);
   } catch (error) {
-    throw doubt || !isFullDisk(error) ? error : new NotDurable(error);
+    throw uncertain || !isFullDisk(error) ? error : new NotDurable(error);
   }
 }
 
@@ -155,7 +155,7 @@ function givenUp(reason: string | undefined): CatalogError {
   if (reason === undefined) {
     return new CatalogError(
       'ConcurrentModification',
-      `the catalog was changed by others ${ATTEMPTS} times meanwhile`,
+      `the catalog was changed by others ${COMMIT_ATTEMPTS} times meanwhile`,
     );
   }
   return new CatalogError(

@@ -1,6 +1,6 @@
 import type { Stored } from '../../format/records.ts';
 
-/** So many records are remembered; the one that was decoded longest ago goes first. */
+/** Maximum number of cached records; the least recently decoded one is evicted first. */
 const REMEMBERED = 4096;
 
 /**
@@ -9,27 +9,27 @@ const REMEMBERED = 4096;
  */
 export class DecodedRecords<Content> {
   readonly #decode: (value: Uint8Array) => Content;
-  readonly #known = new Map<string, Stored<Content>>();
+  readonly #cache = new Map<string, Stored<Content>>();
 
-  /** @param decode Gives what nobody changes. */
+  /** @param decode Its result must not be modified. */
   constructor(decode: (value: Uint8Array) => Content) {
     this.#decode = decode;
   }
 
   /** The record of a key whose value was read just now. */
   of(key: string, value: Uint8Array): Stored<Content> {
-    const known = this.#known.get(key);
-    if (known !== undefined && isSame(known.value, value)) return known;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined && isSame(cached.value, value)) return cached;
     const stored = { key, value, content: this.#decode(value) };
-    this.#known.delete(key);
-    this.#known.set(key, stored);
-    if (this.#known.size > REMEMBERED) this.#forgetOldest();
+    this.#cache.delete(key);
+    this.#cache.set(key, stored);
+    if (this.#cache.size > REMEMBERED) this.#forgetOldest();
     return stored;
   }
 
   #forgetOldest(): void {
-    for (const oldest of this.#known.keys()) {
-      this.#known.delete(oldest);
+    for (const oldest of this.#cache.keys()) {
+      this.#cache.delete(oldest);
       return;
     }
   }

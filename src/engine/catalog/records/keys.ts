@@ -1,4 +1,9 @@
-import { canonicalPath, encodeSegment, type ObjectPath } from '../../../protocol/identifier.ts';
+import {
+  canonicalPath,
+  encodeSegment,
+  parseCanonicalPath,
+  type ObjectPath,
+} from '../../../protocol/identifier.ts';
 
 /**
  * Keys of the store. Children stand under their parent in the order of their
@@ -8,10 +13,16 @@ function childKey(letter: string, path: ObjectPath): string {
   return `${letter}${placeOf(path)}`;
 }
 
-/** What the key of anything at a path says beside its kind. */
+/** The suffix of the key of an object at a path. */
 function placeOf(path: ObjectPath): string {
   if (path.length === 1) return `/\u0000${path[0]!}`;
   return `${canonicalPath(path.slice(0, -1))}\u0000${path.at(-1) ?? ''}`;
+}
+
+/** The path in the key of a namespace or table: the canonical path of its parent, a zero byte, its name. */
+export function pathOfKey(key: string): ObjectPath {
+  const end = key.lastIndexOf('\u0000');
+  return [...parseCanonicalPath(key.slice(1, end)), key.slice(end + 1)];
 }
 
 function childrenPrefix(letter: string, parent: ObjectPath): string {
@@ -66,7 +77,7 @@ export function versionsOf(tableId: string, chain: string): string {
   return `${allVersionsOf(tableId)}${encodeSegment(chain)}/`;
 }
 
-/** The prefix of the keys of a table's versions, on whatever branch. */
+/** The prefix of the keys of a table's versions on all branches. */
 export function allVersionsOf(tableId: string): string {
   return `V${tableId}/`;
 }
@@ -149,7 +160,7 @@ export function prefixesOf(tableId: string): readonly string[] {
 /** The prefix of the keys of what requests answered that may be repeated. */
 export const ANSWERS = 'A';
 
-/** What a request answered that may be repeated. @param digest What names the request, in hexadecimal. */
+/** Key of a repeatable request's answer. @param digest Digest of the request's id, in hexadecimal. */
 export function answerKey(digest: string): string {
   return `${ANSWERS}${digest}`;
 }

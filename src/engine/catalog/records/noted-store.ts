@@ -30,14 +30,16 @@ export class NotedStore extends OwnStore {
     return values;
   }
 
-  /** What is looked at is not forgotten before what is not. */
+  /** Records in use are evicted last. */
   override watch(seen: readonly ReadCheck[]): StoreWatch | undefined {
     const watch = super.watch(seen);
     if (watch === undefined) return undefined;
-    const kept = seen.flatMap((one) => (one.kind === 'value' && isNoted(one.key) ? [one.key] : []));
+    const retained = seen.flatMap((one) =>
+      one.kind === 'value' && isNoted(one.key) ? [one.key] : [],
+    );
     return {
       holds: () => {
-        for (const key of kept) this.#recent.use(key);
+        for (const key of retained) this.#recent.use(key);
         return watch.holds();
       },
     };

@@ -10,6 +10,7 @@ import type {
   StoreWatch,
   Write,
 } from '../../../store/store.ts';
+import type { KeyCheck } from '../../../store/key-digest.ts';
 import { foreignStore } from './catalog-id.ts';
 import { CATALOG_KEY } from './keys.ts';
 
@@ -22,6 +23,7 @@ export class OwnStore implements Store {
   readonly #store: Store;
   readonly #id: string;
   readonly #onStrange: () => void;
+  readonly checkKeys?: () => Promise<KeyCheck>;
   /** The bytes of the id that were seen last: the next are mostly the same. */
   #seen: Uint8Array | undefined;
 
@@ -33,6 +35,7 @@ export class OwnStore implements Store {
     this.#store = store;
     this.#id = id;
     this.#onStrange = onStrange;
+    if (store.checkKeys !== undefined) this.checkKeys = store.checkKeys.bind(store);
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {

@@ -1,9 +1,9 @@
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import { joined, someOf, type Permit, type VisibleNames } from '../../../protocol/permit.ts';
 
-/** Which part of a listing is asked for. */
+/** The page parameters of a listing. */
 export interface PageRequest {
-  /** At most so many names. */
+  /** Maximum number of names. */
   readonly limit: number;
   /** Only names beyond this text, bytewise; `''` from the beginning. */
   readonly after: string;

@@ -7,7 +7,7 @@ import type { NamespaceRecord, Stored, TableRecord } from '../../format/records.
 import { namespaceNotFound } from './refusals.ts';
 import type { Committer } from './commit-loop.ts';
 
-/** What has a name: both kinds read at one moment. */
+/** The records of a name: both kinds, read at one moment. */
 export interface Named {
   readonly namespace: Stored<NamespaceRecord> | undefined;
   readonly table: Stored<TableRecord> | undefined;
@@ -31,7 +31,7 @@ export class RecordReader {
     return (await this.named(path)).table;
   }
 
-  /** Whatever stands at a path. */
+  /** The record at a path, of a namespace or a table. */
   async named(path: ObjectPath): Promise<Named> {
     if (path.length === 0) return { namespace: undefined, table: undefined };
     const keys = [namespaceKey(path), tableKey(path)] as const;
@@ -65,7 +65,7 @@ export function absent(key: string): ReadCheck {
   return { kind: 'value', key, value: null };
 }
 
-/** What the changes of a catalog work with. */
+/** Dependencies of catalog changes. */
 export interface CatalogParts {
   readonly store: Store;
   readonly reader: RecordReader;

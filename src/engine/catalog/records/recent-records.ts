@@ -4,7 +4,7 @@ import type { Store, Write } from '../../../store/store.ts';
 
 /** Memory for records, in bytes. */
 const MEMORY_BYTES = 8 * 2 ** 20;
-/** What an entry takes beside its key and its value: an estimate. */
+/** Estimated bytes of an entry beside its key and value. */
 const ENTRY_BYTES = 128;
 
 /** First letters of the keys that are kept: tables, versions, branches and tags. Never a head, which says what is newest. */
@@ -59,7 +59,7 @@ export class RecentRecords {
     this.#entries.get(key);
   }
 
-  /** Forgets what this process has changed, or may have. */
+  /** Evicts records that this process has changed, or may have. */
   changed(writes: readonly Write[]): void {
     const at = ++this.#changes;
     for (const { key } of writes) if (isNoted(key)) this.#set(key, null, at);
@@ -70,10 +70,10 @@ export class RecentRecords {
     return recalling((key) => this.#recall(key));
   }
 
-  /** What is known as it is stays, which is most of what is read. */
+  /** An unchanged record stays; this is the common case. */
   #note(key: string, value: Uint8Array | null, since: number): void {
-    const known = this.#entries.get(key);
-    if (known !== undefined && (known.at > since || isSame(known.value, value))) return;
+    const cached = this.#entries.get(key);
+    if (cached !== undefined && (cached.at > since || isSame(cached.value, value))) return;
     this.#set(key, value, since);
   }
 

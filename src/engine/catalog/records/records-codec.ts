@@ -58,6 +58,7 @@ function tableOf(fields: Fields): TableRecord {
     location: fields['location'] === null ? null : text(fields, 'location'),
     properties: texts(fields, 'properties'),
     createdMillis: number(fields, 'createdMillis'),
+    ...(fields['expires'] === true && { expires: true }),
   };
 }
 

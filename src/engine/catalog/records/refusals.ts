@@ -24,7 +24,7 @@ export function tableNotFound(path: ObjectPath): CatalogError {
 }
 
 /** The words `already exists` are what the LanceDB client looks for (wire contract, section 4). */
-export function tableExists(path: ObjectPath): CatalogError {
+export function tableAlreadyExists(path: ObjectPath): CatalogError {
   return new CatalogError('TableAlreadyExists', `table ${canonicalPath(path)} already exists`);
 }
 

@@ -9,7 +9,7 @@ export class NotDurable extends Error {
   }
 }
 
-/** What is done where the files of an attempt are lost. */
+/** Called if the files of an attempt are lost. */
 interface LostFiles {
   readonly undo: () => Promise<void>;
   /** Whether no attempt was made before, which may have taken effect. */
@@ -32,17 +32,17 @@ export async function requireDurable(
   }
 }
 
-/** What is committed together with a change, so that the change is made once: it keeps what the change answers. */
+/** Part of a change's commit that makes the change once: it stores the answer. */
 export interface Seal<Result> {
-  /** That nobody has made the change yet. */
+  /** Check that the change has not been made yet. */
   readonly checks: readonly Check[];
-  /** What remembers it, given what it came to. */
+  /** Writes that store the answer, given the result. */
   writes(result: Result): readonly Write[];
   /** @throws AlreadyDone, when one of the checks does not hold. */
   broken(): Promise<never>;
 }
 
-/** A change that was made before. Not a refusal: whoever asked gets the answer of the first time. */
+/** A change that was made before. Not a refusal: the caller gets the first answer. */
 export class AlreadyDone extends Error {
   /** Whether this very request made it, in an attempt whose outcome was unknown: then what it wrote must stay. */
   readonly mine: boolean;
@@ -54,7 +54,7 @@ export class AlreadyDone extends Error {
   }
 }
 
-/** A seal for a commit that knows less than what the answer says. */
+/** A seal for a commit whose result lacks parts of the answer. */
 export function sealOf<Inner, Outer>(
   seal: Seal<Outer> | undefined,
   whole: (inner: Inner) => Outer,

@@ -56,14 +56,14 @@ export class Heap<Element> {
 }
 
 /** A table somewhere in the catalog. */
-export interface FoundTable {
+interface FoundTable {
   /** Its path below the walk's root, joined by the walk's delimiter. */
   readonly id: string;
   readonly path: ObjectPath;
   readonly value: Uint8Array;
 }
 
-export interface WalkOptions {
+interface WalkOptions {
   readonly delimiter: string;
   /** The namespace below which tables are looked for, and in which their ids begin; everything without. */
   readonly root?: ObjectPath | undefined;
@@ -75,7 +75,7 @@ export interface WalkOptions {
   readonly opens: (namespace: ObjectPath) => boolean;
 }
 
-/** What may come next: its key is not above the id of any table that it leads to. */
+/** A candidate for the next entry: its key is not above the id of any table below it. */
 type Step =
   | { readonly key: string; readonly kind: 'table'; readonly child: Child; readonly level: Level }
   | {
@@ -89,7 +89,7 @@ type Step =
 /** An opened namespace: its children as they are read. */
 interface Level {
   readonly path: ObjectPath;
-  /** What the ids of everything inside begin with. */
+  /** Prefix of the ids of everything inside. */
   readonly prefix: string;
   readonly tables: AsyncGenerator<Child>;
   readonly namespaces: AsyncGenerator<Child>;

@@ -5,10 +5,11 @@ import type { VersionRecord } from '../../format/records.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { decodeManifest, type Manifest } from '../../format/manifest.ts';
-import type { Fragment } from '../../format/snapshot.ts';
+import { storedIn, type Fragment } from '../../format/snapshot.ts';
+import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 
-/** A version of a table, of whatever branch. */
+/** A version of a table on any branch. */
 export interface KnownVersion {
   readonly key: string;
   readonly record: VersionRecord;
@@ -38,31 +39,60 @@ export function filesOf(version: { readonly fragments: readonly Fragment[] }): r
   ]);
 }
 
-/** What a version names beside its manifest, read from the disk. */
+/** The same files by their keys in the storage, with their seals. */
+export function storedFilesOf(
+  folder: string,
+  version: { readonly fragments: readonly Fragment[] },
+): readonly StoredFile[] {
+  return version.fragments.flatMap(({ files, deletions, deletionsSeal, indices = [] }) => [
+    ...files.map((file) => storedIn(folder, file)),
+    ...(deletions === null ? [] : [storedIn(folder, { path: deletions, seal: deletionsSeal })]),
+    ...indices.map((file) => storedIn(folder, file)),
+  ]);
+}
+
+/** Files that a version names beside its manifest, read from the disk. */
 export async function readNamed(
   storage: Storage,
   folder: string,
-  record: Pick<VersionRecord, 'manifest' | 'staging'>,
+  record: NamedManifest,
 ): Promise<readonly string[]> {
   return filesOf(await readVersion(storage, folder, record));
 }
 
-/** The manifest of a version, read from the disk: under its final name, or the one that it had before. */
+/** The names of a manifest, and its seal. */
+type NamedManifest = Pick<VersionRecord, 'manifest' | 'staging' | 'seal'>;
+
+/**
+ * The manifest of a version, read from the disk: under its final name, or the one that it had before.
+ * @throws DamagedFile, and what `decodeManifest` throws.
+ */
 export async function readVersion(
   storage: Storage,
   folder: string,
-  { manifest, staging }: Pick<VersionRecord, 'manifest' | 'staging'>,
+  record: NamedManifest,
 ): Promise<Manifest> {
-  const bytes =
+  const { manifest, seal } = record;
+  const bytes = await readManifest(storage, folder, record);
+  return decodeManifest(bytes, { path: join(folder, manifest), seal });
+}
+
+/** The bytes of the same manifest. @throws an error that `isMissing` if there is none. */
+export async function readManifest(
+  storage: Storage,
+  folder: string,
+  { manifest, staging }: Pick<NamedManifest, 'manifest' | 'staging'>,
+): Promise<Buffer> {
+  return (
     (await unlessMissing(storage.read(join(folder, manifest)))) ??
     (await unlessMissing(storage.read(join(folder, staging)))) ??
     // It may have got its final name in between.
-    (await storage.read(join(folder, manifest)));
-  return decodeManifest(bytes);
+    (await storage.read(join(folder, manifest)))
+  );
 }
 
 /** Files that may be removed unless a version names them: paths in the table's folder. */
-export interface Candidates {
+export interface RemovalCandidates {
   readonly manifests: Set<string>;
   readonly files: Set<string>;
 }
@@ -83,7 +113,7 @@ export async function spareNamed(
   { store, named }: WalkParts,
   tableId: string,
   folder: string,
-  { manifests, files }: Candidates,
+  { manifests, files }: RemovalCandidates,
 ): Promise<void> {
   const seen = new Set<string>();
   for (let fresh = true; fresh && manifests.size + files.size > 0;) {

@@ -8,14 +8,14 @@ import type {
   LanceManifest,
 } from './lance-manifest.ts';
 import {
-  countField,
+  rowCountField,
   entryField,
   innerMessage,
-  numberField,
-  readMessage,
+  uint64Field,
+  decodeProtobuf,
   smallField,
   smallFields,
-  textField,
+  utf8Field,
   type Draft,
   type FieldReaders,
 } from './lance-message.ts';
@@ -28,7 +28,7 @@ import {
  * @throws LanceManifestError
  */
 export function decodeLanceManifest(message: Uint8Array): LanceManifest {
-  return readMessage(message, manifestFields, emptyManifest());
+  return decodeProtobuf(message, manifestFields, emptyManifest());
 }
 
 /**
@@ -38,13 +38,13 @@ export function decodeLanceManifest(message: Uint8Array): LanceManifest {
  */
 export function countIndices(section: Uint8Array): number {
   const names = new Set<string>();
-  readMessage<null>(section, { 1: (_, pbf) => names.add(indexName(pbf)) }, null);
+  decodeProtobuf<null>(section, { 1: (_, pbf) => names.add(indexName(pbf)) }, null);
   return names.size;
 }
 
 function indexName(pbf: PbfReader): string {
   const index = { name: '' };
-  const fields: FieldReaders<typeof index> = { 3: (one, inner) => (one.name = textField(inner)) };
+  const fields: FieldReaders<typeof index> = { 3: (one, inner) => (one.name = utf8Field(inner)) };
   return innerMessage(pbf, fields, index).name;
 }
 
@@ -65,14 +65,14 @@ function emptyManifest(): ManifestDraft {
 const manifestFields: FieldReaders<ManifestDraft> = {
   1: (manifest, pbf) => manifest.fields.push(innerMessage(pbf, schemaFields, emptyField())),
   2: (manifest, pbf) => manifest.fragments.push(innerMessage(pbf, fragmentFields, noFragment())),
-  3: (manifest, pbf) => (manifest.version = numberField(pbf)),
+  3: (manifest, pbf) => (manifest.version = uint64Field(pbf)),
   5: (manifest, pbf) => manifest.metadata.set(...entryField(pbf)),
-  6: (manifest, pbf) => (manifest.indices = numberField(pbf)),
+  6: (manifest, pbf) => (manifest.indices = uint64Field(pbf)),
   7: (manifest, pbf) => (manifest.timestampMillis = millisOf(pbf)),
-  12: (manifest, pbf) => (manifest.transactionFile = textField(pbf)),
+  12: (manifest, pbf) => (manifest.transactionFile = utf8Field(pbf)),
   18: (manifest, pbf) => manifest.bases.set(...baseOf(pbf)),
-  20: (manifest, pbf) => (manifest.branch = textField(pbf)),
-  21: (manifest, pbf) => (manifest.transaction = numberField(pbf)),
+  20: (manifest, pbf) => (manifest.branch = utf8Field(pbf)),
+  21: (manifest, pbf) => (manifest.transaction = uint64Field(pbf)),
 };
 
 interface BaseDraft extends Draft<LanceBase> {
@@ -81,8 +81,8 @@ interface BaseDraft extends Draft<LanceBase> {
 
 const baseFields: FieldReaders<BaseDraft> = {
   1: (base, pbf) => (base.id = smallField(pbf)),
-  3: (base, pbf) => (base.isTable = numberField(pbf) !== 0n),
-  4: (base, pbf) => (base.path = textField(pbf)),
+  3: (base, pbf) => (base.isTable = uint64Field(pbf) !== 0n),
+  4: (base, pbf) => (base.path = utf8Field(pbf)),
 };
 
 function baseOf(pbf: PbfReader): readonly [number, LanceBase] {
@@ -98,11 +98,11 @@ function emptyField(): FieldDraft {
 }
 
 const schemaFields: FieldReaders<FieldDraft> = {
-  2: (field, pbf) => (field.name = textField(pbf)),
+  2: (field, pbf) => (field.name = utf8Field(pbf)),
   3: (field, pbf) => (field.id = smallField(pbf)),
   4: (field, pbf) => (field.parent = smallField(pbf)),
-  5: (field, pbf) => (field.type = textField(pbf)),
-  6: (field, pbf) => (field.nullable = numberField(pbf) !== 0n),
+  5: (field, pbf) => (field.type = utf8Field(pbf)),
+  6: (field, pbf) => (field.nullable = uint64Field(pbf) !== 0n),
   10: (field, pbf) => field.metadata.set(...entryField(pbf)),
 };
 
@@ -113,10 +113,10 @@ function noFragment(): FragmentDraft {
 }
 
 const fragmentFields: FieldReaders<FragmentDraft> = {
-  1: (fragment, pbf) => (fragment.id = numberField(pbf)),
+  1: (fragment, pbf) => (fragment.id = uint64Field(pbf)),
   2: (fragment, pbf) => fragment.files.push(innerMessage(pbf, dataFileFields, noFile())),
   3: (fragment, pbf) => (fragment.deletions = deletionsOf(pbf)),
-  4: (fragment, pbf) => (fragment.physicalRows = countField(pbf)),
+  4: (fragment, pbf) => (fragment.physicalRows = rowCountField(pbf)),
 };
 
 type DataFileDraft = Omit<Draft<LanceDataFile>, 'fields'> & { readonly fields: number[] };
@@ -126,11 +126,11 @@ function noFile(): DataFileDraft {
 }
 
 const dataFileFields: FieldReaders<DataFileDraft> = {
-  1: (file, pbf) => (file.path = textField(pbf)),
+  1: (file, pbf) => (file.path = utf8Field(pbf)),
   2: (file, pbf) => {
     for (const number of smallFields(pbf)) file.fields.push(number);
   },
-  6: (file, pbf) => (file.bytes = countField(pbf) || null),
+  6: (file, pbf) => (file.bytes = rowCountField(pbf) || null),
   7: (file, pbf) => (file.base = smallField(pbf)),
 };
 
@@ -143,10 +143,10 @@ interface DeletionDraft {
 }
 
 const deletionFields: FieldReaders<DeletionDraft> = {
-  1: (file, pbf) => (file.kind = numberField(pbf)),
-  2: (file, pbf) => (file.version = numberField(pbf)),
-  3: (file, pbf) => (file.id = numberField(pbf)),
-  4: (file, pbf) => (file.rows = countField(pbf)),
+  1: (file, pbf) => (file.kind = uint64Field(pbf)),
+  2: (file, pbf) => (file.version = uint64Field(pbf)),
+  3: (file, pbf) => (file.id = uint64Field(pbf)),
+  4: (file, pbf) => (file.rows = rowCountField(pbf)),
   7: (file, pbf) => (file.base = smallField(pbf)),
 };
 
@@ -165,7 +165,7 @@ interface TimeDraft {
 }
 
 const timeFields: FieldReaders<TimeDraft> = {
-  1: (time, pbf) => (time.seconds = Number(BigInt.asIntN(64, numberField(pbf)))),
+  1: (time, pbf) => (time.seconds = Number(BigInt.asIntN(64, uint64Field(pbf)))),
   2: (time, pbf) => (time.nanos = smallField(pbf)),
 };
 

@@ -71,12 +71,12 @@ export interface LanceManifest {
 }
 
 /** Number of rows of a fragment without deleted ones. */
-export function liveRows({ physicalRows, deletions }: LanceFragment): bigint {
-  const rows = physicalRows - deletedRows({ deletions });
+export function liveRowCount({ physicalRows, deletions }: LanceFragment): bigint {
+  const rows = physicalRows - deletedRowCount({ deletions });
   return rows < 0n ? 0n : rows;
 }
 
-export function deletedRows({ deletions }: Pick<LanceFragment, 'deletions'>): bigint {
+export function deletedRowCount({ deletions }: Pick<LanceFragment, 'deletions'>): bigint {
   return deletions?.rows ?? 0n;
 }
 

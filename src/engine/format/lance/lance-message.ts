@@ -20,7 +20,7 @@ export type FieldReaders<Result> = Readonly<
  * Reads a message of the Protocol Buffers encoding.
  * @throws LanceManifestError
  */
-export function readMessage<Result>(
+export function decodeProtobuf<Result>(
   bytes: Uint8Array,
   fields: FieldReaders<Result>,
   result: Result,
@@ -61,7 +61,7 @@ function bytesField(pbf: PbfReader): Uint8Array {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-export function textField(pbf: PbfReader): string {
+export function utf8Field(pbf: PbfReader): string {
   try {
     return utf8.decode(bytesField(pbf));
   } catch (error) {
@@ -73,7 +73,7 @@ export function textField(pbf: PbfReader): string {
 const VARINT_BYTES = 10;
 
 /** An exact unsigned 64-bit integer: the package returns a double. */
-export function numberField(pbf: PbfReader): bigint {
+export function uint64Field(pbf: PbfReader): bigint {
   requireKind(pbf, VARINT);
   return varint(pbf);
 }
@@ -92,7 +92,7 @@ function varint(pbf: PbfReader): bigint {
 
 /** A signed 32-bit integer. */
 export function smallField(pbf: PbfReader): number {
-  return Number(BigInt.asIntN(32, numberField(pbf)));
+  return Number(BigInt.asIntN(32, uint64Field(pbf)));
 }
 
 /** 32-bit integers of a list, packed in one field or in one field each. */
@@ -106,8 +106,8 @@ export function* smallFields(pbf: PbfReader): Generator<number> {
 }
 
 /** A count of rows or bytes. @throws LanceManifestError for an impossible count. */
-export function countField(pbf: PbfReader): bigint {
-  const count = numberField(pbf);
+export function rowCountField(pbf: PbfReader): bigint {
+  const count = uint64Field(pbf);
   if (count <= BigInt(Number.MAX_SAFE_INTEGER)) return count;
   throw new LanceManifestError('a count is too large');
 }
@@ -119,8 +119,8 @@ export function entryField(pbf: PbfReader): readonly [string, string] {
 }
 
 const entryFields: FieldReaders<{ key: string; value: string }> = {
-  1: (entry, pbf) => (entry.key = textField(pbf)),
-  2: (entry, pbf) => (entry.value = textField(pbf)),
+  1: (entry, pbf) => (entry.key = utf8Field(pbf)),
+  2: (entry, pbf) => (entry.value = utf8Field(pbf)),
 };
 
 function requireKind(pbf: PbfReader, kind: number): void {

@@ -4,10 +4,10 @@ import type { LanceManifest } from './lance-manifest.ts';
 import {
   innerMessage,
   LanceManifestError,
-  numberField,
-  readMessage,
+  uint64Field,
+  decodeProtobuf,
   smallFields,
-  textField,
+  utf8Field,
   type Draft,
   type FieldReaders,
 } from './lance-message.ts';
@@ -119,7 +119,7 @@ const changeReaders: FieldReaders<ChangeDraft> = {
 };
 
 const deleteFields: FieldReaders<{ predicate: string }> = {
-  3: (one, pbf) => (one.predicate = textField(pbf)),
+  3: (one, pbf) => (one.predicate = utf8Field(pbf)),
 };
 
 const updateFields: FieldReaders<number[]> = {
@@ -127,10 +127,10 @@ const updateFields: FieldReaders<number[]> = {
 };
 
 const originFields: FieldReaders<Draft<LanceOrigin>> = {
-  2: (origin, pbf) => (origin.branch = textField(pbf)),
-  3: (origin, pbf) => (origin.version = numberField(pbf)),
+  2: (origin, pbf) => (origin.branch = utf8Field(pbf)),
+  3: (origin, pbf) => (origin.version = uint64Field(pbf)),
 };
 
 function changeOf(message: Uint8Array): ChangeDraft {
-  return readMessage<ChangeDraft>(message, changeReaders, { change: null });
+  return decodeProtobuf<ChangeDraft>(message, changeReaders, { change: null });
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Schema } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { VersionRecord } from '../records.ts';
-import { deletedRows, fragmentBytes, liveRows } from './lance-manifest.ts';
+import { deletedRowCount, fragmentBytes, liveRowCount } from './lance-manifest.ts';
 import { LanceManifestError } from './lance-message.ts';
 import { arrowFields } from './lance-schema.ts';
 import { readManifestFile } from './manifest-file.ts';
@@ -41,8 +41,8 @@ export async function lanceSnapshot(
     const { manifest, numIndices } = await readManifestFile(storage, join(folder, name));
     const fields = arrowFields(manifest.fields);
     const fragments = manifest.fragments.map((fragment) => ({
-      rows: Number(liveRows(fragment)),
-      deletedRows: Number(deletedRows(fragment)),
+      rows: Number(liveRowCount(fragment)),
+      deletedRows: Number(deletedRowCount(fragment)),
       bytes: Number(fragmentBytes(fragment)),
     }));
     const schema = new Schema([...fields], new Map(manifest.metadata));

@@ -24,7 +24,7 @@ export async function lanceManifests(
   folder: string,
 ): Promise<readonly LanceVersion[]> {
   const manifests = join(folder, LANCE_VERSIONS);
-  return (await namesIn(storage, manifests)).flatMap((name) => {
+  return (await namesInFolder(storage, manifests)).flatMap((name) => {
     const file = parseVersionFile(name);
     if (file === undefined || file.staging !== '') return [];
     return [{ version: file.version, manifest: join(manifests, name) }];
@@ -47,7 +47,7 @@ export async function lanceVersions(
 }
 
 /** Names in a folder; empty if it is missing. */
-export async function namesIn(storage: Storage, folder: string): Promise<readonly string[]> {
+export async function namesInFolder(storage: Storage, folder: string): Promise<readonly string[]> {
   try {
     return (await storage.names(folder)) ?? [];
   } catch (error) {

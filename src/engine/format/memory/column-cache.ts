@@ -3,7 +3,7 @@ import { hintCollection, type MemoryBudget } from './memory-budget.ts';
 
 /** Greatest number of remembered keys. */
 const MOST_KEYS = 2 ** 16;
-/** Counts are halved once there were so many touches for each key that is remembered. */
+/** Counts are halved after this many touches per remembered key. */
 const TOUCHES_PER_KEY = 8;
 /** A handful of keys must not be forgotten within moments. */
 const FEWEST_KEYS = 2 ** 10;
@@ -50,10 +50,9 @@ const TOUCHES_TO_KEEP = 2;
 const TURN = 1;
 
 /**
- * Keeps columns that are read often. One comes in only if it was asked for more
- * often lately than those that have to leave for it, so a scan of more than fits
- * changes nothing. Data files never change, so nothing is ever invalidated; what
- * leaves lives on for as long as somebody reads it.
+ * Caches columns that are read often. A column enters only if it was requested more often lately than
+ * those it evicts, so a scan of more than fits changes nothing. Data files never change, so nothing is
+ * invalidated; an evicted column lives as long as a reader holds it.
  */
 export class ColumnCache {
   readonly #budget: MemoryBudget;
@@ -65,7 +64,7 @@ export class ColumnCache {
     budget.whenShort(() => this.#giveWay());
   }
 
-  /** A column that is kept. Each time that one is asked for counts. */
+  /** A cached column. Each call counts as a use. */
   find(key: ColumnKey): Data | undefined {
     if (this.#budget.bytes === 0) return undefined;
     this.#touches.add(key);
@@ -76,7 +75,7 @@ export class ColumnCache {
     return entry.data;
   }
 
-  /** Whether a column of so many bytes, which was asked for and not found, is worth being kept. */
+  /** Whether a column that was missing is worth caching, by its size in bytes. */
   wants(key: ColumnKey, bytes: number): boolean {
     const touches = this.#touches.of(key);
     if (touches < TOUCHES_TO_KEEP || bytes > this.#budget.bytes) return false;

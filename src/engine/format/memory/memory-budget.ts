@@ -13,7 +13,6 @@ export class MemoryReservation {
   readonly #lingerMillis: number;
   /** Memory held by running work. */
   #held = 0;
-  /** Memory spent of the budget. */
   #spent = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -64,13 +63,13 @@ export function hintCollection(dropped: number): void {
   try {
     void new ArrayBuffer(ENOUGH);
   } catch {
-    // A machine that does not give so much even unused goes without the hint.
+    // If the machine cannot allocate that much, the hint is omitted.
   }
 }
 
 /**
- * Memory that several caches share. Whoever must have memory spends it, and those
- * that can do without are told when there is none left.
+ * Memory shared by several caches. Required memory is spent at once; optional users are notified when
+ * none is left.
  */
 export class MemoryBudget {
   readonly bytes: number;

@@ -1,4 +1,6 @@
-import { openFile, type ArrowFile } from '../../../arrow/ipc/file-reader.ts';
+import type { ArrowFile } from '../../../arrow/ipc/file-reader.ts';
+import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
+import { openSealed } from '../../../arrow/sealed/sealed-file.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
@@ -21,13 +23,21 @@ interface Entry {
 /** Number of data files that stay open. */
 const OPEN_FILES = 256;
 
+/** Called with damage that a read found. */
+export type OnDamage = (damage: DamagedFile) => void;
+
 /** Keeps data files open: they are immutable, so each footer is parsed once. */
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
+  /** Entries of damaged files that are in use. */
+  readonly #damaged = new Set<Entry>();
   readonly #storage: Storage;
+  readonly #onDamage: OnDamage;
 
-  constructor(storage: Storage) {
+  /** @param onDamage Called with each read that found damage. */
+  constructor(storage: Storage, onDamage: OnDamage = () => undefined) {
     this.#storage = storage;
+    this.#onDamage = onDamage;
   }
 
   /**
@@ -35,10 +45,11 @@ export class OpenFiles {
    * is open and the function does not wait. Errors reject the promise; nothing is thrown.
    */
   use<Result>(
-    path: string,
+    stored: StoredFile,
     work: (file: OpenDataFile) => MaybePromise<Result>,
   ): MaybePromise<Result> {
-    const entry = this.#entries.get(path) ?? opening(this.#storage, path);
+    const { path } = stored;
+    const entry = this.#entries.get(path) ?? opening(this.#storage, stored);
     this.#entries.delete(path);
     this.#entries.set(path, entry);
     if (entry.ready === undefined) return this.#finish(path, entry, () => entry.opened.then(work));
@@ -46,6 +57,7 @@ export class OpenFiles {
       const result = work(entry.ready);
       return isAvailable(result) ? result : this.#finish(path, entry, () => result);
     } catch (error) {
+      this.#failed(path, entry, error);
       return Promise.reject(error);
     }
   }
@@ -54,8 +66,12 @@ export class OpenFiles {
     entry.users++;
     try {
       return await work();
+    } catch (error) {
+      this.#failed(path, entry, error);
+      throw error;
     } finally {
       entry.users--;
+      this.#closeDamaged();
       entry.opened.catch(() => this.#forget(path, entry));
       if (this.#entries.size > OPEN_FILES) void this.#shrink(OPEN_FILES).catch(() => undefined);
     }
@@ -80,6 +96,23 @@ export class OpenFiles {
     }
   }
 
+  /** A damaged file is opened again at its next read: a sound one may take its place. */
+  #failed(path: string, entry: Entry, error: unknown): void {
+    if (!(error instanceof DamagedFile)) return;
+    this.#onDamage(error);
+    this.#forget(path, entry);
+    this.#damaged.add(entry);
+    this.#closeDamaged();
+  }
+
+  #closeDamaged(): void {
+    for (const entry of this.#damaged) {
+      if (entry.users > 0) continue;
+      this.#damaged.delete(entry);
+      entry.ready?.object.close();
+    }
+  }
+
   /** It may have been opened again meanwhile. */
   #forget(path: string, entry: Entry): void {
     if (this.#entries.get(path) === entry) this.#entries.delete(path);
@@ -98,8 +131,8 @@ export class OpenFiles {
   }
 }
 
-function opening(storage: Storage, path: string): Entry {
-  const entry: Entry = { opened: openPath(storage, path), ready: undefined, users: 0 };
+function opening(storage: Storage, stored: StoredFile): Entry {
+  const entry: Entry = { opened: openStored(storage, stored), ready: undefined, users: 0 };
   entry.opened.then(
     (file) => {
       entry.ready = file;
@@ -109,18 +142,19 @@ function opening(storage: Storage, path: string): Entry {
   return entry;
 }
 
-async function openPath(storage: Storage, path: string): Promise<OpenDataFile> {
+async function openStored(storage: Storage, stored: StoredFile): Promise<OpenDataFile> {
+  const { path } = stored;
   const object = await storage.open(path);
   try {
     const size = object.size();
-    const file = await openFile(fileAccess({ object, size, path }));
+    const { file, checks } = await openSealed(fileAccess({ object, size, path }), stored);
     const starts: number[] = [];
     let start = 0;
     for (const rows of file.batchRows) {
       starts.push(start);
       start += rows;
     }
-    return { path, object, size, file, starts };
+    return { path, object, size, file, starts, checks };
   } catch (error) {
     object.close();
     throw error;

@@ -1,5 +1,10 @@
 import type { OpenObject } from '../../../storage/storage.ts';
 import type { RandomAccess } from '../../../arrow/ipc/random-access.ts';
+import {
+  checkedAccess,
+  type PortionChecks,
+  type TakeMemory,
+} from '../../../arrow/sealed/portion-checks.ts';
 
 /** Larger reads are never synchronous. */
 const SMALL_BYTES = 2 ** 16;
@@ -22,16 +27,24 @@ export interface OpenFile {
   readonly object: OpenObject;
   readonly size: number;
   readonly path: string;
+  /** What is compared of its bytes; undefined while it is being opened, and for a file without a seal. */
+  readonly checks?: PortionChecks | undefined;
 }
 
+const takeNew: TakeMemory = (length) => new Uint8Array(length);
+
 /**
- * Random access to an open file.
- * @param take Allocates memory for a read, from the start of a buffer.
+ * Random access to an open file. Its portions are compared with their checksums when they are first
+ * read.
+ * @throws DamagedFile from its reads.
  */
-export function fileAccess(
-  { object, size, path }: OpenFile,
-  take: (length: number) => Uint8Array = (length) => new Uint8Array(length),
-): RandomAccess {
+export function fileAccess(file: OpenFile, take: TakeMemory = takeNew): RandomAccess {
+  const access = plainAccess(file, take);
+  if (file.checks === undefined) return access;
+  return checkedAccess(access, file.checks, plainAccess(file, takeNew), take);
+}
+
+function plainAccess({ object, size, path }: OpenFile, take: TakeMemory): RandomAccess {
   return {
     size,
     read: async (offset, length) => {

@@ -4,6 +4,8 @@ const SMALLEST = 2 ** 16;
 const STEP = 2 ** 18;
 /** Most bytes that are kept for later reads. */
 const MOST_KEPT = 2 ** 26;
+/** How long returned memory is kept after the last return, in ms. */
+const UNUSED_MILLIS = 10_000;
 
 /**
  * Memory that files are read into, used again. To take fresh memory for each
@@ -15,9 +17,10 @@ const MOST_KEPT = 2 ** 26;
  * then need up to twice the processor time.
  */
 export class ReadMemory {
-  readonly #kept: ArrayBuffer[] = [];
+  readonly #buffers: ArrayBuffer[] = [];
   readonly #lent = new WeakSet<ArrayBufferLike>();
   #bytes = 0;
+  readonly #unused = setTimeout(() => this.drop(), UNUSED_MILLIS).unref();
 
   /** Memory of the given length. Its former contents are still in it. */
   take(length: number): Uint8Array {
@@ -31,30 +34,31 @@ export class ReadMemory {
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
     if (this.#bytes + memory.byteLength > MOST_KEPT) return;
-    this.#kept.push(memory);
+    this.#buffers.push(memory);
     this.#bytes += memory.byteLength;
+    this.#unused.refresh();
   }
 
   /** Drops all returned memory. */
   drop(): void {
-    this.#kept.length = 0;
+    this.#buffers.length = 0;
     this.#bytes = 0;
   }
 
   /** The last returned memory that is long enough, but at most twice as long. */
   #fitting(length: number): ArrayBuffer | undefined {
-    const index = this.#kept.findLastIndex(
+    const index = this.#buffers.findLastIndex(
       ({ byteLength }) => byteLength >= length && byteLength <= 2 * length + STEP,
     );
     if (index < 0) return undefined;
-    const [memory] = this.#kept.splice(index, 1);
+    const [memory] = this.#buffers.splice(index, 1);
     this.#bytes -= memory?.byteLength ?? 0;
     return memory;
   }
 }
 
 /** Memory that is taken piece by piece for one batch and returned at once. */
-export class Lease {
+export class MemoryLease {
   readonly #memory: ReadMemory;
   #lent: ArrayBufferLike[] = [];
 

@@ -7,7 +7,7 @@ import { nextTurn } from '../../base/pace.ts';
 /** Requests that hold less never wait, so that a large request does not delay small ones. */
 const SMALL_BYTES = 2 ** 20;
 /** Timeout of a request that waits for memory, in ms. */
-const WAIT_MILLIS = 10_000;
+export const MEMORY_WAIT_MILLIS = 10_000;
 /** `Retry-After` of a request whose wait timed out, in seconds. */
 const RETRY_SECONDS = '5';
 
@@ -29,7 +29,7 @@ export class RequestMemory {
    * @param bytes Capacity; a single request may hold all of it.
    * @param waitMillis Timeout of a request that waits for memory, in ms.
    */
-  constructor(bytes: number, waitMillis = WAIT_MILLIS) {
+  constructor(bytes: number, waitMillis = MEMORY_WAIT_MILLIS) {
     this.bytes = bytes;
     this.#waitMillis = waitMillis;
   }

@@ -1,13 +1,14 @@
 import { basename } from 'node:path';
 import type { Answer, Backend, CatalogRequest } from '../../../protocol/backend.ts';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
+import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { LONG_JSON } from '../../../protocol/json-parser.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { Permit } from '../../../protocol/permit.ts';
 import { RuleRefusal } from '../../../rules/commit-rule.ts';
-import { StoreError } from '../../../store/store-error.ts';
+import { isStoreDamage, StoreError } from '../../../store/store-error.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
 import {
@@ -28,7 +29,7 @@ import { unrepeatable } from '../../once/once.ts';
 import type { Adoption } from '../../versions/managed/adoption.ts';
 import type { Repeats } from './repeats.ts';
 import { namedBranch } from './parameters.ts';
-import { statementOf } from './statement.ts';
+import { statementText } from './statement.ts';
 import { CommitJudge, judging, noRules, type Judging } from '../../rules/commit-judge.ts';
 import { MAIN } from '../../format/chain.ts';
 import { BodyMeter, RequestMemory } from '../../format/memory/request-memory.ts';
@@ -107,8 +108,8 @@ export class EmbeddedBackend implements Backend {
     return this.#options.weakness();
   }
 
-  #begin(asked: CatalogRequest, permit: Permit): MaybePromise<Answer> {
-    const pending = readAhead(asked, permit);
+  #begin(received: CatalogRequest, permit: Permit): MaybePromise<Answer> {
+    const pending = readAhead(received, permit);
     const { request } = pending;
     if (request.operation.body === 'arrow') {
       requireArrowType(request);
@@ -144,11 +145,11 @@ export class EmbeddedBackend implements Backend {
     if (known === undefined || question === undefined) return this.#read(pending, text);
     return andThen(
       known.find(question, pending.request),
-      (found) => replayCached(pending, found) ?? this.#kept(known, pending, text, question),
+      (found) => replayCached(pending, found) ?? this.#cachedAnswer(known, pending, text, question),
     );
   }
 
-  async #kept(
+  async #cachedAnswer(
     known: KnownAnswers,
     pending: PendingCall,
     text: string,
@@ -172,8 +173,8 @@ export class EmbeddedBackend implements Backend {
     const body = isLong ? await checkedLongBody(request, sent) : checkedBody(request, sent);
     const { recorded, reportBasis } = pending;
     const bodyDigest = isLong ? digestOf(text) : undefined;
-    const asked = withBodyContext(request, body);
-    const call = { request: asked, permit, body, bodyDigest, recorded, reportBasis };
+    const merged = withBodyContext(request, body);
+    const call = { request: merged, permit, body, bodyDigest, recorded, reportBasis };
     if (!isBranchOfBody(request)) return this.#made(call);
     const branch = namedBranch(call);
     requireBranch(request, permit, branch);
@@ -192,8 +193,8 @@ export class EmbeddedBackend implements Backend {
     const { repeats, threads, adoption } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
-    const asked = { request, permit, body, bodyDigest, recorded, reportBasis };
-    const call = { ...asked, rules, threads, adoption, once: unrepeatable };
+    const parsed = { request, permit, body, bodyDigest, recorded, reportBasis };
+    const call = { ...parsed, rules, threads, adoption, once: unrepeatable };
     try {
       return described(call, await (repeats?.run(call, handler) ?? handler(call)));
     } catch (error) {
@@ -238,14 +239,14 @@ function requireBranch(
 
 /** Summary of a request whose commit a rule refused: nothing was changed. */
 function refusedSummary({ rules, request, body }: Call): CommitSummary {
-  const statement = statementOf(request.operation.name, { body, query: request.query });
+  const statement = statementText(request.operation.name, { body, query: request.query });
   return { ...placeSummary('refused'), rules: rules.names, statement };
 }
 
 /** The answer with the names of the rules that judged its commit, and with the statement of the request. */
 function described({ rules, request, body }: Call, answer: Answer): Answer {
   if (answer.commit === undefined) return answer;
-  const statement = statementOf(request.operation.name, { body, query: request.query });
+  const statement = statementText(request.operation.name, { body, query: request.query });
   const { names } = rules;
   if (names.length === 0 && statement === null) return answer;
   const judged = names.length === 0 ? answer.commit.rules : names;
@@ -271,7 +272,9 @@ async function refuse(error: unknown, request: CatalogRequest): Promise<never> {
 /** The error that the client gets for a failure of the service. */
 function clientError(error: unknown, { object }: CatalogRequest): unknown {
   if (error instanceof LinkedPath) return linkedFile(error, object);
-  if (isStoreFailure(error)) return storeUnavailable();
+  if (error instanceof DamagedFile) return damagedFile(error, object);
+  if (isStoreDamage(error)) return damagedStore();
+  if (isStoreFailure(error)) return storeUnavailable(error);
   return isFullDisk(error) ? fullDisk() : error;
 }
 
@@ -292,12 +295,30 @@ function linkedFile({ path }: LinkedPath, object: ObjectPath): CatalogError {
   );
 }
 
-function isStoreFailure(error: unknown): boolean {
+/** Says which file of a table is damaged. */
+function damagedFile({ path, part }: DamagedFile, object: ObjectPath): CatalogError {
+  const file = IN_TABLE.exec(path)?.[1] ?? basename(path);
+  return new CatalogError(
+    'Internal',
+    `table ${canonicalPath(object)}: ${part} of ${file} does not match the seal of the file: restore the file from a backup`,
+  );
+}
+
+function isStoreFailure(error: unknown): error is StoreError {
   return error instanceof StoreError && error.kind !== 'key';
 }
 
-function storeUnavailable(): CatalogError {
-  return new CatalogError('ServiceUnavailable', 'the store of the catalog does not answer');
+/** The sentence names no key: the caller may not know of the object that it belongs to. */
+function damagedStore(): CatalogError {
+  return new CatalogError(
+    'Internal',
+    'a record of the catalog is damaged: the log of the service names it, and catalog verify finds all of them',
+  );
+}
+
+function storeUnavailable({ kind, message }: StoreError): CatalogError {
+  const sentence = kind === 'busy' ? message : 'the store of the catalog does not answer';
+  return new CatalogError('ServiceUnavailable', sentence);
 }
 
 /** Whether only the body names the branch, so that the check of the route did not see it. */

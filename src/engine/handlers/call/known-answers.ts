@@ -122,7 +122,7 @@ interface CachedAnswer {
  */
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
-  readonly #kept = new LRUCache<string, CachedAnswer>({ maxSize: MEMORY_BYTES });
+  readonly #answers = new LRUCache<string, CachedAnswer>({ maxSize: MEMORY_BYTES });
 
   constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
@@ -136,9 +136,9 @@ export class KnownAnswers {
     question: string,
     { headers }: Pick<CatalogRequest, 'headers'>,
   ): MaybePromise<Answer | undefined> {
-    const kept = this.#kept.get(question);
-    if (kept === undefined || !kept.lasts || !isNewEnough(kept, headers)) return undefined;
-    return andThen(holds(kept.watch), (held) => (held ? kept.answer : undefined));
+    const cached = this.#answers.get(question);
+    if (cached === undefined || !cached.lasts || !isNewEnough(cached, headers)) return undefined;
+    return andThen(holds(cached.watch), (held) => (held ? cached.answer : undefined));
   }
 
   /** Caches an answer with its basis. */
@@ -148,8 +148,8 @@ export class KnownAnswers {
     const prompt = this.#store.watch?.(records);
     const watch = prompt ?? this.#readAgain(records);
     if (watch === undefined) return;
-    const lasts = prompt !== undefined || this.#kept.get(question)?.answer.body === answer.body;
-    this.#kept.set(question, { answer, newest, watch, lasts }, { size: bytes });
+    const lasts = prompt !== undefined || this.#answers.get(question)?.answer.body === answer.body;
+    this.#answers.set(question, { answer, newest, watch, lasts }, { size: bytes });
   }
 
   #readAgain(records: readonly ReadCheck[]): StoreWatch | undefined {

@@ -7,13 +7,14 @@ import type { PageRequest } from '../../catalog/records/page.ts';
 import type { Call } from './handler.ts';
 import { integerField, textField, type Fields } from '../../base/fields.ts';
 import { MAIN } from '../../format/chain.ts';
+import { checkVersionProperties } from '../../versions/version-policy.ts';
 
 /** The branch of a request, normalised for `main`; null if it names none. */
 export function namedBranch(call: Omit<Call, 'once' | 'rules'>): string | null {
   const { operation, query } = call.request;
-  const asked = query.get('branch')?.[0];
-  // A body that is a map has no branch, whatever its keys.
-  const name = asked ?? (operation.body === 'map' ? null : branchOfBody(call));
+  const requested = query.get('branch')?.[0];
+  // A body that is a map has no branch.
+  const name = requested ?? (operation.body === 'map' ? null : branchOfBody(call));
   return name === '' ? MAIN : name;
 }
 
@@ -29,8 +30,8 @@ function branchOfBody({ request, body }: Omit<Call, 'once' | 'rules'>): string |
 
 /** Whether a request names a version by number or tag. */
 export function namesVersion({ request, body }: Call): boolean {
-  const asked = innerQuery(request.operation.name, body) ?? body;
-  const said = isJsonObject(asked) ? [asked['version'], asked['tag']] : [];
+  const requested = innerQuery(request.operation.name, body) ?? body;
+  const said = isJsonObject(requested) ? [requested['version'], requested['tag']] : [];
   return said.some((value) => value !== undefined && value !== null);
 }
 
@@ -97,7 +98,10 @@ export function propertiesOf(fields: Fields): Readonly<Record<string, string>> {
   return boundedProperties(Object.fromEntries(entries));
 }
 
-/** Checks the size of properties. @throws CatalogError InvalidInput for more than 64 KiB. */
+/**
+ * Checks the size of properties, and those that have a meaning.
+ * @throws CatalogError InvalidInput for more than 64 KiB, and for an unknown form.
+ */
 export function boundedProperties(
   properties: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
@@ -105,11 +109,14 @@ export function boundedProperties(
     (sum, entry) => sum + Buffer.byteLength(entry.join('')),
     0,
   );
-  if (bytes <= MAX_PROPERTIES_BYTES) return properties;
-  throw new CatalogError(
-    'InvalidInput',
-    `properties may have at most ${MAX_PROPERTIES_BYTES} bytes, not ${bytes}`,
-  );
+  if (bytes > MAX_PROPERTIES_BYTES) {
+    throw new CatalogError(
+      'InvalidInput',
+      `properties may have at most ${MAX_PROPERTIES_BYTES} bytes, not ${bytes}`,
+    );
+  }
+  checkVersionProperties(properties);
+  return properties;
 }
 
 /**

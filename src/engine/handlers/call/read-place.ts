@@ -9,7 +9,7 @@ import type { Tags } from '../../versions/lines/tags.ts';
 import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { VersionPage } from '../../versions/lines/version-store.ts';
 
-/** What to read: a branch and a version, newest by default. */
+/** The version to read: a branch and a number, newest by default. */
 interface ReadPlace {
   readonly branch: string;
   readonly version: bigint | undefined;
@@ -21,7 +21,7 @@ interface ReadPlace {
  * @throws CatalogError TableTagNotFound; InvalidInput for a tag that contradicts the request's
  * version or branch.
  */
-export async function placeOf(
+export async function readPlace(
   tags: Pick<Tags, 'require'>,
   table: TableRecord,
   call: Call,
@@ -32,11 +32,11 @@ export async function placeOf(
   if (name === null) return { branch: branchParameter(call), version };
   const tag = await tags.require(table.id, name);
   const branch = tag.branch ?? MAIN;
-  const asked = namedBranch(call) ?? branch;
+  const requested = namedBranch(call) ?? branch;
   if (tag.branch !== null) {
     call.permit.require(call.request.operation.name, call.request.object, branch);
   }
-  if (asked !== branch) throw otherBranch(name, branch, asked);
+  if (requested !== branch) throw otherBranch(name, branch, requested);
   if (version === undefined || version === tag.version) return { branch, version: tag.version };
   throw new CatalogError(
     'InvalidInput',
@@ -44,8 +44,8 @@ export async function placeOf(
   );
 }
 
-function otherBranch(name: string, branch: string, asked: string): CatalogError {
-  const [tag, itsOwn, other] = [name, branch, asked].map((text) => JSON.stringify(text));
+function otherBranch(name: string, branch: string, requested: string): CatalogError {
+  const [tag, itsOwn, other] = [name, branch, requested].map((text) => JSON.stringify(text));
   return new CatalogError(
     'InvalidInput',
     `the tag ${tag} names a version of the branch ${itsOwn}, not of ${other}`,

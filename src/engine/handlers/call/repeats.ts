@@ -31,9 +31,9 @@ export class Repeats {
     if (id === undefined || !operation.mutates) return handler(call);
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
-    const asked = requestDigest(request, call.body, call.bodyDigest);
+    const requested = requestDigest(request, call.body, call.bodyDigest);
     const rights = new RecordingPermit(permit);
-    const once = new RepeatableOnce({ key, id, asked, body, rights }, this.#answers);
+    const once = new RepeatableOnce({ key, id, asked: requested, body, rights }, this.#answers);
     const passed = {
       ...call,
       permit: rights,

@@ -9,7 +9,7 @@ interface StatementInput {
   readonly query: CatalogRequest['query'];
 }
 
-type StatementFormatter = (asked: StatementInput) => string | null;
+type StatementFormatter = (input: StatementInput) => string | null;
 
 /** Formats the request of each operation with expressions, similar to SQL. */
 const sentences: Partial<Record<OperationName, StatementFormatter>> = {
@@ -35,8 +35,8 @@ const sentences: Partial<Record<OperationName, StatementFormatter>> = {
 };
 
 /** Describes the predicate and expressions of a request; null without any. */
-export function statementOf(name: OperationName, asked: StatementInput): string | null {
-  return sentences[name]?.(asked) ?? null;
+export function statementText(name: OperationName, input: StatementInput): string | null {
+  return sentences[name]?.(input) ?? null;
 }
 
 function where(predicate: JsonValue | undefined): string {

@@ -1,11 +1,11 @@
 import { Field, type Vector } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Handler } from '../call/handler.ts';
-import { statementOf, type Statement } from '../../base/statement.ts';
-import { bindFormula, valuesInThread, type Formula } from '../../request/formula.ts';
+import { statementOf, type Statement, type Formula } from '../../base/statement.ts';
+import { bindFormula, valuesInThread } from '../../request/formula.ts';
 import { storedFields, computedFrom } from '../../change/computed-values.ts';
 import type { Contents } from '../../format/change.ts';
-import { columnsOf, withColumns, type TableColumn } from '../../format/table-columns.ts';
+import { tableColumns, withColumns, type TableColumn } from '../../format/table-columns.ts';
 import { newColumnsField, type NewColumn } from './new-columns.ts';
 import {
   commitSchemaChange,
@@ -48,7 +48,7 @@ async function extended(
     formulas.set(id, formula);
     return { field: new Field(entry.name, formula.bound.type, true), id };
   });
-  const next = withColumns(base, [...columnsOf(base), ...added]);
+  const next = withColumns(base, [...tableColumns(base), ...added]);
   if (formulas.size === 0) return next;
   const computed = added.filter(({ id }) => formulas.has(id));
   const fragments = await writer.extended(snapshot, {

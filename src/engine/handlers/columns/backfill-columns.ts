@@ -81,10 +81,10 @@ function wantedOf({ body }: Call): Pick<BackfillSpec, 'column' | 'where'> {
 
 /** Rows are read when the job runs: older values would undo later changes. */
 function checkVersion({ body }: Call, { version }: Snapshot): void {
-  const asked = countField(body, 'read_version');
-  if (asked === null || asked === version) return;
+  const requested = countField(body, 'read_version');
+  if (requested === null || requested === version) return;
   throw new CatalogError(
     'InvalidInput',
-    `read_version is ${asked}, and a backfill reads the newest version, which is ${version}`,
+    `read_version is ${requested}, and a backfill reads the newest version, which is ${version}`,
   );
 }

@@ -13,7 +13,7 @@ import type { Handler } from '../call/handler.ts';
 import type { Contents } from '../../format/change.ts';
 import { fieldPlace, type FieldPlace } from '../../format/field-place.ts';
 import { changeInside } from '../../format/nested-change.ts';
-import { columnsOf, withColumns, type TableColumn } from '../../format/table-columns.ts';
+import { tableColumns, withColumns, type TableColumn } from '../../format/table-columns.ts';
 import {
   commitSchemaChange,
   versionAnswer,
@@ -63,7 +63,7 @@ async function without(on: ChangeBase, names: readonly string[]): Promise<Conten
   }
   const trimmed = trimmedColumns(base, places);
   const fresh = new Map(trimmed.map((each) => [each.position, each.column]));
-  const columns = columnsOf(base)
+  const columns = tableColumns(base)
     .map((column, position) => fresh.get(position) ?? column)
     .filter((_, position) => !whole.has(position));
   if (trimmed.length === 0) return withColumns(base, columns);

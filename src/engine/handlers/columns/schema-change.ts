@@ -5,7 +5,7 @@ import { tookNoEffect } from '../../catalog/records/commit-loop.ts';
 import { checkComputed } from '../../change/computed-values.ts';
 import type { Call } from '../call/handler.ts';
 import { branchParameter } from '../call/parameters.ts';
-import { rowsOf, type Contents } from '../../format/change.ts';
+import { liveRowTotal, type Contents } from '../../format/change.ts';
 import { ColumnWriter } from '../../versions/lines/column-writer.ts';
 import type { FragmentReader } from '../../query/scan/fragment-reader.ts';
 import type { Manifest } from '../../format/manifest.ts';
@@ -17,7 +17,7 @@ import { commitSummary } from '../../once/commit-summary.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 import { DataType } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { bindPredicate, rowsWhere } from '../../request/formula.ts';
+import { predicateFormula, rowsWhere } from '../../request/formula.ts';
 import type { FieldPlace } from '../../format/field-place.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
@@ -68,7 +68,7 @@ export async function commitSchemaChange(
       chain,
       current: () => catalog.requireTable(object),
       change: async (base) => {
-        const snapshot = { tableId, storage, folder, rows: rowsOf(base), ...base };
+        const snapshot = { tableId, storage, folder, rows: liveRowTotal(base), ...base };
         const next = await change({ base, snapshot, reader, writer });
         checkComputed(base.schema, next.schema);
         return next;
@@ -115,7 +115,7 @@ export async function refuseNulls(
       `${JSON.stringify(place.text)} lies in a list or map, where nulls are always allowed`,
     );
   }
-  const predicate = bindPredicate(place.text, nullTest(place), snapshot.schema.fields);
+  const predicate = predicateFormula(place.text, nullTest(place), snapshot.schema.fields);
   let nulls = 0;
   for (const fragment of snapshot.fragments) {
     for await (const { batch } of reader.batches(snapshot, fragment, [column.name])) {

@@ -27,8 +27,8 @@ const MOST_CHARACTERS = 255;
 export function createIndex(parts: BackfillColumnsParts): Handler {
   return async (call) => {
     const { object } = call.request;
-    const asked = textField(call.body, 'index_type') ?? '';
-    const scalar = namesVectorIndex(asked) ? null : indexTypeOf(asked);
+    const requested = textField(call.body, 'index_type') ?? '';
+    const scalar = namesVectorIndex(requested) ? null : indexTypeOf(requested);
     const table = await parts.catalog.requireTable(object);
     requireEngineTable(object, table.content);
     const chain = await parts.tables.chain(table.content, branchParameter(call));

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath } from '../../../protocol/identifier.ts';
@@ -10,12 +9,12 @@ import { branchParameter, pageParameters } from '../call/parameters.ts';
 import type { Chain } from '../../format/chain.ts';
 import type { FragmentReader } from '../../query/scan/fragment-reader.ts';
 import { indexFileOf, withoutIndex } from '../../index/keys/index-upkeep.ts';
-import type { IndexDefinition, Snapshot } from '../../format/snapshot.ts';
+import { storedIn, type IndexDefinition, type Snapshot } from '../../format/snapshot.ts';
 import { isVectorIndex, vectorDetails } from '../../index/vectors/vector-kind.ts';
 import type { Tables } from '../../versions/tables.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import { commitSummary } from '../../once/commit-summary.ts';
-import { placeOf, type TableView } from '../call/read-place.ts';
+import { readPlace, type TableView } from '../call/read-place.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 
 /** Parts of operations that describe indices. */
@@ -77,7 +76,7 @@ async function declaredList(
   table: TableRecord,
   call: Call,
 ): Promise<Answer> {
-  const { branch, version } = await placeOf(tags, table, call);
+  const { branch, version } = await readPlace(tags, table, call);
   const chain = await tables.chain(table, branch);
   if (version !== undefined) await tables.snapshot(table, version, chain);
   return jsonAnswer(call, { indexes: [] });
@@ -167,7 +166,7 @@ async function prewarm(parts: IndexFileParts, call: Call): Promise<Answer> {
   const index = requireIndex(snapshot, call);
   for (const fragment of snapshot.fragments) {
     const file = indexFileOf(fragment, index);
-    if (file !== undefined) await reader.prewarm(join(snapshot.folder, file.path));
+    if (file !== undefined) await reader.prewarm(storedIn(snapshot.folder, file));
   }
   return emptyAnswer(call);
 }
@@ -178,7 +177,7 @@ async function snapshotOf(parts: IndexParts, call: Call): Promise<Snapshot> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
-  const { branch, version } = await placeOf(tags, table.content, call);
+  const { branch, version } = await readPlace(tags, table.content, call);
   const chain = await tables.chain(table.content, branch);
   const snapshot = await tables.snapshot(table.content, version, chain);
   if (version === undefined) parts.attend({ table, chain }, snapshot);

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonValue } from '../../../protocol/json.ts';
 import { normalMode } from '../../../protocol/mode.ts';
 import {
   hasEnded,
-  moved,
+  advancedTransaction,
   type TransactionRecord,
   type JobEvent,
 } from '../../upkeep/jobs/transaction.ts';
@@ -126,7 +126,7 @@ const statuses = ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED'] as con
 /** The service runs its transactions itself: clients can only cancel them. */
 function statusAction(fields: Fields): TransactionAction {
   const text = textField(fields, 'status') ?? '';
-  const status = statuses.find((known) => known === text.toUpperCase());
+  const status = statuses.find((each) => each === text.toUpperCase());
   if (status === undefined) {
     throw invalid(
       `${JSON.stringify(text)} is not a transaction status; there are ${statuses.join(', ')}`,
@@ -147,7 +147,7 @@ export function canceled(record: TransactionRecord): TransactionRecord {
   if (hasEnded(record)) {
     throw invalid(`the transaction is ${record.status} and can no longer be cancelled`);
   }
-  return moved(record, { status: 'CANCELED', lease: null }, 'the job was cancelled');
+  return advancedTransaction(record, { status: 'CANCELED', lease: null }, 'the job was cancelled');
 }
 
 function setAction(fields: Fields): TransactionAction {

@@ -41,7 +41,7 @@ async function alterTransaction(parts: TransactionParts, call: Call): Promise<An
   return answer(await parts.transactions.change(id, change, call.once.seal(answer)));
 }
 
-/** An id is one name, whatever the client's delimiter. */
+/** An id is one name with any delimiter. */
 function idOf({ request }: Call): string {
   return request.object.join(request.delimiter);
 }

@@ -9,7 +9,7 @@ import type { Snapshot } from '../../format/snapshot.ts';
 import { restOn } from '../call/answers.ts';
 import { findTable, type TableReads } from './table-reads.ts';
 
-/** CountTableRows: the number by itself, whatever its size. */
+/** CountTableRows: the number alone, of any size. */
 export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');

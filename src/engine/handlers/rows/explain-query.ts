@@ -14,9 +14,9 @@ import { readTable, type TableReads } from './table-reads.ts';
 /** ExplainTableQueryPlan: the plan of a query as text. Nothing is read but the manifest. */
 export function explainQuery(reads: TableReads): Handler {
   return async (call) => {
-    const asked = call.body['query'];
-    if (!isJsonObject(asked)) throw new CatalogError('InvalidInput', 'query must be an object');
-    const plan = await planOf(reads, call, asked);
+    const requested = call.body['query'];
+    if (!isJsonObject(requested)) throw new CatalogError('InvalidInput', 'query must be an object');
+    const plan = await planOf(reads, call, requested);
     return textAnswer(call, explainPlan(plan, flagField(call.body, 'verbose', false)));
   };
 }
@@ -36,10 +36,10 @@ export function analyzeQuery(reads: TableReads): Handler {
 async function planOf(
   reads: TableReads,
   call: Call,
-  asked: Record<string, JsonValue>,
+  requested: Record<string, JsonValue>,
 ): Promise<QueryPlan> {
-  const query = parseQueryRequest(asked);
-  return planQuery(query, await readTable(reads, call, asked), statementOf(call));
+  const query = parseQueryRequest(requested);
+  return planQuery(query, await readTable(reads, call, requested), statementOf(call));
 }
 
 /**

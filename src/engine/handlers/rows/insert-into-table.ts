@@ -114,12 +114,12 @@ function overwriting(call: Call, branch: string, incoming: Incoming, table: Sche
 function hasColumnsOf(incoming: Schema, table: Schema): boolean {
   const sent = new Set(incoming.fields.map(({ name }) => name));
   const open = withoutComputed(table, sent);
-  const asked = table.fields.filter(
+  const requested = table.fields.filter(
     (field, at) => sent.has(field.name) || open.fields[at] === field,
   );
   return (
-    incoming.fields.length === asked.length &&
-    pairs(incoming.fields, asked).every(([field, other]) => isAlike(field, other))
+    incoming.fields.length === requested.length &&
+    pairs(incoming.fields, requested).every(([field, other]) => isAlike(field, other))
   );
 }
 

@@ -7,10 +7,13 @@ import type { BatchSource } from '../../query/scan/fragment-reader.ts';
 import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { HeavyWork } from '../../workers/heavy-work.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
-import { placeOf, type TableView } from '../call/read-place.ts';
+import { readPlace, type TableView } from '../call/read-place.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
 import { answerSizes, fileAnswer, rowsAnswer } from '../../query/plan/answer.ts';
+import { AnswerMemory, ANSWERS_BYTES } from '../../format/memory/answer-memory.ts';
+import { repeatedAnswer } from '../../query/plan/answer-body.ts';
+import { rowsAfter } from '../../query/rows-after.ts';
 import { execute } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
 import { statementOf } from '../../base/statement.ts';
@@ -24,7 +27,15 @@ export interface TableReads {
   readonly reader: BatchSource;
   /** Worker threads; this thread if absent. */
   readonly heavy?: HeavyWork;
+  /** Memory that answers in flight share. */
+  readonly answerMemory?: AnswerMemory;
 }
+
+/**
+ * How long an answer of a thread waits for its reader before its work is cancelled, in ms. Longer
+ * than for other answers, because the work has to be done again.
+ */
+const THREAD_STALL_MILLIS = 5_000;
 
 /**
  * The table of a request at the version or tag asked for, or at its newest. The
@@ -54,7 +65,7 @@ export async function findTable(
   const table = await catalog.requireTable(object);
   const { content } = table;
   requireEngineTable(object, content);
-  const { branch, version } = await placeOf(tags, content, call, fields);
+  const { branch, version } = await readPlace(tags, content, call, fields);
   const chain = await tables.chain(content, branch);
   const { snapshot, record } = await tables.found(content, version, chain);
   return { snapshot, record, table, chain };
@@ -63,17 +74,23 @@ export async function findTable(
 /** QueryTable: the rows as an Arrow file, sent while they are found. */
 export function queryTable(reads: TableReads): Handler {
   let announces = true;
+  const { answerMemory = new AnswerMemory(ANSWERS_BYTES) } = reads;
+  const threadAnswers = new AnswerMemory(Infinity, THREAD_STALL_MILLIS);
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const snapshot = await readTable(reads, call);
     const plan = planQuery(query, snapshot, statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
-      const body = await reads.heavy.query(query, plan);
-      return fileAnswer(snapshot.version, body);
+      const { heavy } = reads;
+      const run = () => heavy.query(query, plan);
+      return fileAnswer(snapshot.version, await repeatedAnswer(run, threadAnswers));
     }
+    const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
     return rowsAnswer({
       schema: plan.schema,
-      batches: execute(plan, attended(reads.reader, whenMuchIsRead(call.request.signal))),
+      batches: execute(plan, source),
+      memory: answerMemory,
+      after: (sent) => rowsAfter(plan, source, reads.reader, sent),
       version: snapshot.version,
       signal: call.request.signal,
       sizes: announces ? await answerSizes(plan, reads.reader) : null,

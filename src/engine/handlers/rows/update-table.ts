@@ -29,10 +29,10 @@ export function updateTable(parts: TableChanges): Handler {
     const columns = [...new Set(request.updates.map(([column]) => column))];
     const derive = updateRows(parts.reader, request, statementOf(call));
     const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
-    const asked = propertiesField(call);
+    const requested = propertiesField(call);
     let properties: Properties | undefined;
     const writes = ({ key, content }: Stored<TableRecord>) => {
-      properties = boundedProperties({ ...content.properties, ...asked });
+      properties = boundedProperties({ ...content.properties, ...requested });
       return [{ key, value: encodeTable({ ...content, properties }) }];
     };
     const answer = ({ committed, result }: DerivedOutcome<bigint>) =>
@@ -46,7 +46,7 @@ export function updateTable(parts: TableChanges): Handler {
         },
         { commit: changeSummary('update', committed, rows(result), columns) },
       );
-    const hasProperties = Object.keys(asked).length > 0;
+    const hasProperties = Object.keys(requested).length > 0;
     const judged = { action: 'update', rows } as const;
     return changeTable(parts, call, derive, answer, judged, hasProperties ? writes : undefined);
   };

@@ -5,7 +5,7 @@ import { checkPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { tableExists } from '../../catalog/records/refusals.ts';
+import { tableAlreadyExists } from '../../catalog/records/refusals.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { countField, flagField, textField } from '../../base/fields.ts';
 import { versionJudge } from '../../rules/version-judge.ts';
@@ -41,7 +41,7 @@ export function cloneTable(parts: CloneParts): Handler {
   return async (call) => {
     const { object } = call.request;
     const { catalog, tables } = parts;
-    if ((await catalog.tablePlace(object)) !== undefined) throw tableExists(object);
+    if ((await catalog.tablePlace(object)) !== undefined) throw tableAlreadyExists(object);
     const source = await sourceOf(parts, call);
     const snapshot = await snapshotOf(parts, call, source);
     const table = newTable();
@@ -70,7 +70,14 @@ export function cloneTable(parts: CloneParts): Handler {
 
 function newTable(): TableRecord {
   const createdMillis = Date.now();
-  return { id: randomUUID(), kind: 'engine', location: null, properties: {}, createdMillis };
+  return {
+    id: randomUUID(),
+    kind: 'engine',
+    location: null,
+    properties: {},
+    createdMillis,
+    expires: true,
+  };
 }
 
 function contentsOf(snapshot: Snapshot) {
@@ -124,18 +131,18 @@ async function snapshotOf(
     permit.require('QueryTable', path, MAIN);
   }
   requireEngineTable(path, record, 'copy it at its location');
-  const asked = countField(body, 'source_version') ?? undefined;
+  const requested = countField(body, 'source_version') ?? undefined;
   const tag = name === null ? undefined : await tags.require(record.id, name);
   const branch = tag?.branch ?? MAIN;
   permit.require('QueryTable', path, branch);
-  if (tag !== undefined && asked !== undefined && asked !== tag.version) {
+  if (tag !== undefined && requested !== undefined && requested !== tag.version) {
     throw new CatalogError(
       'InvalidInput',
-      `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${asked}`,
+      `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${requested}`,
     );
   }
   const chain = await tables.chain(record, branch);
-  return tables.snapshot(record, tag?.version ?? asked, chain);
+  return tables.snapshot(record, tag?.version ?? requested, chain);
 }
 
 /**

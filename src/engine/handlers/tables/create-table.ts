@@ -4,7 +4,7 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { Flushes } from '../../../storage/flushes.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
-import { tableExists } from '../../catalog/records/refusals.ts';
+import { tableAlreadyExists } from '../../catalog/records/refusals.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { byQueryMode, propertiesWarning } from '../call/parameters.ts';
@@ -47,7 +47,7 @@ interface Mode {
 const modes: Readonly<Record<string, Mode>> = {
   create: {
     absent: createNew,
-    present: ({ call }) => Promise.reject(tableExists(call.request.object)),
+    present: ({ call }) => Promise.reject(tableAlreadyExists(call.request.object)),
   },
   exist_ok: { absent: createUnlessThere, present: describeExisting },
   overwrite: { absent: createNew, present: overwrite },
@@ -131,6 +131,7 @@ async function newTable(
     location: await placeOf(parts, options.location),
     properties: options.properties ?? before?.properties ?? {},
     createdMillis: Date.now(),
+    expires: true,
   };
 }
 

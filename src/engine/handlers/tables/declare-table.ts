@@ -3,7 +3,7 @@ import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import { tookNoEffect } from '../../catalog/records/commit-loop.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { tableExists } from '../../catalog/records/refusals.ts';
+import { tableAlreadyExists } from '../../catalog/records/refusals.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { propertiesField } from '../call/parameters.ts';
 import { flagField, textField } from '../../base/fields.ts';
@@ -24,7 +24,7 @@ export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations'>;
 /**
  * DeclareTable: a name and an empty folder, into which a Lance client then
  * writes; its commits go through the catalog. Local files need no credentials,
- * so none are vended, whoever asks and may.
+ * so none are vended to any caller.
  */
 export function declareTable(parts: PlaceParts): Handler {
   return async (call) => {
@@ -33,10 +33,10 @@ export function declareTable(parts: PlaceParts): Handler {
       call.permit.require('CreateTableVersion', object);
     }
     const properties = propertiesField(call);
-    if ((await parts.catalog.tablePlace(object)) !== undefined) throw tableExists(object);
+    if ((await parts.catalog.tablePlace(object)) !== undefined) throw tableAlreadyExists(object);
     const chosen = textField(call.body, 'location');
     const id = randomUUID();
-    const location = await placeOf(parts, id, chosen);
+    const location = await declaredLocation(parts, id, chosen);
     const table = {
       id,
       kind: 'declared',
@@ -61,7 +61,7 @@ export function declareTable(parts: PlaceParts): Handler {
 }
 
 /** Location of a table to declare: its own, or the requested one. */
-export async function placeOf(
+export async function declaredLocation(
   parts: PlaceParts,
   id: string,
   chosen: string | null,

@@ -20,8 +20,8 @@ import { checkCreatable } from '../../catalog/records/refusals.ts';
 import { textField } from '../../base/fields.ts';
 
 /**
- * DeregisterTable: the catalog forgets the table, its files stay for good. Where
- * they lie is said even of a table that this engine wrote: nobody else knows.
+ * DeregisterTable: removes the table from the catalog; its files stay for good. The answer names their
+ * location even for a table of this engine, since it is recorded nowhere else.
  */
 export async function deregisterTable(
   catalog: Catalog,
@@ -32,20 +32,20 @@ export async function deregisterTable(
   const answer = (table: TableRecord): Answer =>
     jsonAnswer(
       call,
-      { id: object, location: whereabouts(tables, table), properties: table.properties },
+      { id: object, location: formerLocation(tables, table), properties: table.properties },
       { commit: placeSummary('deregister', table.id) },
     );
-  const farewell = ({ location }: TableRecord) =>
+  const removalWrites = ({ location }: TableRecord) =>
     location === null ? [] : [releaseLocation(location)];
   return answer(
-    await catalog.deregisterTable(object, farewell, call.once.seal(answer), (record) =>
+    await catalog.deregisterTable(object, removalWrites, call.once.seal(answer), (record) =>
       judgeLeaving(call.rules, tables, { path: object, record }, 'deregister'),
     ),
   );
 }
 
 /** Location of the files of a table that leaves the catalog. */
-export function whereabouts(
+export function formerLocation(
   tables: Pick<Tables, 'folder'>,
   table: TableRecord,
 ): string | undefined {

@@ -15,7 +15,7 @@ import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { Chain } from '../../format/chain.ts';
 import type { Snapshot } from '../../format/snapshot.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
-import { placeOf, type TableView } from '../call/read-place.ts';
+import { readPlace, type TableView } from '../call/read-place.ts';
 
 /** Parts of a description beside the name and dialect. */
 interface Described {
@@ -72,7 +72,7 @@ export async function describeTable(
   if (vends) requireCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
   const found = await catalog.requireTable(call.request.object);
-  const { branch, version } = await placeOf(tags, found.content, call);
+  const { branch, version } = await readPlace(tags, found.content, call);
   const stored = await adoptedTable(call, found, branch);
   const table = stored.content;
   const chain = await tables.chain(table, branch);
@@ -90,7 +90,7 @@ function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
   return jsonAnswer(call, {
     ...common(call, table),
     ...written(call, snapshot, deletionsOf(snapshot)),
-    ...whereabouts(call, snapshot),
+    ...locationFields(call, snapshot),
     ...(withUri ? { table_uri: uriOf(snapshot.folder) } : {}),
   });
 }
@@ -130,15 +130,15 @@ async function elsewhere(
   call: Call,
   tables: TableView,
   table: TableRecord,
-  asked: Asked,
+  requested: Asked,
 ): Promise<object> {
   const location = table.location ?? undefined;
   return {
     ...common(call, table),
-    ...(await writtenElsewhere(call, tables, table, asked)),
+    ...(await writtenElsewhere(call, tables, table, requested)),
     location,
     managed_versioning: true,
-    ...(asked.withUri && location !== undefined ? { table_uri: uriOf(location) } : {}),
+    ...(requested.withUri && location !== undefined ? { table_uri: uriOf(location) } : {}),
   };
 }
 
@@ -177,8 +177,8 @@ const described: Readonly<Record<Vocabulary, WeakMap<Schema, JsonSchema>>> = {
 };
 
 function jsonOf(schema: Schema, vocabulary: Vocabulary): JsonSchema {
-  const known = described[vocabulary].get(schema);
-  if (known !== undefined) return known;
+  const cached = described[vocabulary].get(schema);
+  if (cached !== undefined) return cached;
   const json = schemaToJson(schema, vocabulary);
   described[vocabulary].set(schema, json);
   return json;
@@ -193,7 +193,7 @@ function deletionsOf({ fragments }: Snapshot): readonly { readonly deletedRows: 
  * client gets no location: with one it would write. The LanceDB client only
  * shows it.
  */
-function whereabouts(call: Call, snapshot: Snapshot): object {
+function locationFields(call: Call, snapshot: Snapshot): object {
   return call.request.dialect === 'lancedb'
     ? { location: uriOf(snapshot.folder) }
     : { managed_versioning: true };

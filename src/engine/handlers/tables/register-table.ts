@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../../protocol/backend.ts';
 import { requireMode, jsonAnswer } from '../call/answers.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
-import { tableExists } from '../../catalog/records/refusals.ts';
+import { tableAlreadyExists } from '../../catalog/records/refusals.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { choiceField, propertiesField } from '../call/parameters.ts';
 import { textField } from '../../base/fields.ts';
@@ -30,7 +30,7 @@ export function registerTable(parts: RegisterParts): Handler {
     requireMode(call, mode);
     const properties = propertiesField(call);
     const existing = await parts.catalog.tablePlace(object);
-    if (existing !== undefined && mode === 'create') throw tableExists(object);
+    if (existing !== undefined && mode === 'create') throw tableAlreadyExists(object);
     const folder = await resolveDataset(textField(call.body, 'location') ?? '', parts.locations);
     return existing !== undefined && existing.content.location === folder
       ? registerAgain(parts, call, existing)

@@ -6,10 +6,10 @@ import type { Call } from '../call/handler.ts';
 import { lanceSnapshot } from '../../format/lance/snapshot.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { Chain } from '../../format/chain.ts';
-import { bytesOf } from '../../format/snapshot.ts';
+import { fragmentDataBytes } from '../../format/snapshot.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import { versionNotFound } from '../../format/version-refusals.ts';
-import { placeOf, type TableView } from '../call/read-place.ts';
+import { readPlace, type TableView } from '../call/read-place.ts';
 
 /** Fragments with fewer rows are counted as small: merging them would help. */
 const SMALL_ROWS = 100_000;
@@ -23,7 +23,7 @@ export async function tableStats(
 ): Promise<Answer> {
   const stored = await catalog.requireTable(call.request.object);
   const table = stored.content;
-  const { branch, version } = await placeOf(tags, table, call);
+  const { branch, version } = await readPlace(tags, table, call);
   const chain = await tables.chain(table, branch);
   const read = { tables, table, chain, version };
   const { fragments, numIndices, record } = await contentsOf[table.kind](read);
@@ -73,7 +73,10 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
   engine: async ({ tables, table, chain, version }) => {
     const { snapshot, record } = await tables.found(table, version, chain);
     const { fragments, indices = [] } = snapshot;
-    const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));
+    const parts = fragments.map((fragment) => ({
+      rows: fragment.rows,
+      bytes: fragmentDataBytes(fragment),
+    }));
     return { fragments: parts, numIndices: indices.length, record };
   },
 };

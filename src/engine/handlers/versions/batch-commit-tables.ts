@@ -7,7 +7,7 @@ import type { Seal } from '../../catalog/records/seal.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { letGo, VersionPlan } from '../../versions/managed/version-creation.ts';
 import type { Fields } from '../../base/fields.ts';
-import { batchSummary, entriesOf, pathField } from './batch-create-versions.ts';
+import { batchSummary, requestedEntries, pathField } from './batch-create-versions.ts';
 import { batchSteps, type BatchStep, type PlannedStep, type StepParts } from './batch-steps.ts';
 import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import { gatesOf } from './create-version.ts';
@@ -23,11 +23,11 @@ interface NamedStep extends BatchStep {
 /** BatchCommitTables: operations on several tables, all or none in one conditional commit. */
 export function batchCommitTables(parts: ManagedParts): Handler {
   return async (call) => {
-    const steps = entriesOf(call.body['operations']).map((fields, index) =>
+    const steps = requestedEntries(call.body['operations']).map((fields, index) =>
       stepOf({ ...parts, rules: call.rules }, call, fields, `operations[${index}]`),
     );
     checkApart(steps);
-    for (const step of steps) step.ask(call.permit);
+    for (const step of steps) step.require(call.permit);
     const held = new Set<string>();
     const answerOf = (planned: readonly PlannedStep[]) => {
       const results = pairs(planned, steps).map(([{ answer }, { kind }]) => ({ [kind]: answer }));
@@ -54,8 +54,8 @@ async function committed(
   try {
     return await commitFilesOnce<readonly PlannedStep[]>(
       { committer: parts.committer, seal },
-      async (doubt) => {
-        if (doubt && last !== undefined && (await haveTakenEffect(parts.store, last.writes))) {
+      async (uncertain) => {
+        if (uncertain && last !== undefined && (await haveTakenEffect(parts.store, last.writes))) {
           return { kind: 'done', result: last.result };
         }
         const versions = new VersionPlan(parts, now, held, parts.gates);

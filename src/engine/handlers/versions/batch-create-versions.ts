@@ -20,11 +20,11 @@ import { versionEntry } from './table-versions.ts';
 export function batchCreateVersions(parts: ManagedParts): Handler {
   return async (call) => {
     const { operation } = call.request;
-    const requests = entriesOf(call.body['entries']).map((entry, index) =>
+    const requests = requestedEntries(call.body['entries']).map((entry, index) =>
       versionRequest(pathField(call, entry, `entries[${index}]`), entry, branchField(entry)),
     );
     for (const { path, branch } of requests) {
-      call.permit.require(operation.name, path, ...named(branch));
+      call.permit.require(operation.name, path, ...otherBranch(branch));
     }
     const objects = requests.map(({ path }) => path);
     const answerOf = (planned: readonly PlannedVersion[]) => {
@@ -73,11 +73,11 @@ export function branchField(fields: Fields): string {
   return branch === null || branch === '' ? MAIN : branch;
 }
 
-/** A permit is asked for a branch only where one is named. */
-export function named(branch: string): readonly [] | readonly [string] {
+/** The branch argument of a permit; none for main. */
+export function otherBranch(branch: string): readonly [] | readonly [string] {
   return branch === MAIN ? [] : [branch];
 }
 
-export function entriesOf(value: JsonValue | undefined): readonly Fields[] {
+export function requestedEntries(value: JsonValue | undefined): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

@@ -7,7 +7,7 @@ import { tableKey } from '../../catalog/records/keys.ts';
 import { RecordReader, unchanged } from '../../catalog/records/reader.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { tableExists } from '../../catalog/records/refusals.ts';
+import { tableAlreadyExists } from '../../catalog/records/refusals.ts';
 import { deregistration } from '../../catalog/table-deregister.ts';
 import { tablePlace } from '../../catalog/table-place.ts';
 import { keptManagedVersions } from '../../versions/managed/kept-managed-versions.ts';
@@ -19,14 +19,14 @@ import { propertiesOf } from '../call/parameters.ts';
 import { flagField, textField, type Fields } from '../../base/fields.ts';
 import { makeLocation, releaseLocation, reserveLocation } from '../../versions/lines/locations.ts';
 import { planRemoval } from '../../versions/version-removal.ts';
-import { branchField, named } from './batch-create-versions.ts';
+import { branchField, otherBranch } from './batch-create-versions.ts';
 import type { CommitJudge } from '../../rules/commit-judge.ts';
 import { judgeAside, judgeLeaving, judgePlacing } from '../../rules/place-judge.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
 import { versionRequest } from './create-version.ts';
-import { declaredEntry, placeOf } from '../tables/declare-table.ts';
+import { declaredEntry, declaredLocation } from '../tables/declare-table.ts';
 import { isAsked, rangesField } from './delete-versions.ts';
-import { whereabouts } from '../tables/deregister-table.ts';
+import { formerLocation } from '../tables/deregister-table.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import { requireWrittenTable } from '../call/table-parts.ts';
 import { versionEntry } from './table-versions.ts';
@@ -49,7 +49,7 @@ export interface PlannedStep {
 export interface BatchStep {
   readonly path: ObjectPath;
   /** Requires its right. @throws CatalogError PermissionDenied. */
-  readonly ask: (permit: Permit) => void;
+  readonly require: (permit: Permit) => void;
   /** Plans the operation, given the versions that the batch creates. */
   readonly plan: (versions: VersionPlan) => Promise<PlannedStep>;
   /** Removes what was prepared if the batch is refused. */
@@ -77,7 +77,7 @@ function createVersion({ storage }: StepParts, path: ObjectPath, fields: Fields)
   const request = versionRequest(path, fields, branchField(fields));
   return {
     path,
-    ask: (permit) => permit.require('CreateTableVersion', path, ...named(request.branch)),
+    require: (permit) => permit.require('CreateTableVersion', path, ...otherBranch(request.branch)),
     plan: async (versions) => {
       const planned = await versions.add(request);
       const { checks, writes, summary, table, record } = planned;
@@ -96,7 +96,7 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
   const made = new Set<string>();
   return {
     path,
-    ask: (permit) => {
+    require: (permit) => {
       permit.require('DeclareTable', path);
       if (flagField(fields, 'vend_credentials', false)) permit.require('CreateTableVersion', path);
     },
@@ -104,8 +104,8 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
       const { store } = parts;
       const catalog = { ...parts, reader: new RecordReader(store) };
       const { existing, checks } = await tablePlace(catalog, path);
-      if (existing !== undefined) throw tableExists(path);
-      const location = await placeOf(parts, id, chosen);
+      if (existing !== undefined) throw tableAlreadyExists(path);
+      const location = await declaredLocation(parts, id, chosen);
       await judgePlacing(parts.rules, path, location);
       const record: TableRecord = { id, kind: 'declared', location, properties, createdMillis };
       const reserved = reserveLocation(location, id);
@@ -142,14 +142,14 @@ function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): Bat
       return table;
     },
     chain: (table: TableRecord) => tables.chain(table, branch),
-    asked: (version: bigint) => isAsked(ranges, version),
-    kept: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[4]) =>
+    selected: (version: bigint) => isAsked(ranges, version),
+    retained: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[4]) =>
       keptManagedVersions(tables.storage, tags, branches, table, chain),
   };
   return {
     path,
     // This is the only dropping operation on a branch, so main must be named.
-    ask: (permit) => permit.require('drop', path, branch),
+    require: (permit) => permit.require('drop', path, branch),
     plan: async () => {
       const { table, records, checks, writes } = await planRemoval(parts, removal);
       return {
@@ -168,7 +168,7 @@ function deregister(parts: StepParts, path: ObjectPath): BatchStep {
   const { catalog, tables } = parts;
   return {
     path,
-    ask: (permit) => permit.require('DeregisterTable', path),
+    require: (permit) => permit.require('DeregisterTable', path),
     plan: async () => {
       const stored = await catalog.requireTable(path);
       const placed = { path, record: stored.content };
@@ -179,7 +179,7 @@ function deregister(parts: StepParts, path: ObjectPath): BatchStep {
         checks: [unchanged(stored)],
         writes: [...deregistration(path, stored), ...released],
         summary: placeSummary('deregister', stored.content.id),
-        answer: { id: path, location: whereabouts(tables, stored.content), properties },
+        answer: { id: path, location: formerLocation(tables, stored.content), properties },
         settle: nothing,
       };
     },

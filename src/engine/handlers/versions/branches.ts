@@ -36,7 +36,7 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const version = countField(call.body, 'from_version') ?? undefined;
   // Rights may differ from branch to branch: neither is named by the route.
   for (const branch of [name, from]) call.permit.require(operation.name, object, branch);
-  // Whoever reads the new branch reads the rows of the other.
+  // Readers of the new branch see the rows of its parent.
   if (call.permit.holds('QueryTable', object, name)) {
     call.permit.require('QueryTable', object, from);
   }

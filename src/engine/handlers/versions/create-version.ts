@@ -55,7 +55,7 @@ function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
     return committer.commit(...change);
   };
   const catchUp = async (): Promise<void> => committer.catchUp?.();
-  const settle: Committer['settle'] = async (...asked) => committer.settle?.(...asked);
+  const settle: Committer['settle'] = async (...parameters) => committer.settle?.(...parameters);
   return { ...parts, committer: { commit, catchUp, settle } };
 }
 

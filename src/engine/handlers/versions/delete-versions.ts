@@ -18,7 +18,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { versionJudge } from '../../rules/version-judge.ts';
 import { versionAnswer } from '../columns/schema-change.ts';
 
-/** What Lance calls restoring is a commit of a client's own manifest (wire contract, section 10.5). */
+/** Lance restores by a commit of the client's own manifest (wire contract, section 10.5). */
 const BY_ITS_CLIENT = 'one of them restores a version, with a commit of its own';
 
 /**
@@ -87,8 +87,8 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
     const removed = await tables.remove({
       table: table.read,
       chain: (record) => tables.chain(record, branchParameter(call)),
-      asked: (version) => isAsked(ranges, version),
-      kept: (record, chain) =>
+      selected: (version) => isAsked(ranges, version),
+      retained: (record, chain) =>
         record.kind === 'engine'
           ? keptVersions(tags, branches, record.id, chain)
           : keptManagedVersions(tables.storage, tags, branches, record, chain),

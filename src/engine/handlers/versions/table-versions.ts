@@ -13,7 +13,7 @@ import { adoptedTable } from '../call/adopted-table.ts';
 import type { TableView } from '../call/read-place.ts';
 import type { Tables } from '../../versions/tables.ts';
 
-/** Which versions are asked for. */
+/** The selection of a version listing. */
 interface Listing {
   readonly chain: Chain;
   readonly after: bigint | undefined;
@@ -97,9 +97,9 @@ function versionsAnswer(
 }
 
 /**
- * A version as clients read it. Both forms of the time: older clients know only
- * one of them (wire contract, section 12.18). Lance clients open the manifest
- * themselves; of a table that this engine writes nobody is told where it lies.
+ * A version as clients read it. Both forms of the time: older clients read only one of them (wire
+ * contract, section 12.18). Lance clients open the manifest themselves; for a table that this engine
+ * writes its path is omitted.
  */
 export function versionEntry(table: TableRecord, record: VersionRecord): object {
   const { manifest, eTag } = record;

@@ -73,9 +73,9 @@ export function tagVersion({
  * Asks for the operation on the branch that a tag is on, unless that branch was asked for already.
  * @throws CatalogError PermissionDenied.
  */
-function requireTagBranch({ request, permit }: Call, tag: TagRecord, asked?: string): void {
+function requireTagBranch({ request, permit }: Call, tag: TagRecord, requested?: string): void {
   const branch = tag.branch ?? MAIN;
-  if (branch !== asked) permit.require(request.operation.name, request.object, branch);
+  if (branch !== requested) permit.require(request.operation.name, request.object, branch);
 }
 
 type TagAction = 'create_tag' | 'update_tag' | 'delete_tag';

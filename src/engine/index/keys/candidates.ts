@@ -48,14 +48,14 @@ export function candidatesOf(
     const index = placeIn(starts, left[at]! + 1) - 1;
     const start = starts[index]!;
     const end = placeIn(left, starts[index + 1] ?? Infinity);
-    const gone = placeIn(deleted, start);
+    const deletedBefore = placeIn(deleted, start);
     const own = left.subarray(at, end);
     batches.push({
       index,
       start,
       rows: own.map((row) => row - start),
-      before: start - gone,
-      ranks: own.map((row) => row - start - (placeIn(deleted, row) - gone)),
+      before: start - deletedBefore,
+      ranks: own.map((row) => row - start - (placeIn(deleted, row) - deletedBefore)),
     });
     at = end;
   }

@@ -47,7 +47,7 @@ export class FragmentRanges {
   #stored(name: string, type: DataType, zone: FileZone | undefined): ValueRange {
     const { file, at } = this.#placeOf(name);
     if (file < 0) return onlyNull;
-    return rangeOf(this.#extremes(file, at, zone), type);
+    return extremesRange(this.#extremes(file, at, zone), type);
   }
 
   #rowIds(zone: FileZone | undefined): ValueRange {
@@ -57,7 +57,7 @@ export class FragmentRanges {
       return between(first, first + BigInt(zone?.rows ?? physicalRows) - 1n);
     }
     const at = files[0]?.fields.length ?? 0;
-    return rangeOf(this.#extremes(0, at, zone), ROW_ID.type);
+    return extremesRange(this.#extremes(0, at, zone), ROW_ID.type);
   }
 
   /** Offsets shift by the deleted rows before them, whose positions are unknown here. */
@@ -93,7 +93,7 @@ function between(least: bigint, greatest: bigint): ValueRange {
 }
 
 /** Extremes of a column as a range; of types without an order only nulls are known. */
-export function rangeOf(extremes: Extremes | undefined, type: DataType): ValueRange {
+export function extremesRange(extremes: Extremes | undefined, type: DataType): ValueRange {
   if (extremes === undefined) return anyValue;
   const { rows, nulls, nan, bounds } = extremes;
   const hasNull = nulls > 0;

@@ -1,20 +1,20 @@
 import { dirname, join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
+import { SealingWriter } from '../../../arrow/sealed/sealing-writer.ts';
 import type { NewObject, Storage } from '../../../storage/storage.ts';
 import { INDICES, newIndexFile } from '../../format/layout.ts';
 import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 
 /** Writes one index file of any kind: an Arrow file in the folder of the index. */
 export class IndexFile {
-  readonly #writer: FileWriter;
+  readonly #writer: SealingWriter;
   readonly #storage: Storage;
   readonly #target: NewObject;
   readonly #folder: string;
   readonly #path: string;
 
   private constructor({ storage, folder }: TableFolder, path: string, schema: Schema) {
-    this.#writer = new FileWriter(schema);
+    this.#writer = new SealingWriter(schema);
     this.#storage = storage;
     this.#target = storage.create(join(folder, path));
     this.#folder = folder;
@@ -36,7 +36,8 @@ export class IndexFile {
 
   /** Finishes the file. The file and its name are durable when this returns. */
   async finish({ uuid, field }: IndexDefinition): Promise<FragmentIndex> {
-    await this.#target.write([this.#writer.end()]);
+    const { bytes: end, seal } = this.#writer.end();
+    await this.#target.write([end]);
     await this.#target.end();
     await Promise.all([
       this.#target.sync(),
@@ -45,7 +46,7 @@ export class IndexFile {
       this.#storage.flush(join(this.#folder, INDICES)),
       this.#storage.flush(this.#folder),
     ]);
-    return { index: uuid, field, path: this.#path, bytes: this.#writer.bytes };
+    return { index: uuid, field, path: this.#path, bytes: this.#writer.bytes, seal };
   }
 
   /** Abandons and removes the file. */

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { DataType, Field, Schema, type Data, type RecordBatch, type Uint32 } from 'apache-arrow';
 import { batchOfData, dataOf, isNull, sliceData } from '../../../arrow/data.ts';
@@ -7,12 +6,14 @@ import { takeData } from '../../../arrow/take.ts';
 import { selectRows } from '../../../sql/evaluate.ts';
 import { may, possibleStates } from '../../../sql/possible.ts';
 import { rangeValue, type RangeValue } from '../../../sql/compare/value-range.ts';
-import { rangeOf } from './fragment-ranges.ts';
+import { extremesRange } from './fragment-ranges.ts';
 import type { ColumnCache } from '../../format/memory/column-cache.ts';
 import type { OpenFiles } from '../../format/memory/open-files.ts';
 import { placesOf, stretchesWith } from './key-places.ts';
 import type { LeafLookup } from './lookup.ts';
-import { decodePostings } from './page-writer.ts';
+import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
+import { storedIn } from '../../format/snapshot.ts';
+import { decodeRows } from './page-writer.ts';
 import { rowsOfAll } from './row-set.ts';
 import { cachedColumns } from '../../format/cached-columns.ts';
 import type { Bound, BoundExpression } from '../../../sql/evaluate/bound.ts';
@@ -65,8 +66,8 @@ export class IndexReader {
    * @param of Number of rows of the fragment, including deleted ones.
    */
   async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
-    const path = join(folder, leaf.file.path);
-    const directory = this.#directories.get(path) ?? (await this.#directory(path, leaf));
+    const stored = storedIn(folder, leaf.file);
+    const directory = this.#directories.get(stored.path) ?? (await this.#directory(stored, leaf));
     const requested = leaf.type === 'LABEL_LIST' ? undefined : requestedValues(leaf.test);
     const pages =
       (requested && stretchesWith(directory.orderedEnds, requested)) ?? pagesOf(directory, leaf);
@@ -75,7 +76,7 @@ export class IndexReader {
     const lists: Uint32Array[] = [];
     let count = 0;
     for (const page of pages) {
-      const columns = this.#columns(path, page, [0, 1]);
+      const columns = this.#columns(stored, page, [0, 1]);
       const [keys, found] = isAvailable(columns) ? columns : await columns;
       for (const rows of rowsIn(leaf, keys, found, requested)) {
         lists.push(rows);
@@ -88,26 +89,30 @@ export class IndexReader {
   }
 
   /** Reads a file into the cache. */
-  async prewarm(path: string): Promise<void> {
-    const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length);
+  async prewarm(stored: StoredFile): Promise<void> {
+    const pages = await this.#files.use(stored, async ({ file }) => file.batchRows.length);
     for (let page = 0; page < pages; page++) {
-      await this.#columns(path, page, [0, 1]);
-      await this.#columns(path, page, [0, 1]);
+      await this.#columns(stored, page, [0, 1]);
+      await this.#columns(stored, page, [0, 1]);
     }
   }
 
-  async #directory(path: string, { type }: LeafLookup): Promise<Directory> {
-    const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
-    const [ends] = await this.#columns(path, last, [0]);
+  async #directory(stored: StoredFile, { type }: LeafLookup): Promise<Directory> {
+    const last = await this.#files.use(stored, async ({ file }) => file.batchRows.length - 1);
+    const [ends] = await this.#columns(stored, last, [0]);
     const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends, last);
     const orderedEnds = sliceData(ends, 0, 2 * ordered);
     const directory = { pages: last, ends, ordered, orderedEnds };
-    this.#directories.set(path, directory, { size: 1 + bytesOfData(ends) });
+    this.#directories.set(stored.path, directory, { size: 1 + bytesOfData(ends) });
     return directory;
   }
 
-  #columns<const Places extends readonly number[]>(path: string, index: number, places: Places) {
-    return indexColumns(this.#files, this.#cache, path, index, places);
+  #columns<const Places extends readonly number[]>(
+    stored: StoredFile,
+    index: number,
+    places: Places,
+  ) {
+    return indexColumns(this.#files, this.#cache, stored, index, places);
   }
 }
 
@@ -127,7 +132,7 @@ function rowsIn(
     return [chosen.map((at) => all[at]!)];
   }
   const [values, offsets]: [Uint8Array, Int32Array] = [rows.values, rows.valueOffsets];
-  return Array.from(chosen, (at) => decodePostings(values.subarray(offsets[at], offsets[at + 1])));
+  return Array.from(chosen, (at) => decodeRows(values.subarray(offsets[at], offsets[at + 1])));
 }
 
 function bytesOfData(data: Data): number {
@@ -151,7 +156,7 @@ function pagesOf({ pages, ends, ordered }: Directory, leaf: LeafLookup): readonl
   const states = possibleStates(leaf.test);
   const { type } = ends;
   const mayHold = (first: number, last: number) => {
-    const range = rangeOf(endsOf(ends, first, last), type);
+    const range = extremesRange(endsOf(ends, first, last), type);
     return (states(() => range) & may.beTrue) !== 0;
   };
   const found: number[] = [];
@@ -212,12 +217,12 @@ export type ColumnsAt<Places extends readonly number[]> = { readonly [At in keyo
 export function indexColumns<const Places extends readonly number[]>(
   files: OpenFiles,
   cache: ColumnCache,
-  path: string,
+  stored: StoredFile,
   index: number,
   places: Places,
 ): MaybePromise<ColumnsAt<Places>> {
   const batch = { index, range: undefined, places };
-  const found = files.use(path, (file) =>
+  const found = files.use(stored, (file) =>
     cachedColumns(cache, file, batch, (length) => new Uint8Array(length)),
   );
   return andThen(

@@ -5,7 +5,7 @@ import {
   type FragmentIndex,
   type IndexDefinition,
 } from '../../format/snapshot.ts';
-import { columnsOf } from '../../format/table-columns.ts';
+import { tableColumns } from '../../format/table-columns.ts';
 
 /**
  * Removes indices whose columns are gone. An index whose column was rewritten stays and covers
@@ -17,11 +17,11 @@ export function withLiveIndices(contents: Contents, before: Contents): Contents 
   if (indices.length === 0 && fragments.every((each) => each.indices === undefined)) {
     return contents;
   }
-  const kept = indices.flatMap((index) => stillThere(index, contents, before));
-  const columns = new Map(kept.map(({ uuid, field }) => [uuid, field]));
+  const retained = indices.flatMap((index) => stillThere(index, contents, before));
+  const columns = new Map(retained.map(({ uuid, field }) => [uuid, field]));
   return {
     ...contents,
-    indices: kept,
+    indices: retained,
     fragments: fragments.map((fragment) => withLiveFiles(fragment, columns)),
   };
 }
@@ -33,7 +33,7 @@ function stillThere(
 ): readonly IndexDefinition[] {
   if (contents.fieldIds.includes(index.field)) return [index];
   const old = before.schema.fields[before.fieldIds.indexOf(index.field)];
-  const now = columnsOf(contents).find(({ field }) => field.name === old?.name);
+  const now = tableColumns(contents).find(({ field }) => field.name === old?.name);
   const same = now !== undefined && String(now.field.type) === String(old?.type);
   return same ? [{ ...index, field: now.id }] : [];
 }
@@ -50,7 +50,7 @@ export function indexFileOf(
   { indices = [] }: Fragment,
   { uuid, field }: IndexDefinition,
 ): FragmentIndex | undefined {
-  return indices.find((known) => known.index === uuid && known.field === field);
+  return indices.find((each) => each.index === uuid && each.field === field);
 }
 
 /**

@@ -110,7 +110,7 @@ function comparingTexts({ values, valueOffsets }: Data, longest: number): Compar
   return (place, value) => {
     const [start, end] = [Number(valueOffsets[place]), Number(valueOffsets[place + 1])];
     const key = bytes.subarray(start, Math.min(end, start + longest));
-    const asked = value as Uint8Array;
-    return Buffer.compare(key, asked.length > longest ? asked.subarray(0, longest) : asked);
+    const sought = value as Uint8Array;
+    return Buffer.compare(key, sought.length > longest ? sought.subarray(0, longest) : sought);
   };
 }

@@ -20,7 +20,7 @@ export type Lookup =
   | LeafLookup
   | { readonly kind: 'and' | 'or'; readonly operands: readonly Lookup[] };
 
-/** How indices find the rows of a fragment for which a predicate may be true. */
+/** Index lookup of the rows of a fragment for which a predicate may be true. */
 export interface FragmentLookup {
   readonly root: Lookup;
   /** Whether the predicate is true of exactly the rows that are found. */
@@ -51,7 +51,8 @@ export async function findRows(
 async function rowsOf(lookup: Lookup, read: LeafReader): Promise<LookupResult | null> {
   if (lookup.kind === 'leaf') {
     const rows = await read(lookup);
-    return rows === null ? null : { rows, exact: true };
+    // A file without a seal may be damaged: rows that it names are judged by the predicate.
+    return rows === null ? null : { rows, exact: lookup.file.seal !== undefined };
   }
   return lookup.kind === 'and' ? rowsOfAnd(lookup.operands, read) : rowsOfOr(lookup.operands, read);
 }
@@ -94,6 +95,6 @@ async function rowsOfOr(
 }
 
 /** Names of the indices that a lookup uses. */
-export function namesOf(lookup: Lookup): readonly string[] {
-  return lookup.kind === 'leaf' ? [lookup.name] : lookup.operands.flatMap(namesOf);
+export function indexNames(lookup: Lookup): readonly string[] {
+  return lookup.kind === 'leaf' ? [lookup.name] : lookup.operands.flatMap(indexNames);
 }

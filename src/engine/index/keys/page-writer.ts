@@ -17,7 +17,7 @@ const HEADER = 4;
  * Encodes ascending rows in the shorter of two forms: a list, or a bit for each row of the
  * fragment.
  */
-export function encodePostings(rows: Uint32Array, of: number): Uint8Array {
+export function encodeRows(rows: Uint32Array, of: number): Uint8Array {
   const bitBytes = Math.ceil(of / 8);
   if (4 * rows.length <= bitBytes) {
     const bytes = new Uint8Array(HEADER + 4 * rows.length);
@@ -31,8 +31,8 @@ export function encodePostings(rows: Uint32Array, of: number): Uint8Array {
   return bytes;
 }
 
-/** The inverse of `encodePostings`. */
-export function decodePostings(bytes: Uint8Array): Uint32Array {
+/** The inverse of `encodeRows`. */
+export function decodeRows(bytes: Uint8Array): Uint32Array {
   const body = copyBytes(bytes, HEADER);
   if (bytes[0] === AS_ROWS) return new Uint32Array(body.buffer, 0, body.length >> 2);
   const rows = new Uint32Array(8 * body.length);

@@ -49,14 +49,14 @@ export function rowsInEither(left: Uint32Array, right: Uint32Array): Uint32Array
 }
 
 /** Difference of two ascending lists. */
-export function rowsWithout(rows: Uint32Array, gone: Uint32Array): Uint32Array {
-  if (gone.length === 0) return rows;
+export function rowsWithout(rows: Uint32Array, deleted: Uint32Array): Uint32Array {
+  if (deleted.length === 0) return rows;
   const left = new Uint32Array(rows.length);
   let count = 0;
   let next = 0;
   for (const row of rows) {
-    while (next < gone.length && gone[next]! < row) next++;
-    if (gone[next] !== row) left[count++] = row;
+    while (next < deleted.length && deleted[next]! < row) next++;
+    if (deleted[next] !== row) left[count++] = row;
   }
   return left.slice(0, count);
 }

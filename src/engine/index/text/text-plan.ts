@@ -1,5 +1,5 @@
 import { CatalogError } from '../../../protocol/errors.ts';
-import type { Formula } from '../../request/formula.ts';
+import type { Formula } from '../../base/statement.ts';
 import { fieldAt, fieldPlace } from '../../format/field-place.ts';
 import { indexFileOf } from '../keys/index-upkeep.ts';
 import type { Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';

@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { Data } from 'apache-arrow';
 import { isNull } from '../../../arrow/data.ts';
+import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { indexColumns, type ColumnsAt } from '../keys/index-reader.ts';
 import type { ColumnCache } from '../../format/memory/column-cache.ts';
 import type { OpenFiles } from '../../format/memory/open-files.ts';
@@ -57,39 +57,32 @@ export class TextReader {
   }
 
   /** Lengths of the texts of a file's rows. @throws DamagedText */
-  async lengths(folder: string, file: string): Promise<PartHeader> {
-    return (await this.#directory(join(folder, file))).lengths;
+  async lengths(stored: StoredFile): Promise<PartHeader> {
+    return (await this.#directory(stored)).lengths;
   }
 
   /** Postings of a token; undefined if no row has it. @throws DamagedText */
-  async postings(folder: string, file: string, token: string): Promise<Postings | undefined> {
-    const path = join(folder, file);
-    const { parts } = await this.#directory(path);
+  async postings(stored: StoredFile, token: string): Promise<Postings | undefined> {
+    const { parts } = await this.#directory(stored);
     const lists: Postings[] = [];
     for (const part of parts) {
       const page = pageOf(part, token);
       if (page === undefined) continue;
-      const [keys, values] = await this.#columns(path, page, [0, 1]);
+      const [keys, values] = await this.#columns(stored, page, [0, 1]);
       const row = rowOf(keys, token);
-      if (row !== undefined) lists.push(decodePostings(this.#bytes(path, values, row)));
+      if (row !== undefined) lists.push(decodePostings(this.#bytes(stored.path, values, row)));
     }
     return lists.length === 0 ? undefined : mergedPostings(lists);
   }
 
   /** Visits the tokens of each part from a given one on, in order. @throws DamagedText */
-  async visitTokens(
-    folder: string,
-    file: string,
-    from: string,
-    visitor: TokenVisitor,
-  ): Promise<void> {
-    const path = join(folder, file);
-    const { parts } = await this.#directory(path);
+  async visitTokens(stored: StoredFile, from: string, visitor: TokenVisitor): Promise<void> {
+    const { parts } = await this.#directory(stored);
     for (const { header, firsts } of parts) {
       let next: string | null = from;
       let at = Math.max(0, placeOfLast(firsts, from));
       while (next !== null && at < firsts.length) {
-        const [keys] = await this.#columns(path, header + 1 + at, [0]);
+        const [keys] = await this.#columns(stored, header + 1 + at, [0]);
         next = visitKeys(keys, next, visitor);
         at = next === null ? at : Math.max(at + 1, placeOfLast(firsts, next));
         await visitor.turn();
@@ -98,29 +91,29 @@ export class TextReader {
   }
 
   /** Verifies a whole file. @throws DamagedText for a failed checksum. */
-  async check(path: string): Promise<void> {
-    const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
+  async check(stored: StoredFile): Promise<void> {
+    const pages = await this.#files.use(stored, async ({ file }) => file.batchRows.length - 1);
     for (let page = 0; page < pages; page++) {
-      const [values] = await this.#columns(path, page, [1]);
-      for (let row = 0; row < values.length; row++) this.#bytes(path, values, row);
+      const [values] = await this.#columns(stored, page, [1]);
+      for (let row = 0; row < values.length; row++) this.#bytes(stored.path, values, row);
     }
   }
 
-  async #directory(path: string): Promise<Directory> {
-    const known = this.#directories.get(path);
-    if (known !== undefined) return known;
-    const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
-    const [ends] = await this.#columns(path, last, [0]);
+  async #directory(stored: StoredFile): Promise<Directory> {
+    const cached = this.#directories.get(stored.path);
+    if (cached !== undefined) return cached;
+    const last = await this.#files.use(stored, async ({ file }) => file.batchRows.length - 1);
+    const [ends] = await this.#columns(stored, last, [0]);
     const parts = partsOf(ends, last);
     const headers: PartHeader[] = [];
     for (const { header } of parts) {
-      const [values] = await this.#columns(path, header, [1]);
-      headers.push(decodePart(this.#bytes(path, values, 0)));
+      const [values] = await this.#columns(stored, header, [1]);
+      headers.push(decodePart(this.#bytes(stored.path, values, 0)));
     }
     const lengths = mergedParts(headers);
     const directory = { parts, lengths };
     const size = 256 + 2 * ends.byteLength + lengths.lengths.byteLength;
-    this.#directories.set(path, directory, { size });
+    this.#directories.set(stored.path, directory, { size });
     return directory;
   }
 
@@ -139,11 +132,11 @@ export class TextReader {
   }
 
   async #columns<const Places extends readonly number[]>(
-    path: string,
+    stored: StoredFile,
     index: number,
     places: Places,
   ): Promise<ColumnsAt<Places>> {
-    return indexColumns(this.#files, this.#cache, path, index, places);
+    return indexColumns(this.#files, this.#cache, stored, index, places);
   }
 }
 

@@ -1,5 +1,10 @@
 import { candidatesOf, type Candidates, type RowFacts } from '../keys/candidates.ts';
-import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
+import {
+  storedIn,
+  type Fragment,
+  type FragmentIndex,
+  type Snapshot,
+} from '../../format/snapshot.ts';
 import type { PartHeader } from './part-header.ts';
 import type { Postings } from './postings.ts';
 import type { TextReader, TokenVisitor } from './text-reader.ts';
@@ -29,9 +34,9 @@ export interface TextSource {
 /** A text source over a reader. */
 export function textSource(reader: TextReader, facts: RowFacts): TextSource {
   return {
-    lengths: ({ folder }, { path }) => reader.lengths(folder, path),
-    postings: ({ folder }, { path }, token) => reader.postings(folder, path, token),
-    visitTokens: ({ folder }, { path }, ...args) => reader.visitTokens(folder, path, ...args),
+    lengths: ({ folder }, file) => reader.lengths(storedIn(folder, file)),
+    postings: ({ folder }, file, token) => reader.postings(storedIn(folder, file), token),
+    visitTokens: ({ folder }, file, ...args) => reader.visitTokens(storedIn(folder, file), ...args),
     deletions: (...args) => facts.deletions(...args),
     rows: async (snapshot, fragment, rows) => {
       const deleted = await facts.deletions(snapshot, fragment);

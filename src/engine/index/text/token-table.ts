@@ -87,7 +87,6 @@ export class TokenTable {
     return this.#tokens.length;
   }
 
-  /** Number of distinct tokens. */
   get distinct(): number {
     return this.#ids.size;
   }

@@ -38,7 +38,7 @@ export interface CodeLayout {
 }
 
 /** The layout of a portion with a number of rows. */
-export function layoutOf({ size, whole }: CodeShape, count: number): CodeLayout {
+export function codeLayout({ size, whole }: CodeShape, count: number): CodeLayout {
   const rows = Math.ceil(count / BLOCK_ROWS) * BLOCK_ROWS;
   const bitBytes = 2 * Math.ceil(size / 16);
   const first = rows * bitBytes;
@@ -50,7 +50,7 @@ export function layoutOf({ size, whole }: CodeShape, count: number): CodeLayout 
 
 /** Number of rows of a portion; the last one of a file may have fewer. */
 export function portionRows(shape: CodeShape): number {
-  const each = layoutOf(shape, BLOCK_ROWS).bytes / BLOCK_ROWS;
+  const each = codeLayout(shape, BLOCK_ROWS).bytes / BLOCK_ROWS;
   return Math.max(1, Math.floor(PORTION_BYTES / each / BLOCK_ROWS)) * BLOCK_ROWS;
 }
 
@@ -105,9 +105,9 @@ export class CodeWriter {
   /** Finishes the file. The file and its name are durable when this returns. */
   async finish(
     index: IndexDefinition,
-    known: Omit<CodeDirectory, 'portions'>,
+    header: Omit<CodeDirectory, 'portions'>,
   ): Promise<FragmentIndex> {
-    const directory: CodeDirectory = { ...known, portions: this.#portions };
+    const directory: CodeDirectory = { ...header, portions: this.#portions };
     const text = Buffer.from(JSON.stringify(directory));
     const checksum = Buffer.alloc(4);
     checksum.writeUInt32LE(xxhash32(text));

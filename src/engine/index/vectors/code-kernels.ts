@@ -64,7 +64,7 @@ export function hasCodeKernels(): boolean {
 
 /**
  * @throws Error without kernels, RangeError if the memory cannot be allocated.
- * @throws Error without kernels, RangeError when there is not so much memory.
+ * @throws Error without kernels, RangeError if memory is short.
  */
 export function codeMemory(bytes: number): CodeMemory {
   compiled ??= compile();

@@ -102,7 +102,7 @@ function offerStretch(
     SCRATCH.rows,
     SCRATCH.distances,
     query.scale,
-    query.base + errors * query.doubt,
+    query.base + errors * query.tolerance,
     nearest.limit - query.constant,
   );
   const offset = portionFirst + at;

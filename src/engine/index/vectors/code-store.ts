@@ -1,11 +1,16 @@
 import type { MemoryBudget } from '../../format/memory/memory-budget.ts';
 import type { OpenFiles } from '../../format/memory/open-files.ts';
-import { codeDirectory, codePortions, layoutOf, SCRATCH } from './code-file.ts';
+import { codeDirectory, codePortions, codeLayout, SCRATCH } from './code-file.ts';
 import { codeMemory } from './code-kernels.ts';
 import type { LoadedCodes, LoadedPortion } from './code-search.ts';
-import { join } from 'node:path';
+import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { candidatesOf, type Candidates, type RowFacts } from '../keys/candidates.ts';
-import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
+import {
+  storedIn,
+  type Fragment,
+  type FragmentIndex,
+  type Snapshot,
+} from '../../format/snapshot.ts';
 
 /** Codes used within this time are not evicted, in ms. */
 const FRESH_MILLIS = 60_000;
@@ -34,7 +39,7 @@ export class CodeStore {
 
   /**
    * @param damaged Called once for each unusable file.
-   * @param damaged Is told once of each file that cannot be used.
+   * @param damaged Called once for each unusable file.
    */
   constructor(files: OpenFiles, budget: MemoryBudget, damaged: (error: Error) => void) {
     this.#files = files;
@@ -43,18 +48,20 @@ export class CodeStore {
   }
 
   /** The codes of a file; null if it is damaged or removed. */
-  async codes(path: string): Promise<LoadedCodes | null> {
-    const known = this.#entries.get(path);
-    if (known !== undefined) {
-      known.used = performance.now();
-      return known.codes;
+  async codes(stored: StoredFile): Promise<LoadedCodes | null> {
+    const { path } = stored;
+    const cached = this.#entries.get(path);
+    if (cached !== undefined) {
+      cached.used = performance.now();
+      return cached.codes;
     }
-    const loading = this.#loading.get(path) ?? this.#load(path);
+    const loading = this.#loading.get(path) ?? this.#load(stored);
     this.#loading.set(path, loading);
     try {
       return await loading;
     } catch (error) {
-      this.#tell(path, error);
+      // The caller that opened the file reports a damaged one.
+      if (!(error instanceof DamagedFile)) this.#tell(path, error);
       return null;
     } finally {
       this.#loading.delete(path);
@@ -62,14 +69,13 @@ export class CodeStore {
   }
 
   /** Drops codes that are no longer used. */
-  rest(): void {
+  idle(): void {
     const now = performance.now();
     for (const [path, entry] of this.#entries) {
       if (now - entry.used > IDLE_MILLIS) this.#remove(path);
     }
   }
 
-  /** Drops all codes. */
   drop(): void {
     for (const path of this.#entries.keys()) this.#remove(path);
   }
@@ -81,10 +87,10 @@ export class CodeStore {
     this.#damaged(new Error(`the file ${path} of a vector index is not used: ${why}`));
   }
 
-  async #load(path: string): Promise<LoadedCodes> {
-    const codes = await this.#files.use(path, async (opened) => {
+  async #load(stored: StoredFile): Promise<LoadedCodes> {
+    const codes = await this.#files.use(stored, async (opened) => {
       const directory = await codeDirectory(opened);
-      const layouts = directory.portions.map(({ rows }) => layoutOf(directory.shape, rows));
+      const layouts = directory.portions.map(({ rows }) => codeLayout(directory.shape, rows));
       const bytes = layouts.reduce((sum, layout) => sum + aligned(layout.bytes), SCRATCH.bytes);
       const memory = codeMemory(bytes);
       const portions: LoadedPortion[] = [];
@@ -99,7 +105,7 @@ export class CodeStore {
       }
       return { directory, memory, portions, bytes };
     });
-    this.#keep(path, codes);
+    this.#keep(stored.path, codes);
     return codes;
   }
 
@@ -144,7 +150,7 @@ export interface VectorSource {
 /** A vector source over cached codes. */
 export function vectorSource(codes: CodeStore, rows: RowFacts): VectorSource {
   return {
-    codes: (folder, file) => codes.codes(join(folder, file.path)),
+    codes: (folder, file) => codes.codes(storedIn(folder, file)),
     deletions: (snapshot, fragment) => rows.deletions(snapshot, fragment),
     candidates: async (snapshot, fragment, chosen) => {
       const deleted = await rows.deletions(snapshot, fragment);

@@ -18,7 +18,7 @@ export interface EncodedQuery {
   readonly scale: number;
   readonly base: number;
   /** Assumed greatest error of a product per unit of error in the tables' sum. */
-  readonly doubt: number;
+  readonly tolerance: number;
   readonly numbers: Int16Array;
   readonly step: number;
   /** An error that few distances from 8-bit codes exceed. */
@@ -47,7 +47,7 @@ function bitsOf(query: Float32Array): EncodedQuery {
       }
     }
   }
-  const none = { constant: 0, base: 0, doubt: 0, step: 0, error: 0 };
+  const none = { constant: 0, base: 0, tolerance: 0, step: 0, error: 0 };
   return { ...none, tables, scale: 1, numbers: new Int16Array() };
 }
 
@@ -62,7 +62,7 @@ function numbersOf(query: Float32Array, directory: CodeDirectory): EncodedQuery 
   return {
     constant,
     ...tablesOf(vector),
-    doubt: length * sine,
+    tolerance: length * sine,
     ...integersOf(vector),
     // Errors of codes are uniform within a step: three standard errors.
     error: (3 * step * length) / Math.sqrt(12),

@@ -7,7 +7,7 @@ import { hasCodeKernels } from './code-kernels.ts';
 import { isPlain } from './encoded-query.ts';
 import { isVectorIndex, type VectorIndex } from './vector-kind.ts';
 
-/** How a search uses an index. */
+/** Index parameters of a search. */
 export interface IndexUse {
   readonly index: VectorIndex;
   /** Whether rows without codes are left out. */
@@ -46,7 +46,7 @@ export function indexFor(
     .at(-1);
 }
 
-/** How a search uses an index; null if it compares all vectors. */
+/** Index parameters of a search; null if it compares all vectors. */
 export function indexUse(
   index: VectorIndex | undefined,
   { index: { probes, ef, refine, fast }, vectors }: NearestRequest,

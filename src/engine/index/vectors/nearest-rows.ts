@@ -1,5 +1,5 @@
 /** The rows of a search, nearest first; equal distances in table order. */
-export interface FoundRows {
+export interface RowsByDistance {
   /** Positions of the rows in the table. */
   readonly positions: Float64Array;
   readonly distances: Float32Array;
@@ -29,7 +29,7 @@ export class NearestRows {
 
   /**
    * @param charge Called before memory is allocated, in bytes.
-   * @param charge Is told of memory before it is taken, in bytes.
+   * @param charge Called with the bytes of memory before they are taken.
    */
   constructor(
     capacity: number,
@@ -66,7 +66,7 @@ export class NearestRows {
   }
 
   /** Returns the kept rows. No more rows may be offered. */
-  found(): FoundRows {
+  found(): RowsByDistance {
     const order = Uint32Array.from({ length: this.#size }, (_, at) => at);
     order.sort((left, right) => (this.#farther(left, right) ? 1 : -1));
     return {

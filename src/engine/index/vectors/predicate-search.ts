@@ -66,7 +66,7 @@ function withValue(node: BoundCall, list: Bound, value: BoundLiteral): BoundCall
   return { ...node, arguments: [list, value] };
 }
 
-/** The part of a predicate that indices may answer, whatever fragments they cover. */
+/** The part of a predicate that indices may answer, on any fragments. */
 export type IndexSearch =
   | {
       readonly kind: 'leaf';
@@ -98,28 +98,28 @@ export function searchOf(
   { indices = [], schema, fieldIds }: Pick<Snapshot, 'indices' | 'schema' | 'fieldIds'>,
 ): IndexSearch | undefined {
   if (indices.length === 0) return undefined;
-  const known = new Map<string, Indexed[]>();
+  const indexed = new Map<string, Indexed[]>();
   for (const index of indices) {
     const column = schema.fields[fieldIds.indexOf(index.field)];
     if (column === undefined || isVectorIndex(index) || index.type === 'FTS') continue;
-    known.set(column.name, [...(known.get(column.name) ?? []), { index, column }]);
+    indexed.set(column.name, [...(indexed.get(column.name) ?? []), { index, column }]);
   }
-  const compiler = new Compiler(known, source, budget);
+  const compiler = new Compiler(indexed, source, budget);
   return root.fallible ? compiler.before(root) : compiler.search(root, false);
 }
 
 class Compiler {
-  readonly #known: ReadonlyMap<string, readonly Indexed[]>;
+  readonly #indexed: ReadonlyMap<string, readonly Indexed[]>;
   readonly #source: BoundExpression['source'];
   readonly #budget: BoundExpression['budget'];
 
   constructor(
-    known: ReadonlyMap<string, readonly Indexed[]>,
+    indexed: ReadonlyMap<string, readonly Indexed[]>,
     source: BoundExpression['source'],
     budget: BoundExpression['budget'],
   ) {
     this.#budget = budget;
-    this.#known = known;
+    this.#indexed = indexed;
     this.#source = source;
   }
 
@@ -150,7 +150,7 @@ class Compiler {
   #leaf(node: Bound, orUnknown: boolean): IndexSearch | undefined {
     const [name, ...others] = columnsUsed(this.#expression(node));
     if (name === undefined || others.length > 0 || hasField(node)) return undefined;
-    for (const { index, column } of this.#known.get(name) ?? []) {
+    for (const { index, column } of this.#indexed.get(name) ?? []) {
       const search =
         index.type === 'LABEL_LIST'
           ? this.#labels(node, { index, column }, orUnknown)

@@ -40,12 +40,12 @@ class Rotation {
 }
 
 /** Cache of rotations by length. */
-const known = new LRUCache<string, Rotation>({ max: KNOWN });
+const cache = new LRUCache<string, Rotation>({ max: KNOWN });
 
 /** The rotation for a vector length. */
 export function rotationOf(size: number): Rotation {
-  const rotation = known.get(String(size)) ?? new Rotation(size);
-  known.set(String(size), rotation);
+  const rotation = cache.get(String(size)) ?? new Rotation(size);
+  cache.set(String(size), rotation);
   return rotation;
 }
 

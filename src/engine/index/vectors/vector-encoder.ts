@@ -1,5 +1,5 @@
 import type { SearchMetric } from '../../request/search-metric.ts';
-import { BLOCK_ROWS, layoutOf, type CodeLayout, type CodeShape } from './code-file.ts';
+import { BLOCK_ROWS, codeLayout, type CodeLayout, type CodeShape } from './code-file.ts';
 import { rotationOf } from './rotation.ts';
 import { DataType, Precision, type Data } from 'apache-arrow';
 import { concatData } from '../../../arrow/concat.ts';
@@ -101,7 +101,7 @@ export class VectorEncoder {
     this.#middle = middle;
     this.#rotation = rotationOf(shape.size);
     this.#vector = new Float64Array(shape.size);
-    this.#layout = layoutOf(shape, 0);
+    this.#layout = codeLayout(shape, 0);
   }
 
   /** A sine between a vector and its bits that few exceed: the error of estimates. */
@@ -119,7 +119,7 @@ export class VectorEncoder {
 
   /** Begins a portion with a number of rows. Rows that are not encoded in it are never found. */
   begin(count: number): void {
-    this.#layout = layoutOf(this.#shape, count);
+    this.#layout = codeLayout(this.#shape, count);
     this.#bytes = new Uint8Array(this.#layout.bytes);
     this.#codes = new Int8Array(this.#bytes.buffer);
     this.#floats = new DataView(this.#bytes.buffer);

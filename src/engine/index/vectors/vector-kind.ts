@@ -58,8 +58,8 @@ const settings = [
  * @throws CatalogError InvalidInput for a column, distance or setting that does not fit.
  */
 export function vectorSpec(body: Fields, column: Field): VectorSpec {
-  const asked = textField(body, 'index_type') ?? '';
-  checkColumn(asked, column);
+  const requested = textField(body, 'index_type') ?? '';
+  checkColumn(requested, column);
   for (const name of settings) {
     const value = integerField(body, name);
     if (value !== null && value < 1n) throw fieldError(name, 'at least 1', String(value));
@@ -71,28 +71,28 @@ export function vectorSpec(body: Fields, column: Field): VectorSpec {
       `the distance hamming is one of vectors of uint8, the type of ${JSON.stringify(column.name)} is ${typeName(column.type)}`,
     );
   }
-  checkLength(asked, distance, column);
-  return { indexType: distance === 'hamming' ? 'IVF_FLAT' : 'IVF_RQ', distance, asked };
+  checkLength(requested, distance, column);
+  return { indexType: distance === 'hamming' ? 'IVF_FLAT' : 'IVF_RQ', distance, asked: requested };
 }
 
-function checkColumn(asked: string, { name, type }: Field): void {
+function checkColumn(requested: string, { name, type }: Field): void {
   const item: DataType | undefined = DataType.isFixedSizeList(type) ? type.valueType : undefined;
   const isFit =
     item !== undefined && (DataType.isFloat(item) || (DataType.isInt(item) && item.bitWidth === 8));
   if (isFit) return;
   throw new CatalogError(
     'InvalidInput',
-    `an index of type ${asked} is made of vectors, fixed-size lists of floats, int8 or uint8, and the column ${JSON.stringify(name)} is of type ${typeName(type)}`,
+    `an index of type ${requested} is made of vectors, fixed-size lists of floats, int8 or uint8, and the column ${JSON.stringify(name)} is of type ${typeName(type)}`,
   );
 }
 
-function checkLength(asked: string, distance: SearchMetric, { name, type }: Field): void {
+function checkLength(requested: string, distance: SearchMetric, { name, type }: Field): void {
   const { size, whole } = shapeOf(type, distance);
   if (size >= 1 && size <= MOST_NUMBERS) return;
   const unit = whole ? 'bits' : 'numbers';
   throw new CatalogError(
     'InvalidInput',
-    `an index of type ${asked} is made of vectors of 1 to ${MOST_NUMBERS} ${unit}, those of ${JSON.stringify(name)} have ${size}`,
+    `an index of type ${requested} is made of vectors of 1 to ${MOST_NUMBERS} ${unit}, those of ${JSON.stringify(name)} have ${size}`,
   );
 }
 

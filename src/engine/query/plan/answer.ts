@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
 import { ArrowError } from '../../../arrow/arrow-error.ts';
@@ -5,11 +6,21 @@ import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import type { Answer, ByteStream } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
+import { AnswerMemory } from '../../format/memory/answer-memory.ts';
 import { coalesce, isLarge } from '../scan/rows.ts';
 import type { BatchSize } from '../../format/stored-sizes.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
+import {
+  RepeatableBody,
+  before,
+  behind,
+  FIRST_BYTES,
+  type Portion,
+  type PortionSource,
+  type SentRows,
+} from './answer-body.ts';
 import type { QueryPlan } from './plan.ts';
-import { columnsOf } from '../scan/projection.ts';
+import { columnsRead } from '../scan/projection.ts';
 
 /** Greatest number of fragments whose files are opened before an answer begins. */
 const MOST_FRAGMENTS = 128;
@@ -25,7 +36,7 @@ export async function answerSizes(
   if (source.sizes === undefined || !passesBatchesOn(plan)) return null;
   const all: BatchSize[] = [];
   for (const { fragment, batches } of plan.files) {
-    const sizes = await source.sizes(plan.snapshot, fragment, columnsOf(plan.projections));
+    const sizes = await source.sizes(plan.snapshot, fragment, columnsRead(plan.projections));
     if (sizes === null) return null;
     all.push(...(batches ? sizes.slice(batches.first, batches.first + batches.count) : sizes));
   }
@@ -90,6 +101,10 @@ interface RowsAnswer {
   readonly version: bigint;
   /** Aborted when the client is gone; a function makes it for streamed answers. */
   readonly signal: AbortSignal | (() => AbortSignal);
+  /** Memory that answers in flight share; unlimited if absent. */
+  readonly memory?: AnswerMemory | undefined;
+  /** Produces the batches after those that were sent; absent if the work cannot be repeated. */
+  readonly after?: (sent: SentRows) => AsyncGenerator<RecordBatch>;
   /** Called with the memory of batches after they are sent. */
   readonly giveBack?: (memory: ArrayBufferLike) => void;
   /** Body sizes of all batches in bytes, if known in advance. */
@@ -106,15 +121,29 @@ interface RowsAnswer {
  * is still a refusal.
  */
 export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
+  const { memory = new AnswerMemory(Infinity) } = rows;
+  const taken = memory.take(FIRST_BYTES);
+  if (taken !== undefined) await taken;
+  let streams = false;
+  try {
+    const answer = await begunAnswer(rows, memory);
+    streams = answer.body instanceof RepeatableBody;
+    return answer;
+  } finally {
+    if (!streams) memory.adjust(-FIRST_BYTES);
+  }
+}
+
+async function begunAnswer(rows: RowsAnswer, memory: AnswerMemory): Promise<Answer> {
   const batches = coalesce(rows.batches);
   const first = await batches.next().catch(refuseTooLarge);
   const file = new SmallFile(rows.schema, first.done === true ? undefined : first.value);
   if (first.done === true) return wholeAnswer(rows, file);
-  if (!file.isSmall) return streamedAnswer(rows, [first.value], batches);
+  if (!file.isSmall) return streamedAnswer(rows, memory, [first.value], batches);
   // A small batch is the last, or the next one is already available (see `coalesce`).
   const second = await batches.next().catch(refuseTooLarge);
   if (second.done === true) return wholeAnswer(rows, file);
-  return streamedAnswer(rows, [first.value, second.value], batches);
+  return streamedAnswer(rows, memory, [first.value, second.value], batches);
 }
 
 /** Larger batches are sent as they are found. */
@@ -160,19 +189,16 @@ function wholeBytes(whole: Uint8Array): ByteStream {
 /** @param found The batches that were found already. */
 function streamedAnswer(
   rows: RowsAnswer,
+  memory: AnswerMemory,
   found: readonly [RecordBatch, ...RecordBatch[]],
   batches: AsyncGenerator<RecordBatch>,
 ): Answer {
   const signal = typeof rows.signal === 'function' ? rows.signal() : rows.signal;
-  closeOnAbort(batches, signal);
-  const lasts: LastPieces = new WeakMap();
   const length = lengthOf(rows, found[0]);
-  const bytes = fileBytes({ ...rows, signal, length }, found, batches, lasts);
-  return fileAnswer(rows.version, {
-    [Symbol.asyncIterator]: () => bytes,
-    sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
-    length,
-  });
+  const source = new FileSource({ ...rows, signal, length }, found, batches);
+  const body = new RepeatableBody(source, memory, { length, share: FIRST_BYTES });
+  closeOnAbort(body, signal);
+  return fileAnswer(rows.version, body);
 }
 
 /**
@@ -202,17 +228,14 @@ function refuseTooLarge(error: unknown): never {
   throw new CatalogError('InvalidInput', `${error.message.replace(/\.$/, '')}: ${advice}`);
 }
 
-/** All pieces of each batch by its last piece. */
-type LastPieces = WeakMap<Uint8Array, readonly Uint8Array[]>;
-
 /** Returns the memory of a sent batch, which is used nowhere else. */
 function giveBack(rows: RowsAnswer, pieces: readonly Uint8Array[]): void {
   for (const memory of new Set(pieces.map(({ buffer }) => buffer))) rows.giveBack?.(memory);
 }
 
 /** Closes a body that is never read. */
-function closeOnAbort(batches: AsyncGenerator<RecordBatch>, signal: AbortSignal): void {
-  const close = () => void batches.return(undefined).catch(() => undefined);
+function closeOnAbort(body: RepeatableBody, signal: AbortSignal): void {
+  const close = () => body.abort(signal.reason);
   if (signal.aborted) close();
   else signal.addEventListener('abort', close, { once: true });
 }
@@ -222,32 +245,138 @@ interface Streamed extends RowsAnswer {
   readonly length: number | undefined;
 }
 
-async function* fileBytes(
-  { schema, signal, length, misjudged }: Streamed,
-  found: readonly RecordBatch[],
-  rest: AsyncGenerator<RecordBatch>,
-  lasts: LastPieces,
-): AsyncGenerator<Uint8Array> {
-  const writer = new FileWriter(schema);
-  try {
-    yield writer.begin();
-    for (let at = 0; ; at++) {
-      const batch = found[at] ?? (await rest.next()).value;
-      if (batch === undefined) break;
-      const pieces = writer.batch(batch);
-      const last = pieces.at(-1);
-      if (last !== undefined) lasts.set(last, pieces);
-      if (writer.bytes > (length ?? Infinity)) misjudged?.();
-      yield* pieces;
+/** A batch that is being sent. */
+interface BegunBatch {
+  /** Position of its first byte in the file. */
+  readonly start: number;
+  /** The message before its body. */
+  readonly metadata: Uint8Array | undefined;
+  /** CRC-32 of its bytes that were sent before the last interruption. */
+  sentSum: number;
+}
+
+/** The bytes of an Arrow file, from any position that was reached. */
+class FileSource implements PortionSource {
+  readonly #rows: Streamed;
+  readonly #writer: FileWriter;
+  readonly #start: Uint8Array;
+  /** Batches that were found before the answer began. */
+  #found: readonly RecordBatch[];
+  #rest: AsyncGenerator<RecordBatch> | undefined;
+  #sent: SentRows = { batches: 0, rows: 0 };
+  #begun: BegunBatch | undefined;
+  /** The last bytes, once they are reached. */
+  #end: Uint8Array | undefined;
+
+  constructor(rows: Streamed, found: readonly RecordBatch[], rest: AsyncGenerator<RecordBatch>) {
+    this.#rows = rows;
+    this.#writer = new FileWriter(rows.schema);
+    this.#start = this.#writer.begin();
+    this.#found = found;
+    this.#rest = rest;
+  }
+
+  get isRepeatable(): boolean {
+    return this.#rows.after !== undefined;
+  }
+
+  interrupted(sent: Portion): void {
+    if (this.#begun !== undefined) this.#begun.sentSum = sumOf(sent, this.#begun.sentSum);
+  }
+
+  done(portion: Portion): void {
+    giveBack(this.#rows, portion);
+  }
+
+  async *from(position: number): AsyncGenerator<Portion> {
+    if (this.#end !== undefined) {
+      yield behind([this.#end], position - this.#writer.bytes + this.#end.byteLength);
+      return;
     }
+    // Taken before the first pause: this generator may end while the next one reads already.
+    const batches = this.#batches();
+    const found = this.#found;
+    this.#found = [];
+    try {
+      if (position < this.#start.byteLength) yield behind([this.#start], position);
+      if (this.#begun !== undefined) yield* this.#restOf(this.#begun, batches, position);
+      for (const batch of found) yield* this.#portion(batch);
+      for await (const batch of batches) yield* this.#portion(batch);
+      yield [this.#last()];
+    } finally {
+      await batches.return(undefined);
+    }
+  }
+
+  /** Ends the reading of rows that has not begun to be sent. */
+  async close(): Promise<void> {
+    this.#found = [];
+    const rest = this.#rest;
+    this.#rest = undefined;
+    await rest?.return(undefined);
+  }
+
+  /** The batches that were not sent. */
+  #batches(): AsyncGenerator<RecordBatch> {
+    const rest = this.#rest;
+    this.#rest = undefined;
+    if (rest !== undefined) return rest;
+    const { after } = this.#rows;
+    if (after === undefined) throw new Error('the rows of this answer cannot be read again');
+    return after(this.#sent);
+  }
+
+  *#portion(batch: RecordBatch): Generator<Portion> {
+    const start = this.#writer.bytes;
+    const pieces = this.#writer.batch(batch);
+    const { length, misjudged } = this.#rows;
+    if (this.#writer.bytes > (length ?? Infinity)) misjudged?.();
+    this.#begun = { start, metadata: pieces[0], sentSum: 0 };
+    yield pieces;
+    this.#finish(batch);
+  }
+
+  /** The rest of a batch that is read again: its layout and the bytes that were sent must be the same. */
+  async *#restOf(
+    { start, metadata, sentSum }: BegunBatch,
+    batches: AsyncGenerator<RecordBatch>,
+    position: number,
+  ): AsyncGenerator<Portion> {
+    const next = await batches.next();
+    const pieces = next.done === true ? [] : this.#writer.repeat(next.value);
+    const [again] = pieces;
+    const rest = behind(pieces, position - start);
+    const isEqual = again !== undefined && isSame(again, metadata);
+    if (next.done === true || !isEqual || sumOf(before(pieces, position - start)) !== sentSum)
+      throw new Error('a batch differs from what was sent of it');
+    yield rest;
+    this.#finish(next.value);
+  }
+
+  #finish({ numRows }: RecordBatch): void {
+    const { batches, rows } = this.#sent;
+    this.#sent = { batches: batches + 1, rows: rows + numRows };
+    this.#begun = undefined;
+  }
+
+  #last(): Uint8Array {
+    const { signal, length, misjudged } = this.#rows;
     // An aborted sequence must not look complete.
     signal.throwIfAborted();
-    const end = writer.end();
-    if (writer.bytes !== (length ?? writer.bytes)) misjudged?.();
-    yield end;
-  } finally {
-    await rest.return(undefined);
+    const end = this.#writer.end();
+    if (this.#writer.bytes !== (length ?? this.#writer.bytes)) misjudged?.();
+    this.#end = end;
+    return end;
   }
+}
+
+/** CRC-32 of bytes. */
+function sumOf(portion: Portion, start = 0): number {
+  return portion.reduce((sum, piece) => crc32(piece, sum), start);
+}
+
+function isSame(left: Uint8Array, right: Uint8Array | undefined): boolean {
+  return right !== undefined && Buffer.compare(left, right) === 0;
 }
 
 /** The Node client takes the schema from batches. */

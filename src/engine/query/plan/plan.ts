@@ -15,14 +15,14 @@ import {
   withComputed,
   type ColumnNeed,
 } from '../../request/computed-columns.ts';
-import { bindPredicate, type Formula } from '../../request/formula.ts';
+import { predicateFormula } from '../../request/formula.ts';
 import type { DistanceBounds } from '../../index/vectors/nearest-rows.ts';
 import { answeredColumns, type AnsweredColumns } from '../scan/answered-columns.ts';
-import { columnsOf, type Projection } from '../scan/projection.ts';
+import { columnsRead, type Projection } from '../scan/projection.ts';
 import type { NearestRequest, QueryRequest, TextRequest } from '../../request/request.ts';
 import { prunedFiles, rowsOfFile } from '../scan/pruning.ts';
 import type { ScanFile } from '../scan/scan.ts';
-import { ownStatement, type Statement } from '../../base/statement.ts';
+import { ownStatement, type Statement, type Formula } from '../../base/statement.ts';
 import { metricFor, type SearchMetric } from '../../request/search-metric.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
 import { indexFor, indexUse, type IndexUse } from '../../index/vectors/index-use.ts';
@@ -54,11 +54,9 @@ export interface QueryPlan {
   readonly statement: Statement;
   readonly snapshot: Snapshot;
   readonly files: readonly ScanFile[];
-  /** The requested filter. */
   readonly requestedFilter: Formula | null;
   /** Filter of scanned rows; null if all rows of the files are known to pass. */
   readonly filter: Formula | null;
-  /** Columns of the filter. */
   readonly filterNeed: ColumnNeed;
   readonly nearest: NearestPlan | null;
   readonly text: TextPlan | null;
@@ -140,7 +138,7 @@ function withPostfilter(
   postfilter: Formula | null,
 ): ColumnNeed {
   if (postfilter === null) return need;
-  return needOf(schema, [...columnsOf(projections), ...postfilter.columns]);
+  return needOf(schema, [...columnsRead(projections), ...postfilter.columns]);
 }
 
 /** Files of a scan of the whole table. */
@@ -183,7 +181,7 @@ function planFilters(
   const judge =
     condition === null
       ? null
-      : bindPredicate('filter', condition, behind ? fields : rowFields, statement);
+      : predicateFormula('filter', condition, behind ? fields : rowFields, statement);
   const [filter, postfilter] = behind ? [null, judge] : [judge, null];
   return {
     filter,
@@ -233,11 +231,12 @@ const MAX_KEPT_ROWS = 2 ** 24;
 
 function requireRetained(request: QueryRequest, { rows }: Snapshot): void {
   if (request.nearest?.batch !== true) return;
-  const kept = Math.min(keptBy(request) ?? Infinity, Number(rows)) * request.nearest.vectors.length;
-  if (kept <= MAX_KEPT_ROWS) return;
+  const retained =
+    Math.min(keptBy(request) ?? Infinity, Number(rows)) * request.nearest.vectors.length;
+  if (retained <= MAX_KEPT_ROWS) return;
   throw new CatalogError(
     'InvalidInput',
-    `a search may keep at most ${MAX_KEPT_ROWS} rows for all its vectors together, not ${kept}`,
+    `a search may keep at most ${MAX_KEPT_ROWS} rows for all its vectors together, not ${retained}`,
   );
 }
 

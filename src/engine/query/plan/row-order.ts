@@ -22,7 +22,7 @@ const SORTED_BYTES = 64;
 const FEW = 48;
 
 /** Sorts rows by some keys; the sort is stable. */
-export function rowOrder(
+export function sortedRows(
   keys: readonly OrderKey[],
   count: number,
   work: (bytes: number) => void = () => undefined,

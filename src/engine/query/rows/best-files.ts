@@ -109,7 +109,7 @@ function mayBeBetter(
   single: boolean,
 ): boolean {
   const difference = compareRanks(best, worstOf(range, key), key);
-  // Of rows with equal keys, later ones are worse.
+  // Among rows with equal keys, later ones are worse.
   return difference < 0 || (difference === 0 && !(single && first > position));
 }
 

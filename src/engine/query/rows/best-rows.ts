@@ -3,18 +3,18 @@ import { extremesOf, hasBounds } from '../../../arrow/extremes.ts';
 import { columnData } from '../../../arrow/data.ts';
 import { concat, slice, take } from '../../../arrow/select.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
-import { rangeOf } from '../../index/keys/fragment-ranges.ts';
+import { extremesRange } from '../../index/keys/fragment-ranges.ts';
 import type { QueryPlan } from '../plan/plan.ts';
 import { rowComparison, type OrderKey } from '../plan/row-order.ts';
 import type { SortPlan } from '../plan/sort-plan.ts';
 import type { WorstRow } from './best-files.ts';
-import { ascending, Places } from '../scan/gather.ts';
+import { ascending, BatchPlaces } from '../scan/gather.ts';
 import { rowAt, type Rows } from '../scan/rows.ts';
 import type { Place } from '../scan/scan.ts';
 import { orderKeys, orderOf } from './sort-keys.ts';
 
 /** Greatest end of a window whose rows are kept while others are dropped. */
-export const MOST_KEPT = 100_000;
+const MOST_KEPT = 100_000;
 
 /** Whether a sort keeps only the rows up to the end of its window. */
 export function keepsBest({ window }: QueryPlan, { keys }: SortPlan): boolean {
@@ -85,9 +85,9 @@ export class BestRows {
   }
 
   /** Positions of the best rows in their order, and the places that hold them. */
-  sorted(): { readonly places: Places; readonly positions: Float64Array } {
+  sorted(): { readonly places: BatchPlaces; readonly positions: Float64Array } {
     if (this.#count > 0) this.#drop();
-    const places = new Places();
+    const places = new BatchPlaces();
     for (const place of this.#places) places.add(place);
     return { places, positions: this.#positions[0] ?? new Float64Array() };
   }
@@ -151,7 +151,7 @@ export class BestRows {
   #worstOf(): WorstKeys {
     const keys = slice(this.#keys[0]!, this.#most - 1, 1);
     const column = keys.getChildAt(0)!;
-    const range = rangeOf(extremesOf(columnData(column)), column.type);
+    const range = extremesRange(extremesOf(columnData(column)), column.type);
     return { keys, range, position: this.#positions[0]![this.#most - 1]! };
   }
 }
@@ -225,7 +225,7 @@ function flat(parts: readonly Float64Array[], count: number): Float64Array {
 /** The places that hold positions, in the order of the table. */
 function usedPlaces(places: readonly Place[], positions: Float64Array): Place[] {
   const inOrder = places.toSorted((one, other) => one.offset - other.offset);
-  const all = new Places();
+  const all = new BatchPlaces();
   for (const place of inOrder) all.add(place);
   const used = new Set(Array.from(positions, (position) => all.find(position)));
   return inOrder.filter((_, at) => used.has(at));

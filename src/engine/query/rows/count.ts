@@ -1,12 +1,12 @@
 import type { BatchSource } from '../scan/fragment-reader.ts';
 import type { Snapshot } from '../../format/snapshot.ts';
 import { needOf, NO_COLUMNS, rowFieldsOf } from '../../request/computed-columns.ts';
-import { bindPredicate, countWhere, type Formula } from '../../request/formula.ts';
+import { predicateFormula, countWhere } from '../../request/formula.ts';
 import { Pace } from '../../base/pace.ts';
 import { allFiles } from '../plan/plan.ts';
 import { prunedFiles, rowsOfFile } from '../scan/pruning.ts';
 import { AHEAD, readAhead } from '../scan/meters.ts';
-import type { Statement } from '../../base/statement.ts';
+import type { Statement, Formula } from '../../base/statement.ts';
 import { Scanner, type ScanFile } from '../scan/scan.ts';
 
 /**
@@ -18,7 +18,7 @@ export function predicateOf(
   predicate: string,
   statement?: Statement,
 ): Formula {
-  return bindPredicate('predicate', predicate, rowFieldsOf(schema), statement);
+  return predicateFormula('predicate', predicate, rowFieldsOf(schema), statement);
 }
 
 /**

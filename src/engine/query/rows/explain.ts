@@ -4,7 +4,7 @@ import { NO_COLUMNS, needBeyond, needOf, type ColumnNeed } from '../../request/c
 import type { StepName } from '../scan/meters.ts';
 import type { QueryPlan } from '../plan/plan.ts';
 import type { Projection } from '../scan/projection.ts';
-import { namesOf } from '../../index/keys/lookup.ts';
+import { indexNames } from '../../index/keys/lookup.ts';
 import type { IndexDefinition, Snapshot } from '../../format/snapshot.ts';
 import { isCovered } from '../../index/vectors/index-use.ts';
 import { scanExtent, type Share } from '../scan/pruning.ts';
@@ -72,7 +72,7 @@ function indexSteps({
     lookup === undefined ? [] : [{ fragment, lookup }],
   );
   if (lookups.length === 0 || requested === null) return [];
-  const names = [...new Set(lookups.flatMap(({ lookup }) => namesOf(lookup.root)))];
+  const names = [...new Set(lookups.flatMap(({ lookup }) => indexNames(lookup.root)))];
   const used = (snapshot.indices ?? []).filter(({ name }) => names.includes(name));
   const covered = new Set(lookups.map(({ fragment }) => fragment)).size;
   const read = new Set(files.map(({ fragment }) => fragment)).size;
@@ -160,8 +160,8 @@ function filterSteps({
   files,
 }: QueryPlan): readonly PlanStep[] {
   if (requested === null) return [];
-  const known = files.length === 0 ? ' (true of no row)' : ' (true of every row)';
-  const text = `${requested.text}${filter === null ? known : ''}`;
+  const note = files.length === 0 ? ' (true of no row)' : ' (true of every row)';
+  const text = `${requested.text}${filter === null ? note : ''}`;
   const details = [`reads ${listOf(requested.columns)}`];
   return [{ name: 'Filter', text, details, measure: 'filter' }];
 }
@@ -186,7 +186,6 @@ function nearestSteps({ nearest }: QueryPlan): readonly PlanStep[] {
   return [{ name: 'Nearest', text, details, measure: 'search' }];
 }
 
-/** Step of the vector index. */
 function vectorIndexSteps({ nearest, files }: QueryPlan): readonly PlanStep[] {
   if (nearest === null || nearest.index === null) return [];
   const { index, fast, least } = nearest.index;

@@ -1,17 +1,17 @@
 import { Float32, Int32, makeData, makeVector, type Field, type RecordBatch } from 'apache-arrow';
 import { withColumn, concat } from '../../../arrow/select.ts';
 import { QUERY_INDEX, needOf } from '../../request/computed-columns.ts';
-import { rowsWhere, type Formula } from '../../request/formula.ts';
-import { gather, rowsAtOnce, type Places } from '../scan/gather.ts';
+import { rowsWhere } from '../../request/formula.ts';
+import type { Formula } from '../../base/statement.ts';
+import { gather, rowsAtOnce, type BatchPlaces } from '../scan/gather.ts';
 import type { Meters } from '../scan/meters.ts';
 import type { QueryPlan } from '../plan/plan.ts';
 import { countOf, listed, stretch, pick, rowAt, type Rows } from '../scan/rows.ts';
 import type { Scanner } from '../scan/scan.ts';
-import type { FoundRows } from '../../index/vectors/nearest-rows.ts';
+import type { RowsByDistance } from '../../index/vectors/nearest-rows.ts';
 import { keysOf, orderOf } from './sort-keys.ts';
 import type { SortPlan } from '../plan/sort-plan.ts';
 
-/** A running search. */
 export interface RunningSearch {
   readonly plan: QueryPlan;
   /** Filters the found rows. */
@@ -19,8 +19,7 @@ export interface RunningSearch {
   /** Column of the distance or score. */
   readonly column: Field;
   readonly scanner: Scanner;
-  /** Places of the batches with found rows. */
-  readonly places: Places;
+  readonly places: BatchPlaces;
   readonly meters: Meters;
 }
 
@@ -54,7 +53,7 @@ export function withSearchColumns(
 export async function* fetchInOrder(
   search: RunningSearch,
   sort: SortPlan,
-  found: FoundRows,
+  found: RowsByDistance,
   queryIndex: number | null,
 ): AsyncGenerator<RecordBatch> {
   const { plan, scanner, places, meters } = search;
@@ -77,7 +76,7 @@ export async function* fetchInOrder(
 async function inOrder(
   search: RunningSearch,
   sort: SortPlan,
-  { positions, distances }: FoundRows,
+  { positions, distances }: RowsByDistance,
   queryIndex: number | null,
 ): Promise<Uint32Array> {
   const { plan, postfilter, scanner, places, meters } = search;
@@ -85,7 +84,7 @@ async function inOrder(
   const need = needOf(plan.snapshot.schema, [...sort.columns, ...judged]);
   const step = rowsAtOnce(plan.snapshot);
   const keys: RecordBatch[] = [];
-  const kept: number[] = [];
+  const retained: number[] = [];
   for (let start = 0; start < positions.length; start += step) {
     const some = positions.subarray(start, start + step);
     const rows = await gather(scanner, places, some, need);
@@ -97,12 +96,12 @@ async function inOrder(
     );
     const passing = rowsBehind(search, batch);
     const row = rowAt(passing);
-    for (let at = 0; at < countOf(passing); at++) kept.push(start + row(at));
+    for (let at = 0; at < countOf(passing); at++) retained.push(start + row(at));
     keys.push(meters.timed('sort', () => keysOf(sort, pick(batch, passing))));
   }
   if (keys.length === 0) return new Uint32Array();
   const order = meters.timed('sort', () => orderOf(sort, concat(keys)));
-  const { length } = kept;
+  const { length } = retained;
   meters.passed('sort', { rowsIn: length, rowsOut: length, batches: keys.length });
-  return order.map((at) => kept[at]!);
+  return order.map((at) => retained[at]!);
 }

@@ -1,6 +1,6 @@
 import { placeIn } from '../../index/keys/row-set.ts';
 import type { Meters } from '../scan/meters.ts';
-import { NearestRows, type FoundRows } from '../../index/vectors/nearest-rows.ts';
+import { NearestRows, type RowsByDistance } from '../../index/vectors/nearest-rows.ts';
 import { Pace } from '../../base/pace.ts';
 import type { NearestPlan, QueryPlan } from '../plan/plan.ts';
 import { rowAt, countOf } from '../scan/rows.ts';
@@ -166,8 +166,8 @@ async function coveredFiles(
   return { covered, left };
 }
 
-function notIn(gone: Uint32Array): ((row: number) => boolean) | null {
-  return gone.length === 0 ? null : (row) => gone[placeIn(gone, row)] !== row;
+function notIn(deleted: Uint32Array): ((row: number) => boolean) | null {
+  return deleted.length === 0 ? null : (row) => deleted[placeIn(deleted, row)] !== row;
 }
 
 function isIn(rows: Uint32Array, of: number): ((row: number) => boolean) | null {
@@ -214,7 +214,7 @@ async function searchAll(
 }
 
 /** Number of found rows that may be among the nearest, given the error of estimates. */
-function nearOf({ distances }: FoundRows, keep: number, least: number, error: number): number {
+function nearOf({ distances }: RowsByDistance, keep: number, least: number, error: number): number {
   const limit = (distances[keep - 1] ?? Infinity) + error;
   let count = Math.min(least, distances.length);
   while (count < distances.length && distances[count]! <= limit) count++;

@@ -28,7 +28,7 @@ export async function lookedUpRows(
   if (found === null) return null;
   const cutter = new WindowCutter(plan.window);
   const need = found.every(({ exact }) => exact) ? plan.need : bothNeeds(plan);
-  const kept: RecordBatch[] = [];
+  const retained: RecordBatch[] = [];
   for (const { file, batch, exact } of found) {
     if (cutter.done) break;
     const { batch: read } = await scanner.chosenBatch(file, batch, need, exact);
@@ -37,9 +37,9 @@ export async function lookedUpRows(
     const passing =
       exact || filter === null ? stretch(0, all) : listed(rowsWhere(filter, read), all);
     const rows = cutter.cut(passing);
-    if (countOf(rows) > 0) kept.push(pick(read, rows));
+    if (countOf(rows) > 0) retained.push(pick(read, rows));
   }
-  return kept;
+  return retained;
 }
 
 async function fewRows(plan: QueryPlan, scanner: Scanner): Promise<readonly FoundBatch[] | null> {

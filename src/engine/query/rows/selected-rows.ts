@@ -94,9 +94,9 @@ async function* inWindow(
 ): AsyncGenerator<SelectedRows> {
   const cutter = new WindowCutter(plan.window);
   for await (const { found, rows } of selectedRows(plan, scanner, first, meters)) {
-    const kept = cutter.cut(rows);
-    meters.passed('window', { rowsIn: countOf(rows), rowsOut: countOf(kept), batches: 1 });
-    if (countOf(kept) > 0) yield { found, rows: kept };
+    const retained = cutter.cut(rows);
+    meters.passed('window', { rowsIn: countOf(rows), rowsOut: countOf(retained), batches: 1 });
+    if (countOf(retained) > 0) yield { found, rows: retained };
     if (cutter.done) return;
   }
 }

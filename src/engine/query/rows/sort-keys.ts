@@ -3,7 +3,7 @@ import { batchOf } from '../../../arrow/select.ts';
 import { columnAt } from '../../request/column-path.ts';
 import { comparisonOf, type Comparison } from '../plan/order-of-values.ts';
 import { wordSource } from '../plan/order-words.ts';
-import { rowOrder, type OrderKey } from '../plan/row-order.ts';
+import { sortedRows, type OrderKey } from '../plan/row-order.ts';
 import type { SortKey, SortPlan } from '../plan/sort-plan.ts';
 
 /** Keys of rows that have the columns of the keys. */
@@ -19,7 +19,7 @@ export function orderOf(
   keys: RecordBatch,
   work?: (bytes: number) => void,
 ): Uint32Array {
-  return rowOrder(orderKeys(sort, keys), keys.numRows, work);
+  return sortedRows(orderKeys(sort, keys), keys.numRows, work);
 }
 
 /** The keys that rows are compared by. */

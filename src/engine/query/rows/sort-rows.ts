@@ -1,7 +1,7 @@
 import type { RecordBatch } from 'apache-arrow';
 import { concat } from '../../../arrow/select.ts';
 import { hintCollection } from '../../format/memory/memory-budget.ts';
-import { gather, Places, rowsAtOnce } from '../scan/gather.ts';
+import { gather, BatchPlaces, rowsAtOnce } from '../scan/gather.ts';
 import { KeptPositions } from '../scan/radix-order.ts';
 import type { Meters } from '../scan/meters.ts';
 import type { QueryPlan } from '../plan/plan.ts';
@@ -27,9 +27,8 @@ const DROPPED_BYTES = 24;
 /** Memory per row of a sort beside its keys in bytes: position, order and two words. */
 const ROW_BYTES = 24;
 
-/** Sorted rows. */
 interface Sorted {
-  readonly places: Places;
+  readonly places: BatchPlaces;
   readonly length: number;
   /** Positions of some of the rows, in their order. */
   positions(start: number, end: number): Float64Array;
@@ -66,17 +65,17 @@ async function best(
   meters: Meters,
 ): Promise<Sorted> {
   const { offset, limit } = plan.window;
-  const kept = new BestRows(sort, offset + (limit ?? 0), plan.statement.budget);
+  const best = new BestRows(sort, offset + (limit ?? 0), plan.statement.budget);
   const { first, late } = readingOrder(plan, sort.need);
-  const files = filesByBest(plan, sort, () => kept.worst);
+  const files = filesByBest(plan, sort, () => best.worst);
   for await (const { found, rows } of selectedRows(plan, scanner, first, meters, files)) {
     const keys = keysOf(sort, await scanner.complete(found, late, rows));
-    meters.timed('sort', () => kept.add(found.place, rows, keys));
+    meters.timed('sort', () => best.add(found.place, rows, keys));
     meters.passed('sort', { rowsIn: countOf(rows), batches: 1 });
     // Kept keys are copies. Rows of a list were copied before.
     if (rows.kind === 'stretch') found.release?.();
   }
-  const { places, positions } = meters.timed('sort', () => kept.sorted());
+  const { places, positions } = meters.timed('sort', () => best.sorted());
   meters.passed('sort', { rowsOut: positions.length });
   return {
     places,
@@ -100,7 +99,7 @@ async function sorted(
   meters: Meters,
 ): Promise<Sorted> {
   const { budget } = plan.statement;
-  const places = new Places();
+  const places = new BatchPlaces();
   const positions = new KeptPositions();
   const keys: RecordBatch[] = [];
   const { first, late } = readingOrder(plan, sort.need);

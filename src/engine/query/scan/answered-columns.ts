@@ -2,7 +2,7 @@ import type { Field, Schema } from 'apache-arrow';
 import type { Selection } from '../../request/columns-field.ts';
 import { needOf, type ColumnNeed } from '../../request/computed-columns.ts';
 import {
-  columnsOf,
+  columnsRead,
   planProjections,
   projectedSchema,
   type Extras,
@@ -26,7 +26,7 @@ interface CachedColumns extends AnsweredColumns {
 const MOST_KEPT = 16;
 const MOST_COLUMNS = 64;
 
-const kept = new WeakMap<Schema, Map<string, CachedColumns>>();
+const cache = new WeakMap<Schema, Map<string, CachedColumns>>();
 
 /**
  * Columns of an answer, as from `planProjections`. Selections by name depend on the schema alone: a
@@ -43,16 +43,16 @@ export function answeredColumns(
   const make = (): AnsweredColumns => {
     const projections = planProjections(selections, table, fields, extras, statement);
     const schema = projectedSchema(projections, table);
-    return { projections, schema, need: needOf(table, columnsOf(projections)) };
+    return { projections, schema, need: needOf(table, columnsRead(projections)) };
   };
   const question = questionOf(selections, extras);
   if (question === undefined) return make();
-  const answers = kept.get(table) ?? new Map<string, CachedColumns>();
+  const answers = cache.get(table) ?? new Map<string, CachedColumns>();
   const found = answers.get(question);
   if (found !== undefined && found.fields === fields) return found;
   const made = { ...make(), fields };
   if (answers.size >= MOST_KEPT) answers.clear();
-  kept.set(table, answers.set(question, made));
+  cache.set(table, answers.set(question, made));
   return made;
 }
 

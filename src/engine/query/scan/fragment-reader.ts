@@ -15,22 +15,33 @@ import { ColumnCache } from '../../format/memory/column-cache.ts';
 import { planColumns, plannedBatch, type ColumnPlan } from '../../format/column-plan.ts';
 import { readDeletions } from '../../format/deletion-file.ts';
 import { MemoryBudget } from '../../format/memory/memory-budget.ts';
-import { OpenFiles, type OpenDataFile } from '../../format/memory/open-files.ts';
+import { OpenFiles, type OnDamage, type OpenDataFile } from '../../format/memory/open-files.ts';
 import { idsOfBatch, liveRows, physicalRange, rowsWithin, type RowIds } from './live-rows.ts';
 import { TextReader } from '../../index/text/text-reader.ts';
 import { textSource, type TextSource } from '../../index/text/text-source.ts';
-import { Lease, ReadMemory, workAhead } from '../../format/memory/read-memory.ts';
-import { fragmentKey, type Fragment, type Snapshot } from '../../format/snapshot.ts';
+import { MemoryLease, ReadMemory, workAhead } from '../../format/memory/read-memory.ts';
+import { firstFile, storedIn, type Fragment, type Snapshot } from '../../format/snapshot.ts';
 import { storedSizes, type BatchSize } from '../../format/stored-sizes.ts';
 import { batchBytes } from '../../format/small-batches.ts';
 import { onlyItem } from '../../base/items.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { andThen } from '../../../protocol/maybe-promise.ts';
+import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { allOf } from '../../../protocol/maybe-promise.ts';
 import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
 /** Small consecutive rows are not copied: their memory holds little else. In bytes. */
 const FEW_BYTES = 2 ** 14;
+
+/** What an index finds; null, for a scan, if a file of the index is damaged. */
+async function unlessDamaged<Found>(finding: Promise<Found | null>): Promise<Found | null> {
+  try {
+    return await finding;
+  } catch (error) {
+    if (error instanceof DamagedFile) return null;
+    throw error;
+  }
+}
 
 /** Rows that were read, and a function that returns their memory. */
 interface ReadRows {
@@ -156,7 +167,7 @@ const DELETIONS_BYTES = 16 * 2 ** 20;
 
 /** Reads fragments: data files, deletion files and index files. */
 export class FragmentReader implements BatchSource {
-  /** Where the files of the fragments are. */
+  /** Storage of the fragments' files. */
   readonly storage: Storage;
   readonly #files: OpenFiles;
   readonly #memory = new ReadMemory();
@@ -170,6 +181,8 @@ export class FragmentReader implements BatchSource {
   readonly indices: IndexSource;
   readonly vectors: VectorSource;
   readonly texts: TextSource;
+  /** Called with each read of a file that does not match its seal. */
+  onDamagedFile: OnDamage = () => undefined;
   /** Called for each unusable index file. */
   onDamage: (error: Error) => void = () => undefined;
 
@@ -179,7 +192,7 @@ export class FragmentReader implements BatchSource {
    */
   constructor(storage: Storage, budget = new MemoryBudget(0)) {
     this.storage = storage;
-    this.#files = new OpenFiles(storage);
+    this.#files = new OpenFiles(storage, (damage) => this.onDamagedFile(damage));
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
@@ -261,14 +274,26 @@ export class FragmentReader implements BatchSource {
   }
 
   /** The deleted rows of a fragment, ascending. */
-  async deletions(table: Snapshot, { deletions }: Fragment): Promise<Uint32Array> {
+  async deletions(
+    { storage, folder }: Snapshot,
+    { deletions, deletionsSeal }: Fragment,
+  ): Promise<Uint32Array> {
     if (deletions === null) return NONE;
-    const path = join(table.folder, deletions);
-    const known = this.#deletions.get(path);
-    if (known !== undefined) return known;
-    const rows = await readDeletions(table, deletions);
-    this.#deletions.set(path, rows);
+    const stored = storedIn(folder, { path: deletions, seal: deletionsSeal });
+    const cached = this.#deletions.get(stored.path);
+    if (cached !== undefined) return cached;
+    const rows = await this.#watched(readDeletions(storage, stored));
+    this.#deletions.set(stored.path, rows);
     return rows;
+  }
+
+  async #watched<Result>(reading: Promise<Result>): Promise<Result> {
+    try {
+      return await reading;
+    } catch (error) {
+      if (error instanceof DamagedFile) this.onDamagedFile(error);
+      throw error;
+    }
   }
 
   /** Caches deleted rows that were just written: the next change reads them. */
@@ -278,7 +303,7 @@ export class FragmentReader implements BatchSource {
 
   /** Closes removed files that are not being read. */
   async closeRemoved(): Promise<void> {
-    this.#codes.rest();
+    this.#codes.idle();
     await this.#files.closeRemoved();
   }
 
@@ -290,10 +315,10 @@ export class FragmentReader implements BatchSource {
   }
 
   /** Reads an index file into the cache. */
-  async prewarm(path: string): Promise<void> {
-    const isCodes = await this.#files.use(path, async (file) => holdsCodes(file));
-    if (isCodes) await this.#codes.codes(path);
-    else await this.#indexReader.prewarm(path);
+  async prewarm(stored: StoredFile): Promise<void> {
+    const isCodes = await this.#files.use(stored, async (file) => holdsCodes(file));
+    if (isCodes) await this.#codes.codes(stored);
+    else await this.#indexReader.prewarm(stored);
   }
 
   async #candidates(
@@ -301,8 +326,10 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     lookup: FragmentLookup,
   ): Promise<Candidates | null> {
-    const found = await findRows(lookup, (leaf) =>
-      this.#indexReader.rowsOf(snapshot.folder, leaf, fragment.physicalRows),
+    const found = await unlessDamaged(
+      findRows(lookup, (leaf) =>
+        this.#indexReader.rowsOf(snapshot.folder, leaf, fragment.physicalRows),
+      ),
     );
     if (found === null) return null;
     const deleted = fragment.deletions === null ? NONE : await this.deletions(snapshot, fragment);
@@ -357,14 +384,14 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     work: (file: OpenDataFile) => MaybePromise<Result>,
   ): Promise<Result> {
-    return this.#files.use(join(folder, fragmentKey(fragment)), work);
+    return this.#files.use(firstFile(folder, fragment), work);
   }
 
   /** Reads columns of a batch; synchronously if all are available. */
   #columns(plan: ColumnPlan, { index, rows, range }: Reading): MaybePromise<ReadRows> {
-    const lease = new Lease(this.#memory);
-    const found = plan.files.map(({ path, places }) =>
-      this.#files.use(path, (file) =>
+    const lease = new MemoryLease(this.#memory);
+    const found = plan.files.map(({ stored, places }) =>
+      this.#files.use(stored, (file) =>
         cachedColumns(this.#columnCache, file, { index, range, places }, (length) =>
           lease.take(length),
         ),

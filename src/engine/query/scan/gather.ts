@@ -4,11 +4,11 @@ import type { ColumnNeed } from '../../request/computed-columns.ts';
 import { sortByWords } from './radix-order.ts';
 import { listed } from './rows.ts';
 import type { Place, Scanner } from './scan.ts';
-import { bytesOf, type Snapshot } from '../../format/snapshot.ts';
+import { fragmentDataBytes, type Snapshot } from '../../format/snapshot.ts';
 import { itemAt } from '../../base/items.ts';
 
 /** Places of the batches of a scan, for fetching rows by position. */
-export class Places {
+export class BatchPlaces {
   readonly #places: Place[] = [];
 
   /** Adds the next batch of the scan. */
@@ -36,7 +36,7 @@ export class Places {
 /** Fetches rows by position, in the given order. Each batch is read once. */
 export async function gather(
   scanner: Scanner,
-  places: Places,
+  places: BatchPlaces,
   positions: Float64Array,
   need: ColumnNeed,
 ): Promise<RecordBatch> {
@@ -69,7 +69,6 @@ function endOf(place: Place, positions: Float64Array, order: Uint32Array, start:
   return end;
 }
 
-/** The inverse of an order. */
 function inverse(order: Uint32Array): Uint32Array {
   const ranks = new Uint32Array(order.length);
   order.forEach((at, rank) => {
@@ -86,7 +85,7 @@ const PORTION_ROWS = 2 ** 16;
 
 /** Number of rows to fetch at once, by their size. */
 export function rowsAtOnce(snapshot: Snapshot, most = PORTION_ROWS): number {
-  const bytes = snapshot.fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  const bytes = snapshot.fragments.reduce((sum, fragment) => sum + fragmentDataBytes(fragment), 0);
   const rows = snapshot.fragments.reduce((sum, fragment) => sum + fragment.rows, 0);
   const portion = Math.floor((PORTION_BYTES * rows) / Math.max(1, bytes));
   return Math.min(Math.max(portion, 64), most);

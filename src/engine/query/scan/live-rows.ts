@@ -4,9 +4,9 @@ import { placeIn } from '../../index/keys/row-set.ts';
 /** Live physical rows of a batch; null if none is deleted. */
 export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
   let next = placeIn(deleted, start);
-  const gone = placeIn(deleted, start + rows) - next;
-  if (gone === 0) return null;
-  const live = new Uint32Array(rows - gone);
+  const deletedCount = placeIn(deleted, start + rows) - next;
+  if (deletedCount === 0) return null;
+  const live = new Uint32Array(rows - deletedCount);
   let count = 0;
   for (let row = 0; row < rows; row++) {
     if (deleted[next] === start + row) next++;

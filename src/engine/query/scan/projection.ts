@@ -5,8 +5,8 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { columnDataAt, columnPath, topLevel, type ColumnPath } from '../../request/column-path.ts';
 import type { Selection } from '../../request/columns-field.ts';
 import { DISTANCE, QUERY_INDEX, ROW_ID, SCORE } from '../../request/computed-columns.ts';
-import type { Statement } from '../../base/statement.ts';
-import { bindFormula, valuesOf, type Formula } from '../../request/formula.ts';
+import type { Statement, Formula } from '../../base/statement.ts';
+import { bindFormula, valuesOf } from '../../request/formula.ts';
 
 /** A column of an answer: stored, or computed by a formula. */
 export type Projection =
@@ -45,7 +45,7 @@ export function planProjections(
 }
 
 /** Names of the columns that projections read. */
-export function columnsOf(projections: readonly Projection[]): readonly string[] {
+export function columnsRead(projections: readonly Projection[]): readonly string[] {
   return projections.flatMap((projection) =>
     projection.kind === 'path' ? [projection.path.column] : projection.formula.columns,
   );

@@ -3,7 +3,7 @@ import { statisticsOf, type FileZone } from '../../format/file-statistics.ts';
 import type { FragmentLookup } from '../../index/keys/lookup.ts';
 import { lookupOf, searchOf, type IndexSearch } from '../../index/vectors/predicate-search.ts';
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
-import type { Formula } from '../../request/formula.ts';
+import type { Formula } from '../../base/statement.ts';
 import { FragmentRanges } from '../../index/keys/fragment-ranges.ts';
 import type { ScanFile } from './scan.ts';
 import { pairs } from '../../base/items.ts';
@@ -96,7 +96,6 @@ export function rowsOfFile({ fragment, batches, rows }: ScanFile): number | null
   return fragment.deletions === null ? (rows ?? null) : null;
 }
 
-/** Extent of a scan. */
 interface ScanExtent {
   readonly files: Share;
   /** Null if the number of batches is unknown. */
@@ -113,7 +112,6 @@ export interface Share {
   readonly all: number;
 }
 
-/** Extent of a scan of some files. */
 export function scanExtent(snapshot: Snapshot, files: readonly ScanFile[]): ScanExtent {
   const { fragments } = snapshot;
   const read = new Set(files.map(({ fragment }) => fragment)).size;
@@ -131,10 +129,10 @@ function mostRows(file: ScanFile): number {
 
 function batchesOf(fragments: readonly Fragment[], files: readonly ScanFile[]): Share | null {
   const counts = fragments.map(batchCount);
-  const known = counts.filter((count) => count !== undefined);
-  if (known.length < counts.length) return null;
+  const counted = counts.filter((count) => count !== undefined);
+  if (counted.length < counts.length) return null;
   const read = files.map(({ fragment, batches }) => batches?.count ?? batchCount(fragment) ?? 0);
-  return { read: sum(read), all: sum(known) };
+  return { read: sum(read), all: sum(counted) };
 }
 
 function batchCount({ files: [first], physicalRows }: Fragment): number | undefined {

@@ -23,24 +23,24 @@ export class KeptPositions {
   }
 
   /** Positions of rows by their numbers among the kept ones. */
-  of(kept: Uint32Array): Float64Array {
-    if (this.#isAll) return Float64Array.from(kept);
-    const positions = new Float64Array(kept.length);
-    for (let at = 0; at < kept.length; at++) positions[at] = this.#position(kept[at]!);
+  of(retained: Uint32Array): Float64Array {
+    if (this.#isAll) return Float64Array.from(retained);
+    const positions = new Float64Array(retained.length);
+    for (let at = 0; at < retained.length; at++) positions[at] = this.#position(retained[at]!);
     return positions;
   }
 
-  #position(kept: number): number {
-    const { start, offset, rows } = this.#stretches[this.#find(kept)]!;
-    return offset + rowAt(rows)(kept - start);
+  #position(retained: number): number {
+    const { start, offset, rows } = this.#stretches[this.#find(retained)]!;
+    return offset + rowAt(rows)(retained - start);
   }
 
-  #find(kept: number): number {
+  #find(retained: number): number {
     let low = 0;
     let high = this.#stretches.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.#stretches[middle]!.start <= kept) low = middle;
+      if (this.#stretches[middle]!.start <= retained) low = middle;
       else high = middle - 1;
     }
     return low;

@@ -31,10 +31,10 @@ export class WindowCutter {
     const count = countOf(rows);
     const skipped = Math.min(this.#skip, count);
     this.#skip -= skipped;
-    const kept = Math.min(this.#left, count - skipped);
-    this.#left -= kept;
-    if (kept === 0) return stretch(0, 0);
-    return kept === count ? rows : part(rows, skipped, kept);
+    const retained = Math.min(this.#left, count - skipped);
+    this.#left -= retained;
+    if (retained === 0) return stretch(0, 0);
+    return retained === count ? rows : part(rows, skipped, retained);
   }
 }
 
@@ -78,21 +78,21 @@ export function countOf(rows: Rows): number {
 }
 
 /** A part of some rows, by order. */
-export function part(rows: Rows, start: number, count: number): Rows {
+function part(rows: Rows, start: number, count: number): Rows {
   return rows.kind === 'stretch'
     ? stretch(rows.start + start, count)
     : { kind: 'list', rows: rows.rows.subarray(start, start + count) };
 }
 
 /** The range that spans some rows. */
-export function rangeOf(rows: Rows): RowRange {
+export function rowRangeOf(rows: Rows): RowRange {
   if (rows.kind === 'stretch') return { start: rows.start, count: rows.count };
   const start = rows.rows[0] ?? 0;
   return { start, count: (rows.rows.at(-1) ?? start - 1) + 1 - start };
 }
 
 /** Rows relative to another first row. */
-export function moved(rows: Rows, first: number): Rows {
+export function relativeRows(rows: Rows, first: number): Rows {
   if (first === 0) return rows;
   if (rows.kind === 'stretch') return stretch(rows.start - first, rows.count);
   return { kind: 'list', rows: rows.rows.map((row) => row - first) };

@@ -9,7 +9,7 @@ import {
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
 import { batchOfData } from '../../../arrow/data.ts';
 import { schemaOf } from '../../../arrow/nested-type.ts';
-import { project, withColumn } from '../../../arrow/select.ts';
+import { projectColumns, withColumn } from '../../../arrow/select.ts';
 import type { CandidateBatch, Candidates } from '../../index/keys/candidates.ts';
 import type { FragmentLookup } from '../../index/keys/lookup.ts';
 import type { BatchRange, BatchSource, FragmentBatch, PickedRows } from './fragment-reader.ts';
@@ -18,7 +18,7 @@ import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { workAhead } from '../../format/memory/read-memory.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
 import { NO_COLUMNS, ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
-import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
+import { countOf, relativeRows, pick, rowRangeOf, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, or some of its batches, and the number of rows of the table before it. */
 export interface ScanFile {
@@ -55,7 +55,7 @@ export interface Place {
    */
   readonly ranks?: Uint32Array | undefined;
   /** The rows with their columns, if they are few. */
-  readonly kept?: RecordBatch | undefined;
+  readonly retained?: RecordBatch | undefined;
 }
 
 /** A batch with the requested columns, and its place. */
@@ -167,10 +167,10 @@ export class Scanner {
       ranks,
     };
     const { batch, rowIds } = await this.#picked(place, need, rows);
-    const kept = rows.length <= KEPT_ROWS ? batch : undefined;
-    const known = { ...place, rowIds, kept };
+    const retained = rows.length <= KEPT_ROWS ? batch : undefined;
+    const numbered = { ...place, rowIds, retained };
     const all = stretch(0, rows.length);
-    return { place: known, batch: withPlaced(batch, known, need.placed, all), certain };
+    return { place: numbered, batch: withPlaced(batch, numbered, need.placed, all), certain };
   }
 
   /**
@@ -189,15 +189,15 @@ export class Scanner {
   /** Reads rows of an earlier batch with the columns of the need. */
   async read(place: Place, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
     if (place.ranks !== undefined) {
-      const kept = keptOf(place, need);
-      if (kept !== undefined) return withPlaced(pick(kept, rows), place, need.placed, rows);
+      const retained = retainedColumns(place, need);
+      if (retained !== undefined) return withPlaced(pick(retained, rows), place, need.placed, rows);
       const row = rowAt(rows);
       const live = Uint32Array.from({ length: countOf(rows) }, (_, at) => place.live![row(at)]!);
       const { batch } = await this.#picked(place, need, live);
       return withPlaced(batch, place, need.placed, rows);
     }
     const found = await this.#batch(place, need, fewOf(rows, place));
-    const picked = pick(found.batch, moved(rows, found.skipped));
+    const picked = pick(found.batch, relativeRows(rows, found.skipped));
     if (rows.kind === 'list') found.release?.();
     return withPlaced(picked, place, need.placed, rows);
   }
@@ -240,14 +240,15 @@ export class Scanner {
 }
 
 /** Columns of a few rows that were kept; undefined if some are missing. */
-function keptOf({ kept }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
-  const has = (name: string) => kept?.schema.fields.some((field) => field.name === name) === true;
-  return kept !== undefined && stored.every(has) ? project(kept, stored) : undefined;
+function retainedColumns({ retained }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
+  const has = (name: string) =>
+    retained?.schema.fields.some((field) => field.name === name) === true;
+  return retained !== undefined && stored.every(has) ? projectColumns(retained, stored) : undefined;
 }
 
 /** The range of rows if it is worth reading alone. */
 function fewOf(rows: Rows, place: Place): RowRange | undefined {
-  const range = rangeOf(rows);
+  const range = rowRangeOf(rows);
   return 2 * range.count < place.rows ? range : undefined;
 }
 

@@ -115,10 +115,10 @@ export class VirtualRows implements BatchSource {
   }
 
   #opened(fragment: Fragment): Promise<OpenPart> {
-    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)?.open();
-    if (known === undefined) throw new Error('the fragment is not one of this table');
-    this.#open.set(fragment, known);
-    return known;
+    const cached = this.#open.get(fragment) ?? this.#parts.get(fragment)?.open();
+    if (cached === undefined) throw new Error('the fragment is not one of this table');
+    this.#open.set(fragment, cached);
+    return cached;
   }
 }
 
@@ -146,9 +146,9 @@ function statisticsOf({ schema }: VirtualTable, { rows, bounds }: VirtualPart): 
   bytes.putCount(0);
   bytes.putCount(schema.fields.length);
   for (const { name } of schema.fields) {
-    const known = bounds.get(name);
+    const cached = bounds.get(name);
     bytes.putSized(() => {
-      if (known !== undefined) bytes.putExtremes({ rows, nulls: 0, nan: false, bounds: known });
+      if (cached !== undefined) bytes.putExtremes({ rows, nulls: 0, nan: false, bounds: cached });
     });
   }
   return bytes.finish();

@@ -1,4 +1,5 @@
 import { ArrowError } from '../../../arrow/arrow-error.ts';
+import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
 import { indexFileOf } from '../../index/keys/index-upkeep.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
@@ -28,7 +29,6 @@ export interface WordsFound {
   readonly texts: number;
   /** Average number of tokens of a text. */
   readonly averageLength: number;
-  /** Expansions of each fuzzy word. */
   readonly expansions: ReadonlyMap<FuzzyWord, readonly string[]>;
   /** Number of rows with a token in all fragments. */
   rowsWith(token: string): number;
@@ -57,11 +57,11 @@ export async function findWords(
   const words = new Map<Fragment, FragmentWords>();
   const rows = new Map<string, number>();
   let [texts, sum] = [0, 0];
-  for (const [fragment, known] of opened) {
-    const { header } = known;
+  for (const [fragment, index] of opened) {
+    const { header } = index;
     const found = new Map<string, Postings>();
     for (const token of tokens) {
-      const list = await known.postings(token);
+      const list = await index.postings(token);
       await place.turn();
       if (list === undefined) continue;
       found.set(token, list);
@@ -135,7 +135,8 @@ async function openIndexed(
 }
 
 function isDamage(error: unknown): boolean {
-  return error instanceof DamagedText || (error instanceof ArrowError && error.kind === 'corrupt');
+  if (error instanceof DamagedText || error instanceof DamagedFile) return true;
+  return error instanceof ArrowError && error.kind === 'corrupt';
 }
 
 function scanOf({ column, index }: SearchedText, queries: readonly SearchWords[]): TextScan {
@@ -162,9 +163,9 @@ async function expandAll(
     for (const word of fuzzy) {
       // Its expansions would exceed the limit.
       const near = left === 0 ? [] : await tokensNear(opened, word, turn);
-      const kept = [...near].sort().slice(0, left);
-      expansions.set(word, kept);
-      left -= kept.length;
+      const retained = [...near].sort().slice(0, left);
+      expansions.set(word, retained);
+      left -= retained.length;
     }
   }
   return expansions;

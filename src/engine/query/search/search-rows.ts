@@ -8,9 +8,9 @@ import {
   fetchInOrder,
   type RunningSearch,
 } from '../rows/found-rows.ts';
-import { gather, Places, rowsAtOnce } from '../scan/gather.ts';
+import { gather, BatchPlaces, rowsAtOnce } from '../scan/gather.ts';
 import type { Meters } from '../scan/meters.ts';
-import { NearestRows, type FoundRows } from '../../index/vectors/nearest-rows.ts';
+import { NearestRows, type RowsByDistance } from '../../index/vectors/nearest-rows.ts';
 import { chosenFiles } from '../rows/indexed-search.ts';
 import { workAhead } from '../../format/memory/read-memory.ts';
 import { Pace } from '../../base/pace.ts';
@@ -31,8 +31,8 @@ export async function* searchRows(
   scanner: Scanner,
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const { search, kept } = await nearestOf({ plan, scanner, meters }, nearest);
-  for (const [index, rows] of kept.entries()) {
+  const { search, nearestRows } = await nearestOf({ plan, scanner, meters }, nearest);
+  for (const [index, rows] of nearestRows.entries()) {
     const queryIndex = nearest.batch ? index : null;
     const found = meters.timed('search', () => rows.found());
     meters.passed('search', { rowsOut: found.positions.length });
@@ -44,7 +44,7 @@ export async function* searchRows(
 
 interface Collected {
   readonly search: RunningSearch;
-  readonly kept: readonly NearestRows[];
+  readonly nearestRows: readonly NearestRows[];
 }
 
 /** Uses an index first. If it does not find enough rows, all vectors are compared. */
@@ -58,7 +58,7 @@ async function nearestOf(
     postfilter,
     column: DISTANCE,
     scanner,
-    places: new Places(),
+    places: new BatchPlaces(),
     meters,
   });
   if (nearest.index !== null) {
@@ -68,12 +68,13 @@ async function nearestOf(
       const judged = chosen.files.some((file) => file.chosen === undefined);
       const filter = judged ? plan.filter : null;
       const some = { ...search, plan: { ...plan, files: chosen.files, filter } };
-      const kept = await collect(some, nearest);
-      if (!chosen.some || kept.every(({ size }) => size === nearest.keep)) return { search, kept };
+      const nearestRows = await collect(some, nearest);
+      if (!chosen.some || nearestRows.every(({ size }) => size === nearest.keep))
+        return { search, nearestRows };
     }
   }
   const search = begin();
-  return { search, kept: await collect(search, nearest) };
+  return { search, nearestRows: await collect(search, nearest) };
 }
 
 /** Compares all vectors with all query vectors in one pass. */
@@ -83,7 +84,7 @@ async function collect(
 ): Promise<readonly NearestRows[]> {
   const { plan, scanner, places, meters } = search;
   const charge = (bytes: number) => plan.statement.budget.charge(bytes);
-  const kept = nearest.vectors.map(
+  const retained = nearest.vectors.map(
     () => new NearestRows(nearest.keep ?? Infinity, nearest.bounds, charge),
   );
   const { first, late, lateAhead } = readingOrder(plan, searchNeed(plan, nearest));
@@ -101,14 +102,14 @@ async function collect(
     meters.passed('search', { rowsIn: countOf(rows), batches: 1 });
     for (const [index, vector] of nearest.vectors.entries()) {
       meters.timed('search', () => {
-        const sink = sinkOf(itemAt(kept, index), place.offset);
+        const sink = sinkOf(itemAt(retained, index), place.offset);
         offerNear(nearest.metric, vector, column, list, sink);
       });
       await pace.turn();
     }
     whole.release?.();
   }
-  return kept;
+  return retained;
 }
 
 /** Rows chosen by an index are read with all columns at once, since most of them are answered. */
@@ -132,7 +133,7 @@ function sinkOf(rows: NearestRows, offset: number): NearestSink {
 /** Fetches found rows. Without a postfilter, rows before the window are not read. */
 export async function* fetchRows(
   search: RunningSearch,
-  found: FoundRows,
+  found: RowsByDistance,
   queryIndex: number | null,
 ): AsyncGenerator<RecordBatch> {
   const { plan, postfilter, scanner, places, meters } = search;
@@ -151,8 +152,8 @@ export async function* fetchRows(
       queryIndex,
     );
     const passing = rowsBehind(search, judged);
-    const kept = cutter.cut(passing);
-    meters.passed('window', { rowsIn: countOf(passing), rowsOut: countOf(kept), batches: 1 });
-    if (countOf(kept) > 0) yield pick(judged, kept);
+    const retained = cutter.cut(passing);
+    meters.passed('window', { rowsIn: countOf(passing), rowsOut: countOf(retained), batches: 1 });
+    if (countOf(retained) > 0) yield pick(judged, retained);
   }
 }

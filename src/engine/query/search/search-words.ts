@@ -23,7 +23,6 @@ export interface FuzzyWord extends SearchWord {
 /** The words that a query searches for in its column. */
 export interface SearchWords {
   readonly leaf: LeafQuery;
-  /** Exact words. */
   readonly exact: readonly SearchWord[];
   /** Fuzzy words; a query has words of one kind. */
   readonly fuzzy: readonly FuzzyWord[];
@@ -43,9 +42,9 @@ export function searchWords(leaf: LeafQuery, { index }: SearchedText): SearchWor
   const options = index.text ?? defaultTextOptions;
   const isFuzzy = leaf.kind === 'match' && leaf.fuzziness !== 0;
   const tokenizer = isFuzzy ? fuzzyTokenizer(options) : new Tokenizer(options);
-  const kept = leaf.kind === 'phrase' ? allWords(tokenizer, leaf) : distinctWords(tokenizer, leaf);
-  if (!isFuzzy) return { leaf, exact: kept, fuzzy: [] };
-  return { leaf, exact: [], fuzzy: kept.map((word) => fuzzyWord(word, leaf)) };
+  const words = leaf.kind === 'phrase' ? allWords(tokenizer, leaf) : distinctWords(tokenizer, leaf);
+  if (!isFuzzy) return { leaf, exact: words, fuzzy: [] };
+  return { leaf, exact: [], fuzzy: words.map((word) => fuzzyWord(word, leaf)) };
 }
 
 /**
@@ -74,7 +73,6 @@ function allWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly SearchWo
   return words;
 }
 
-/** Distinct words of a query. */
 function distinctWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly SearchWord[] {
   const words = new Map<string, SearchWord>();
   let pieces = 0;

@@ -1,9 +1,9 @@
 import type { RecordBatch } from 'apache-arrow';
 import { SCORE } from '../../request/computed-columns.ts';
 import { fetchInOrder } from '../rows/found-rows.ts';
-import { Places } from '../scan/gather.ts';
+import { BatchPlaces } from '../scan/gather.ts';
 import type { Meters } from '../scan/meters.ts';
-import type { FoundRows } from '../../index/vectors/nearest-rows.ts';
+import type { RowsByDistance } from '../../index/vectors/nearest-rows.ts';
 import { Pace } from '../../base/pace.ts';
 import { allFiles, type QueryPlan } from '../plan/plan.ts';
 import type { Scanner } from '../scan/scan.ts';
@@ -26,7 +26,7 @@ export async function* textRows(
   if (texts === undefined) throw new Error('a full-text search needs a source with texts');
   const found = await search(plan, text, source, texts, scanner, meters);
   meters.passed('search', { rowsOut: found.positions.length });
-  const places = new Places();
+  const places = new BatchPlaces();
   const rows = await placed(plan, found, texts, scanner, places);
   const searched = { plan, postfilter: text.postfilter, column: SCORE, scanner, places, meters };
   yield* plan.sort === null
@@ -61,8 +61,8 @@ async function placed(
   { positions, scores }: ScoredRows,
   texts: TextSource,
   scanner: Scanner,
-  places: Places,
-): Promise<FoundRows> {
+  places: BatchPlaces,
+): Promise<RowsByDistance> {
   const placeOf = rowPlaces(snapshot);
   const files = allFiles(snapshot);
   const moved = new Float64Array(positions.length);

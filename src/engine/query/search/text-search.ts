@@ -22,7 +22,6 @@ export interface ScoredRows {
   readonly scores: Float32Array;
 }
 
-/** Rows that are excluded from a search. */
 interface ExcludedRows {
   readonly allowed: AllowedRows | null;
   /** The deleted rows of a fragment, ascending. */
@@ -38,21 +37,21 @@ export async function findTexts(
   const { allowed } = excluded;
   const { turn } = place;
   const words = await wordsOfAll(plan, place);
-  const kept = new NearestRows(plan.keep ?? Infinity, { lower: null, upper: null }, place.charge);
+  const best = new NearestRows(plan.keep ?? Infinity, { lower: null, upper: null }, place.charge);
   let first = 0;
   for (const fragment of place.snapshot.fragments) {
     const bits = allowed === null ? null : allowed.get(fragmentKey(fragment));
     const cursor =
       bits === undefined ? nothing : queryCursor(plan.query, fragment, (leaf) => words.get(leaf)!);
     if (cursor.row !== END) {
-      const gone = await excluded.deletions(fragment);
-      const passes = (row: number) => isThere(row, gone) && isAllowed(row, bits ?? null);
-      await collect(cursor, passes, new OfferedRows(kept, first), turn);
+      const deleted = await excluded.deletions(fragment);
+      const passes = (row: number) => isThere(row, deleted) && isAllowed(row, bits ?? null);
+      await collect(cursor, passes, new OfferedRows(best, first), turn);
     }
     first += fragment.physicalRows;
     await turn();
   }
-  const { positions, distances } = kept.found();
+  const { positions, distances } = best.found();
   return { positions, scores: distances.map((distance) => -distance) };
 }
 
@@ -75,8 +74,8 @@ async function wordsOfAll(
   return words;
 }
 
-function isThere(row: number, gone: Uint32Array): boolean {
-  return gone.length === 0 || gone[placeIn(gone, row)] !== row;
+function isThere(row: number, deleted: Uint32Array): boolean {
+  return deleted.length === 0 || deleted[placeIn(deleted, row)] !== row;
 }
 
 function isAllowed(row: number, bits: Uint8Array | null): boolean {
@@ -111,21 +110,21 @@ const AT_ONCE = 64;
 
 /** Offers rows of a fragment in portions. */
 class OfferedRows {
-  readonly #kept: NearestRows;
+  readonly #best: NearestRows;
   readonly #first: number;
   readonly #rows = new Uint32Array(AT_ONCE);
   readonly #distances = new Float32Array(AT_ONCE);
   #count = 0;
 
   /** @param first Position of the fragment's first row. */
-  constructor(kept: NearestRows, first: number) {
-    this.#kept = kept;
+  constructor(best: NearestRows, first: number) {
+    this.#best = best;
     this.#first = first;
   }
 
   /** Rows must score higher than this to be kept. */
   get least(): number {
-    return -this.#kept.limit;
+    return -this.#best.limit;
   }
 
   /** Adds a row. Returns whether `least` may have changed. */
@@ -139,7 +138,7 @@ class OfferedRows {
 
   flush(): void {
     const [rows, distances] = [this.#rows, this.#distances];
-    this.#kept.offer(
+    this.#best.offer(
       distances.subarray(0, this.#count),
       rows.subarray(0, this.#count),
       this.#first,

@@ -11,17 +11,22 @@ import { tableNotFound } from '../../catalog/records/refusals.ts';
 import { searchTable, type PlacedTable } from '../../catalog/table-search.ts';
 import type { Assignment } from '../../change/assignment.ts';
 import { computedAssignment, computedData } from '../../change/computed-values.ts';
-import { bindPredicate, rowsInThread, type Formula } from '../../request/formula.ts';
-import { ownStatement, type FormulaThreads, type Statement } from '../../base/statement.ts';
+import { predicateFormula, rowsInThread } from '../../request/formula.ts';
+import {
+  ownStatement,
+  type FormulaThreads,
+  type Statement,
+  type Formula,
+} from '../../base/statement.ts';
 import type { Chain } from '../../format/chain.ts';
 import type { Contents } from '../../format/change.ts';
 import { ColumnWriter } from '../../versions/lines/column-writer.ts';
 import type { FragmentReader } from '../../query/scan/fragment-reader.ts';
 import type { JudgeVersion } from '../../format/version-codec.ts';
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
-import { columnsOf, withColumns, type TableColumn } from '../../format/table-columns.ts';
+import { tableColumns, withColumns, type TableColumn } from '../../format/table-columns.ts';
 import type { Tables } from '../../versions/tables.ts';
-import type { Line } from './background-compaction.ts';
+import type { VersionLine } from './background-compaction.ts';
 import type { Job, JobWork } from './job.ts';
 import type { BackfillSpec, JobSpec } from './transaction.ts';
 
@@ -29,13 +34,13 @@ export interface BackfillParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
-  /** So many rows may be filled while other writers wait, except at the last try. */
+  /** Maximum number of rows that are filled while other writers wait, except at the last try. */
   readonly rowsInCommit?: number;
-  /** Where long expressions are evaluated; all are here when absent. */
+  /** Threads for long expressions; none when absent. */
   readonly threads?: FormulaThreads;
   /** Bytes that evaluating an expression may hold where the job's request had no bound; any unless given. */
   readonly memory?: number;
-  /** What judges the version that a job makes. */
+  /** Judge of the version that a job makes. */
   readonly judge?: (
     job: Job,
     place: { readonly path: ObjectPath; readonly table: TableRecord; readonly branch: string },
@@ -43,14 +48,14 @@ export interface BackfillParts {
 }
 
 /** A computed column of a table, bound to its columns. */
-export interface BackfillPlan {
+interface BackfillPlan {
   readonly position: number;
   readonly field: Field;
   readonly assignment: Assignment;
   readonly where: Formula | null;
 }
 
-/** So many times the rows are looked at without keeping other writers waiting: each time only what came meanwhile. */
+/** Number of passes without blocking other writers; each reads only new rows. */
 const PASSES = 4;
 const ROWS_IN_COMMIT = 100_000;
 const TRIES = 5;
@@ -84,7 +89,7 @@ export function planBackfill(
     position,
     field,
     assignment,
-    where: where === null ? null : bindPredicate('where', where, schema.fields, statement),
+    where: where === null ? null : predicateFormula('where', where, schema.fields, statement),
   };
 }
 
@@ -95,9 +100,9 @@ export function planBackfill(
 export function backfill(parts: BackfillParts): JobWork {
   return async (job) => {
     const { tables, reader, store, rowsInCommit = ROWS_IN_COMMIT } = parts;
-    const current = () => placeOf(store, job);
+    const current = () => jobTable(store, job);
     const { path, table } = await current();
-    const chain = await chainOf(tables, table.content, job.record.job);
+    const chain = await jobChain(tables, table.content, job.record.job);
     const line = { table, chain };
     const writer = new ColumnWriter(tables.storage, reader, tables.folder(table.content));
     const filling = new Filling(writer, job, parts);
@@ -109,7 +114,7 @@ export function backfill(parts: BackfillParts): JobWork {
         if (await commits({ ...line, tables, current, filling, job, judge })) return;
       }
     } catch (error) {
-      // What may have been committed may be named by a version.
+      // If the commit may have happened, a version may name the files.
       if (!filling.submitted) await writer.keepOnly([]);
       throw error;
     }
@@ -123,7 +128,7 @@ class Overtaken extends CatalogError {
   }
 }
 
-interface Commit extends Line {
+interface Commit extends VersionLine {
   readonly tables: Tables;
   readonly current: () => Promise<PlacedTable>;
   readonly filling: Filling;
@@ -134,7 +139,7 @@ interface Commit extends Line {
 /** Fills the rows while others continue writing, and then those that came meanwhile. */
 async function prepare(
   tables: Tables,
-  { table: { content }, chain }: Line,
+  { table: { content }, chain }: VersionLine,
   filling: Filling,
 ): Promise<void> {
   filling.allow(Infinity);
@@ -177,7 +182,7 @@ async function commits(commit: Commit): Promise<boolean> {
 }
 
 /** The line of a job. @throws CatalogError TableBranchNotFound, also for a later branch of the name. */
-export async function chainOf(
+export async function jobChain(
   tables: Tables,
   table: TableRecord,
   { branch, branchKey }: JobSpec,
@@ -190,8 +195,8 @@ export async function chainOf(
   );
 }
 
-/** Where the table of a job is now. @throws CatalogError TableNotFound. */
-export async function placeOf(store: Store, { record }: Job): Promise<PlacedTable> {
+/** Current path and record of a job's table. @throws CatalogError TableNotFound. */
+export async function jobTable(store: Store, { record }: Job): Promise<PlacedTable> {
   const found = await searchTable(store, record.table);
   if (found === undefined) throw tableNotFound(record.table.path);
   return found;
@@ -203,7 +208,7 @@ interface Filled {
   readonly columns: readonly TableColumn[];
 }
 
-/** How the expressions of a backfill are evaluated. */
+/** Evaluation options of a backfill. */
 type Evaluation = Pick<BackfillParts, 'threads' | 'memory'>;
 
 /** The work of a backfill on one version after the other; fragments that are still the same are filled once. */
@@ -242,7 +247,7 @@ class Filling {
       reads: readsOf(plan),
       values: (rows) => this.#values(plan, rows, snapshot.rows),
     });
-    const columns = columnsOf(snapshot).map((column, at) =>
+    const columns = tableColumns(snapshot).map((column, at) =>
       at === plan.position ? { field: column.field, id } : column,
     );
     return { fragments, columns };

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { ObjectPath } from '../../../protocol/identifier.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
@@ -12,6 +13,7 @@ import type { Manifest } from '../../format/manifest.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../../format/snapshot.ts';
 import type { Tables } from '../../versions/tables.ts';
 import type { OnFault } from './job-runner.ts';
+import { pathOfKey } from '../../catalog/records/keys.ts';
 import { decodeTable } from '../../catalog/records/records-codec.ts';
 
 export interface CompactionParts {
@@ -20,15 +22,31 @@ export interface CompactionParts {
   readonly reader: FragmentReader;
   /** Keeps the files of a merge from being collected while it is made. */
   readonly running: Running;
+  /** Length of the shortest run of small fragments that is merged, 32 unless given; null for none. */
+  readonly fewest?: number | null | undefined;
+  /** Records merges in the audit log; without it they are in none. */
+  readonly record?: RecordMerge | undefined;
 }
 
+/** A merge of adjacent small fragments. */
+export interface Merge {
+  readonly path: ObjectPath;
+  readonly branch: string;
+  /** Number of replaced fragments, and of their replacements. */
+  readonly merged: number;
+  readonly made: number;
+}
+
+/** Records a merge: calls the work once, and passes on its error. @param work Resolves to the new version. */
+export type RecordMerge = (merge: Merge, work: () => Promise<bigint>) => Promise<void>;
+
 /** A line of versions of a table. */
-export interface Line {
+export interface VersionLine {
   readonly table: Stored<TableRecord>;
   readonly chain: Chain;
 }
 
-/** So often a merge is tried again that others have made useless; the next commit asks for it again. */
+/** Retries of a merge that other commits invalidated; the next commit triggers it again. */
 const TRIES = 3;
 
 /**
@@ -38,7 +56,7 @@ const TRIES = 3;
  */
 export class BackgroundCompaction {
   readonly #parts: CompactionParts;
-  readonly #waiting = new Map<string, Line>();
+  readonly #waiting = new Map<string, VersionLine>();
   #onFault: OnFault = () => undefined;
   #begun = false;
   #stopping = false;
@@ -60,16 +78,17 @@ export class BackgroundCompaction {
     return this.#merged;
   }
 
-  /** Begins to merge. Faults are told; nothing else is the worse for them. */
+  /** Begins to merge. Errors are reported and have no other effect. */
   start(onFault: OnFault): void {
     this.#onFault = onFault;
     this.#begun = true;
   }
 
   /** Looks at a version that a table got. Does nothing before `start`. */
-  notice(line: Line, { fragments }: Manifest): void {
+  notice(line: VersionLine, { fragments }: Manifest): void {
     this.#noticed += 1;
-    if (!this.#begun || this.#stopping || runToMerge(fragments) === undefined) return;
+    const run = runToMerge(fragments, this.#parts.fewest);
+    if (!this.#begun || this.#stopping || run === undefined) return;
     this.#waiting.set(`${line.table.content.id}/${line.chain.key}`, line);
     this.#begin();
   }
@@ -90,7 +109,7 @@ export class BackgroundCompaction {
 
   async #work(): Promise<void> {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      // Whoever committed gets its answer first.
+      // The committer gets its answer first.
       await setImmediate();
       const { running } = this.#parts;
       await running
@@ -99,20 +118,20 @@ export class BackgroundCompaction {
     }
   }
 
-  #next(): Line | undefined {
+  #next(): VersionLine | undefined {
     const [first] = this.#waiting;
     if (first === undefined || this.#stopping) return undefined;
     this.#waiting.delete(first[0]);
     return first[1];
   }
 
-  async #compact(line: Line): Promise<void> {
+  async #compact(line: VersionLine): Promise<void> {
     const { tables } = this.#parts;
     const { table, chain } = line;
     let fault: unknown;
     for (let tries = 0; tries < TRIES && !this.#stopping;) {
       const snapshot = await tables.snapshot(table.content, undefined, chain);
-      const run = runToMerge(snapshot.fragments);
+      const run = runToMerge(snapshot.fragments, this.#parts.fewest);
       if (run === undefined) return;
       try {
         await this.#merge(line, snapshot, run);
@@ -127,17 +146,17 @@ export class BackgroundCompaction {
   }
 
   async #merge(
-    { table, chain }: Line,
+    { table, chain }: VersionLine,
     snapshot: Snapshot,
     run: readonly Fragment[],
   ): Promise<void> {
-    const { tables, reader } = this.#parts;
+    const { tables, reader, record } = this.#parts;
     const written: string[] = [];
     const wrote = (files: readonly string[]) => void written.push(...files);
     const made = await mergeRun(reader, snapshot, run, wrote, () => this.#checkRunning());
     let submitted = false;
-    try {
-      await tables.commit({
+    const commit = async (): Promise<bigint> => {
+      const { manifest } = await tables.commit({
         table,
         chain,
         current: () => currentTable(this.#parts.store, table),
@@ -147,9 +166,15 @@ export class BackgroundCompaction {
           return [];
         },
       });
+      return manifest.version;
+    };
+    const { branch } = chain;
+    const merge = { path: pathOfKey(table.key), branch, merged: run.length, made: made.length };
+    try {
+      await (record === undefined ? commit() : record(merge, commit));
       this.#merged += 1;
     } catch (error) {
-      // What may have been committed may be named by a version.
+      // If the commit may have happened, a version may name the files.
       if (!submitted) {
         await tables.discard(
           table.content,
@@ -191,7 +216,7 @@ function isSame(one: Fragment, other: Fragment | undefined): boolean {
   );
 }
 
-/** Work in the background that is of no use any more: the next version asks for it again. */
+/** Background work that is obsolete: the next version triggers it again. */
 export function givenUp(why: string): CatalogError {
   return new CatalogError('ConcurrentModification', `work in the background was given up: ${why}`);
 }

@@ -8,23 +8,25 @@ import type { FragmentReader } from '../../query/scan/fragment-reader.ts';
 import { uncovered, withIndexFiles } from '../../index/keys/index-upkeep.ts';
 import type { Fragment } from '../../format/snapshot.ts';
 import type { Tables } from '../../versions/tables.ts';
-import { currentTable, givenUp, type Line } from './background-compaction.ts';
+import { currentTable, givenUp, type VersionLine } from './background-compaction.ts';
 import type { OnFault } from './job-runner.ts';
 
 export interface IndexingParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
-  /** What writes index files. */
+  /** Writes index files. */
   readonly indexer: FragmentIndexer;
   /** Keeps the files of an index from being collected while they are made. */
   readonly running: Running;
-  /** So long after a version its rows are indexed, with those of the versions that came meanwhile. */
+  /** Delay between a version and the indexing of its rows, in ms. */
   readonly delayMillis?: number;
+  /** Length of the shortest run of small fragments that is merged; null for none. */
+  readonly fewest?: number | null | undefined;
 }
 
 const DELAY_MILLIS = 1000;
-/** So often a commit is tried again that others have made useless; the next one asks for it again. */
+/** Retries of a commit that other commits invalidated; the next one triggers it again. */
 const TRIES = 3;
 
 /**
@@ -33,7 +35,7 @@ const TRIES = 3;
  */
 export class BackgroundIndexing {
   readonly #parts: IndexingParts;
-  readonly #waiting = new Map<string, Line>();
+  readonly #waiting = new Map<string, VersionLine>();
   #onFault: OnFault = () => undefined;
   #begun = false;
   #stopping = false;
@@ -44,15 +46,15 @@ export class BackgroundIndexing {
     this.#parts = parts;
   }
 
-  /** Begins to index. Faults are told; nothing else is the worse for them. */
+  /** Begins to index. Errors are reported and have no other effect. */
   start(onFault: OnFault): void {
     this.#onFault = onFault;
     this.#begun = true;
   }
 
   /** Looks at the newest version of a table. Does nothing before `start`. */
-  notice(line: Line, contents: Indexed): void {
-    if (!this.#begun || this.#stopping || !hasTail(contents)) return;
+  notice(line: VersionLine, contents: Indexed): void {
+    if (!this.#begun || this.#stopping || !this.#hasTail(contents)) return;
     this.#waiting.set(`${line.table.content.id}/${line.chain.key}`, line);
     this.#wait();
   }
@@ -87,13 +89,13 @@ export class BackgroundIndexing {
     }
   }
 
-  async #index(line: Line): Promise<void> {
+  async #index(line: VersionLine): Promise<void> {
     const { tables } = this.#parts;
     let fault: unknown;
     for (let tries = 0; tries < TRIES && !this.#stopping; tries++) {
       try {
         const snapshot = await tables.snapshot(line.table.content, undefined, line.chain);
-        if (!hasTail(snapshot)) return;
+        if (!this.#hasTail(snapshot)) return;
         await currentTable(this.#parts.store, line.table);
         const { indices = [] } = snapshot;
         const { reader, indexer } = this.#parts;
@@ -107,7 +109,7 @@ export class BackgroundIndexing {
     if (fault !== undefined && !(fault instanceof CatalogError)) throw fault;
   }
 
-  async #cover(line: Line, all: readonly IndexFiles[]): Promise<void> {
+  async #cover(line: VersionLine, all: readonly IndexFiles[]): Promise<void> {
     const { tables } = this.#parts;
     const { table, chain } = line;
     const unnamed = (contents: Pick<Contents, 'fragments'>) =>
@@ -115,7 +117,7 @@ export class BackgroundIndexing {
     let submitted = false;
     try {
       const snapshot = await tables.snapshot(table.content, undefined, chain);
-      const lasting = { ...snapshot, fragments: lastingFragments(snapshot) };
+      const lasting = { ...snapshot, fragments: this.#lasting(snapshot) };
       for (const files of all) await files.cover(lasting, () => this.#checkRunning());
       const { manifest } = await tables.commit({
         table,
@@ -129,10 +131,24 @@ export class BackgroundIndexing {
       });
       await tables.discard(table.content, unnamed(manifest));
     } catch (error) {
-      // What may have been committed may be named by a version.
+      // If the commit may have happened, a version may name the files.
       if (!submitted) await tables.discard(table.content, unnamed({ fragments: [] }));
       throw error;
     }
+  }
+
+  /** Whether an index does not cover all rows that it is to cover. */
+  #hasTail(contents: Indexed): boolean {
+    const { indices = [] } = contents;
+    if (indices.length === 0) return false;
+    const fragments = this.#lasting(contents);
+    return indices.some((index) => uncovered({ fragments }, index).length > 0);
+  }
+
+  /** Rows that are about to be merged wait for that: the merge makes a version, which is looked at in its turn. */
+  #lasting({ fragments }: Pick<Contents, 'fragments'>): readonly Fragment[] {
+    const run = new Set(runToMerge(fragments, this.#parts.fewest));
+    return run.size === 0 ? fragments : fragments.filter((fragment) => !run.has(fragment));
   }
 
   #checkRunning(): void {
@@ -140,22 +156,8 @@ export class BackgroundIndexing {
   }
 }
 
-/** What of a version says what its indices cover. */
+/** The parts of a version on which index coverage depends. */
 type Indexed = Pick<Contents, 'indices' | 'fragments'>;
-
-/** Whether an index does not cover all rows that it is to cover. */
-function hasTail(contents: Indexed): boolean {
-  const { indices = [] } = contents;
-  if (indices.length === 0) return false;
-  const fragments = lastingFragments(contents);
-  return indices.some((index) => uncovered({ fragments }, index).length > 0);
-}
-
-/** Rows that are about to be merged wait for that: the merge makes a version, which is looked at in its turn. */
-function lastingFragments({ fragments }: Pick<Contents, 'fragments'>): readonly Fragment[] {
-  const run = new Set(runToMerge(fragments));
-  return run.size === 0 ? fragments : fragments.filter((fragment) => !run.has(fragment));
-}
 
 /** A version whose indices cover what was written; those that were dropped or made again meanwhile do not. */
 function covered(base: Contents, all: readonly IndexFiles[]): Contents {

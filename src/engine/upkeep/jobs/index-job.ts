@@ -7,8 +7,8 @@ import type { FragmentReader } from '../../query/scan/fragment-reader.ts';
 import { withIndex } from '../../index/keys/index-upkeep.ts';
 import type { IndexDefinition } from '../../format/snapshot.ts';
 import type { Tables } from '../../versions/tables.ts';
-import { chainOf, placeOf } from './backfill.ts';
-import type { Line } from './background-compaction.ts';
+import { jobChain, jobTable } from './backfill.ts';
+import type { VersionLine } from './background-compaction.ts';
 import type { Job, JobWork } from './job.ts';
 import type { IndexSpec } from './transaction.ts';
 
@@ -16,11 +16,11 @@ export interface IndexJobParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
-  /** What writes index files. */
+  /** Writes index files. */
   readonly indexer: FragmentIndexer;
 }
 
-/** So many times it is looked at which fragments came meanwhile; what comes later is indexed in the background. */
+/** Number of passes over new fragments; later ones are indexed in the background. */
 const PASSES = 4;
 
 /**
@@ -31,9 +31,9 @@ export function buildIndex(parts: IndexJobParts): JobWork {
   return async (job) => {
     const { tables, store, reader, indexer } = parts;
     const spec = indexSpec(job);
-    const current = () => placeOf(store, job);
+    const current = () => jobTable(store, job);
     const { table } = await current();
-    const chain = await chainOf(tables, table.content, spec);
+    const chain = await jobChain(tables, table.content, spec);
     const line = { table, chain };
     const base = await tables.snapshot(table.content, undefined, chain);
     const files = new IndexFiles(reader, definitionOf(spec, base), indexer);
@@ -42,7 +42,7 @@ export function buildIndex(parts: IndexJobParts): JobWork {
       await prepare(work);
       await commit(work);
     } catch (error) {
-      // What may have been committed may be named by a version.
+      // If the commit may have happened, a version may name the files.
       if (!work.submitted) {
         await tables.discard(table.content, files.unnamedBy({ fragments: [] }));
       }
@@ -53,7 +53,7 @@ export function buildIndex(parts: IndexJobParts): JobWork {
 
 interface Work {
   readonly tables: Tables;
-  readonly line: Line;
+  readonly line: VersionLine;
   readonly current: () => Promise<PlacedTable>;
   readonly files: IndexFiles;
   readonly job: Job;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CatalogError, errorRow } from '../../../protocol/errors.ts';
-import { StoreError } from '../../../store/store-error.ts';
+import { isStoreDamage, StoreError } from '../../../store/store-error.ts';
 import {
   claim,
   JobLost,
@@ -10,17 +10,17 @@ import {
   type JobHold,
   type JobWork,
 } from './job.ts';
-import { moved, type JobSpec, type TransactionRecord } from './transaction.ts';
+import { advancedTransaction, type JobSpec, type TransactionRecord } from './transaction.ts';
 import type { Transactions } from './transactions.ts';
 
-/** Told of what went wrong in the background, where no request can be told. */
+/** Called with errors of background work. */
 export type OnFault = (error: unknown) => void;
 
 export interface JobRunnerOptions {
   readonly transactions: Transactions;
-  /** What does the work of each kind of job. */
+  /** Implementation of each kind of job. */
   readonly works: Readonly<Record<JobSpec['type'], JobWork>>;
-  /** A job whose process does not say so often that it lives is taken over. */
+  /** Lease of a job: without a renewal within this time it is taken over. */
   readonly leaseMillis?: number;
   /** The name of this process among those that may run the jobs; one of its own unless given. */
   readonly holder?: string;
@@ -30,11 +30,11 @@ export interface JobRunnerOptions {
   readonly pollMillis?: number;
 }
 
-const LEASE_MILLIS = 10_000;
+export const JOB_LEASE_MILLIS = 10_000;
 const POLL_MILLIS = 2_000;
-/** So many jobs run at once. */
+/** Maximum number of concurrent jobs. */
 const AT_ONCE = 2;
-/** So many waiting jobs are looked at in one go. */
+/** Maximum number of waiting jobs that are examined per pass. */
 const LOOKED_AT = 1000;
 /** The records of jobs that ended stay for a week. */
 const KEPT_MILLIS = 7 * 24 * 3600 * 1000;
@@ -65,7 +65,7 @@ export class JobRunner {
     this.#hold = {
       transactions: options.transactions,
       holder: options.holder ?? randomUUID(),
-      leaseMillis: options.leaseMillis ?? LEASE_MILLIS,
+      leaseMillis: options.leaseMillis ?? JOB_LEASE_MILLIS,
     };
   }
 
@@ -110,7 +110,7 @@ export class JobRunner {
     for (const id of await this.#options.transactions.open(LOOKED_AT)) {
       if (this.#stopping || this.#running.size >= AT_ONCE) return;
       if (this.#running.has(id)) continue;
-      // What is wrong with one job must not keep the others waiting.
+      // An error of one job must not delay the others.
       const job = await claim(this.#hold, id, isGone).catch((error: unknown) => this.#tell(error));
       if (job !== undefined) this.#begin(job);
     }
@@ -119,11 +119,11 @@ export class JobRunner {
   /** Looks at each process once. */
   #goneHolders(): IsGone {
     const { isGone = async () => false } = this.#options;
-    const known = new Map<string, Promise<boolean>>();
+    const cache = new Map<string, Promise<boolean>>();
     return (holder) => {
-      const gone = known.get(holder) ?? isGone(holder);
-      known.set(holder, gone);
-      return gone;
+      const isHolderGone = cache.get(holder) ?? isGone(holder);
+      cache.set(holder, isHolderGone);
+      return isHolderGone;
     };
   }
 
@@ -180,17 +180,21 @@ export class JobRunner {
 function givenBack(record: TransactionRecord): TransactionRecord {
   const attempts = record.attempts - 1;
   const message = 'the service stops; the job goes on when it is back';
-  return moved(record, { status: 'QUEUED', lease: null, attempts }, message);
+  return advancedTransaction(record, { status: 'QUEUED', lease: null, attempts }, message);
 }
 
-/** The lease is kept, under nobody's name, until it is time to try again. */
+/** The lease stays, without an owner, until the next attempt. */
 function postponed(
   record: TransactionRecord,
   error: Error,
   untilMillis: number,
 ): TransactionRecord {
   const message = `the job is tried again: ${error.message}`;
-  return moved(record, { status: 'QUEUED', lease: { holder: '', untilMillis } }, message);
+  return advancedTransaction(
+    record,
+    { status: 'QUEUED', lease: { holder: '', untilMillis } },
+    message,
+  );
 }
 
 function failed(record: TransactionRecord, error: unknown): TransactionRecord {
@@ -198,12 +202,12 @@ function failed(record: TransactionRecord, error: unknown): TransactionRecord {
     error instanceof CatalogError
       ? { code: error.row.code, message: error.message }
       : { code: errorRow('Internal').code, message: 'an internal error ended the job' };
-  return moved(record, { status: 'FAILED', lease: null, failure }, failure.message);
+  return advancedTransaction(record, { status: 'FAILED', lease: null, failure }, failure.message);
 }
 
-/** What may be otherwise later: a store that is unavailable, or too many other writers. */
+/** Transient errors: an unavailable store, or too many other writers. */
 function mayPass(error: unknown): error is Error {
-  if (error instanceof StoreError) return error.kind !== 'key';
+  if (error instanceof StoreError) return error.kind !== 'key' && !isStoreDamage(error);
   if (!(error instanceof CatalogError)) return false;
   const { name } = error.row;
   return name === 'ServiceUnavailable' || name === 'ConcurrentModification';

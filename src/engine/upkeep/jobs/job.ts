@@ -3,7 +3,12 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { unchanged } from '../../catalog/records/reader.ts';
 import type { Stored } from '../../format/records.ts';
 import { writesOf, type Transactions } from './transactions.ts';
-import { hasEnded, moved, type JobProgress, type TransactionRecord } from './transaction.ts';
+import {
+  hasEnded,
+  advancedTransaction,
+  type JobProgress,
+  type TransactionRecord,
+} from './transaction.ts';
 
 /** A job is not this process's any more: it was cancelled, or another process has taken it over. */
 export class JobLost extends CatalogError {
@@ -53,7 +58,7 @@ export class Job {
     this.#progress = { done: Math.min(done, total), total };
   }
 
-  /** To be asked often. @throws JobLost, JobStopped. */
+  /** Called at short intervals. @throws JobLost, JobStopped. */
   checkRunning(): void {
     if (this.#stop !== undefined) throw this.#stop;
   }
@@ -90,7 +95,7 @@ export class Job {
     return unchanged(stored);
   }
 
-  /** What is written along with its work, after `endCheck`. */
+  /** Writes of the same commit as its work, after `endCheck`. */
   endWrites(version: bigint): readonly Write[] {
     const { total } = this.#progress;
     const change = {
@@ -99,7 +104,9 @@ export class Job {
       lease: null,
       version: String(version),
     } as const;
-    return writesOf(moved(this.#record, change, `version ${version} of the table was made`));
+    return writesOf(
+      advancedTransaction(this.#record, change, `version ${version} of the table was made`),
+    );
   }
 
   #own(record: TransactionRecord): TransactionRecord {
@@ -113,8 +120,8 @@ export class Job {
   }
 }
 
-/** Whether nobody runs a job that has not ended: it waits, or its process has died. */
-export function isFree({ lease }: TransactionRecord, now: number): boolean {
+/** Whether an unfinished job has no owner: it waits, or its process has died. */
+function isFree({ lease }: TransactionRecord, now: number): boolean {
   return lease === null || lease.untilMillis < now;
 }
 
@@ -137,13 +144,13 @@ export async function claim(
   const found: Stored<TransactionRecord> | undefined = await transactions.get(id);
   if (found === undefined || hasEnded(found.content)) return undefined;
   const before = found.content.lease?.holder ?? '';
-  const gone = before !== '' && before !== holder && (await isGone(before));
+  const isHolderGone = before !== '' && before !== holder && (await isGone(before));
   const record = await transactions.change(id, (current) => {
     const now = Date.now();
-    const free = isFree(current, now) || (gone && current.lease?.holder === before);
+    const free = isFree(current, now) || (isHolderGone && current.lease?.holder === before);
     if (hasEnded(current) || !free) return current;
     if (current.attempts >= MOST_ATTEMPTS) return givenUp(current);
-    return moved(
+    return advancedTransaction(
       current,
       {
         status: 'RUNNING',
@@ -159,5 +166,5 @@ export async function claim(
 function givenUp(record: TransactionRecord): TransactionRecord {
   const message = `the job was begun ${record.attempts} times and never ended`;
   const failure = { code: 18, message };
-  return moved(record, { status: 'FAILED', lease: null, failure }, message);
+  return advancedTransaction(record, { status: 'FAILED', lease: null, failure }, message);
 }

@@ -14,7 +14,7 @@ export interface BackfillSpec {
   /** The line of versions that gets the values, and what tells it from a later one of its name. */
   readonly branch: string;
   readonly branchKey: string;
-  /** `budget.memory` of the request that asked for it, in bytes; null for any, absent in older records. */
+  /** `budget.memory` of the request that began it, in bytes; null for any, absent in older records. */
   readonly memory?: number | null;
 }
 
@@ -26,10 +26,10 @@ export interface IndexSpec {
   readonly name: string;
   readonly uuid: string;
   readonly indexType: IndexType;
-  /** Of an index over vectors: by what it compares them, and the kind that was asked for. */
+  /** Of a vector index: its distance, and the requested type. */
   readonly distance?: IndexDefinition['distance'];
   readonly asked?: string | undefined;
-  /** How an index of type FTS makes tokens of texts. */
+  /** Tokeniser options of an index of type FTS. */
   readonly text?: TextOptions | undefined;
   /** Whether it takes the place of an index of its name. */
   readonly replace: boolean;
@@ -46,14 +46,14 @@ export interface JobProgress {
   readonly total: number;
 }
 
-/** Who runs a job. When the time is over and it was not renewed, its process has died. */
-export interface JobLease {
+/** Lease of a job. If it expires without a renewal, its process has died. */
+interface JobLease {
   readonly holder: string;
   readonly untilMillis: number;
 }
 
 /** Why a job failed: a code of the error table and a sentence. */
-export interface JobFailure {
+interface JobFailure {
   readonly code: number;
   readonly message: string;
 }
@@ -66,14 +66,14 @@ export interface JobEvent {
   readonly progress: JobProgress;
 }
 
-/** What the store keeps of a transaction: work on a table that continues after its request. */
+/** Record of a transaction: work on a table that continues after its request. */
 export interface TransactionRecord {
   readonly id: string;
   readonly table: { readonly id: string; readonly path: ObjectPath };
   readonly status: TransactionStatus;
   readonly createdMillis: number;
   readonly updatedMillis: number;
-  /** What clients have set. */
+  /** Properties set by clients. */
   readonly properties: Readonly<Record<string, string>>;
   readonly job: JobSpec;
   readonly progress: JobProgress;
@@ -94,11 +94,11 @@ export function hasEnded({ status }: Pick<TransactionRecord, 'status'>): boolean
   return final.has(status);
 }
 
-/** So many events of a transaction are kept. */
+/** Maximum number of stored events of a transaction. */
 const MOST_EVENTS = 32;
 
-/** A transaction that has come further, with the event that says so. */
-export function moved(
+/** A transaction after a step, with the event of the step. */
+export function advancedTransaction(
   record: TransactionRecord,
   change: Partial<TransactionRecord>,
   message: string,

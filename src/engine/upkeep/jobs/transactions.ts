@@ -17,7 +17,7 @@ import {
   decodeTransaction,
   encodeTransaction,
   hasEnded,
-  moved,
+  advancedTransaction,
   type JobSpec,
   type TransactionRecord,
 } from './transaction.ts';
@@ -52,7 +52,7 @@ function firstIdOf(millis: number): string {
 }
 
 /** Work to begin on a table. */
-export interface NewTransaction {
+interface NewTransaction {
   readonly path: ObjectPath;
   readonly table: Stored<TableRecord>;
   readonly job: JobSpec;
@@ -95,10 +95,10 @@ export class Transactions {
       failure: null,
       events: [],
     };
-    const record = moved(fresh, {}, 'the job waits to be run');
+    const record = advancedTransaction(fresh, {}, 'the job waits to be run');
     const by = { committer: this.#committer, seal };
-    return commitLoop<TransactionRecord>(by, async (doubt) => {
-      if (doubt && (await this.get(record.id)) !== undefined) {
+    return commitLoop<TransactionRecord>(by, async (uncertain) => {
+      if (uncertain && (await this.get(record.id)) !== undefined) {
         return { kind: 'done', result: record };
       }
       return {
@@ -134,9 +134,8 @@ export class Transactions {
   }
 
   /**
-   * Changes a transaction in one step. `change` is told what it is now, again
-   * when somebody else was first; what it throws is thrown, and where it answers
-   * the same record nothing is written.
+   * Changes a transaction in one step. `change` gets the current record, again after a conflict; its errors
+   * pass through, and if it returns the same record nothing is written.
    * @throws CatalogError TransactionNotFound.
    */
   async change(
@@ -145,12 +144,12 @@ export class Transactions {
     seal?: Seal<TransactionRecord>,
   ): Promise<TransactionRecord> {
     const by = { committer: this.#committer, seal };
-    return commitLoop<TransactionRecord>(by, async (doubt) => {
+    return commitLoop<TransactionRecord>(by, async (uncertain) => {
       const stored = await this.get(id);
       if (stored === undefined) throw transactionNotFound(id);
       const next = change(stored.content);
       const value = encodeTransaction(next);
-      if (next === stored.content || (doubt && Buffer.from(value).equals(stored.value))) {
+      if (next === stored.content || (uncertain && Buffer.from(value).equals(stored.value))) {
         return { kind: 'done', result: stored.content };
       }
       return {
@@ -165,15 +164,15 @@ export class Transactions {
   /** Removes the records of transactions that ended before a moment. */
   async forgetBefore(millis: number): Promise<void> {
     const limit = firstIdOf(millis);
-    let gone: TransactionRecord[] = [];
+    let expired: TransactionRecord[] = [];
     for await (const record of this.after('')) {
       if (record.id >= limit) break;
-      if (hasEnded(record) && record.updatedMillis < millis) gone.push(record);
-      if (gone.length < REMOVED_AT_ONCE) continue;
-      await this.#remove(gone);
-      gone = [];
+      if (hasEnded(record) && record.updatedMillis < millis) expired.push(record);
+      if (expired.length < REMOVED_AT_ONCE) continue;
+      await this.#remove(expired);
+      expired = [];
     }
-    if (gone.length > 0) await this.#remove(gone);
+    if (expired.length > 0) await this.#remove(expired);
   }
 
   async #remove(records: readonly TransactionRecord[]): Promise<void> {
@@ -182,7 +181,7 @@ export class Transactions {
   }
 }
 
-/** What is written of a transaction; one that has ended is no longer among the open ones. */
+/** Writes of a transaction; an ended one is no longer among the open ones. */
 export function writesOf(record: TransactionRecord): readonly Write[] {
   return [
     { key: transactionKey(record.id), value: encodeTransaction(record) },

@@ -24,7 +24,6 @@ interface Moving extends BackupTable {
 
 const AT_ONCE = 16;
 
-/** The files of a backup. */
 export class BackupFiles {
   readonly #storage: Storage;
   readonly #progress: (doing: string) => void;
@@ -71,7 +70,7 @@ export class BackupFiles {
     for (const name of [DATA, DELETIONS, VERSIONS]) await this.#folder(join(to, name));
   }
 
-  /** What the store says of a table that this engine writes. */
+  /** Records of a table that this engine writes. */
   async #entry({ key, value }: StoreEntry, tables: Tables): Promise<void> {
     const table = tables.get(key.slice(1, key.indexOf('/')));
     if (!isMoving(table) || table.record.kind !== 'engine') return;

@@ -12,21 +12,19 @@ import type { TableRecord } from '../../format/records.ts';
 import { reserveLocation } from '../../versions/lines/locations.ts';
 import { tableOf } from './journaled-heads.ts';
 
-/** Where tables lie, and where they shall lie. Absolute paths. */
-export interface Places {
-  /** The folder of a table. */
+/** Source and target folders of tables. Absolute paths. */
+interface BackupPlaces {
   readonly folder: (table: TableRecord) => string;
-  /** Where Lance clients write. */
+  /** Folder in which Lance clients write. */
   readonly managed: string;
   /** The data folder of the backup. */
   readonly target: string;
 }
 
-/** A table in a backup. */
 export interface BackupTable {
   /** As it is. */
   readonly record: TableRecord;
-  /** Where its files are, and where they shall be; null where they stay, outside of the backup. */
+  /** Source and target folder; null if the files stay outside of the backup. */
   readonly from: string;
   readonly to: string | null;
 }
@@ -34,7 +32,7 @@ export interface BackupTable {
 /** Every table of a state by its id, those too that were dropped and can be brought back. */
 export async function backupTables(
   state: JournalState,
-  places: Places,
+  places: BackupPlaces,
 ): Promise<ReadonlyMap<string, BackupTable>> {
   const tables = new Map<string, BackupTable>();
   for await (const entry of state.entries()) {
@@ -44,7 +42,7 @@ export async function backupTables(
   return tables;
 }
 
-function placed(record: TableRecord, { folder, managed, target }: Places): BackupTable {
+function placed(record: TableRecord, { folder, managed, target }: BackupPlaces): BackupTable {
   const from = folder(record);
   if (record.kind === 'engine') return { record, from, to: join(target, 'tables', record.id) };
   const inside = relative(managed, from);

@@ -1,6 +1,6 @@
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { idPaths, readId } from '../../catalog/records/catalog-id.ts';
-import { openFormat } from '../../catalog/journal/identity.ts';
+import { formatPath, writeFormat } from '../../catalog/journal/data-format.ts';
 import { journaledMoment } from '../../catalog/journal/journal-moment.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
 import { writeSnapshot } from '../../catalog/journal/snapshot-file.ts';
@@ -13,11 +13,11 @@ import { lostLines } from '../../catalog/journal/lost-lines.ts';
 export interface BackupOptions {
   /** The folder that becomes the backup: a data folder that can be served. */
   readonly target: string;
-  /** Told what is being done. */
+  /** Called with the name of each step. */
   readonly progress: (doing: string) => void;
 }
 
-/** What a backup holds. */
+/** Contents of a backup. */
 export interface BackedUp {
   /** The number of the last change that it holds. */
   readonly sequence: bigint;
@@ -53,8 +53,8 @@ export async function backUp(parts: RetentionParts, options: BackupOptions): Pro
   const target = resolve(options.target);
   await requireFree(parts, target);
   await parts.storage.folders?.make(target);
-  // Nobody opens a folder whose format cannot be read.
-  await parts.storage.write(join(target, 'FORMAT'), NOT_WHOLE, 'all');
+  // A folder whose format cannot be read is not opened.
+  await parts.storage.write(formatPath(target), NOT_WHOLE, 'all');
   // Nothing is removed meanwhile that is needed now.
   return parts.horizon.running.during(() => copy(parts, { ...options, target }));
 }
@@ -106,7 +106,8 @@ async function copy(parts: RetentionParts, options: BackupOptions): Promise<Back
   const id = await readId(storage, idPaths(parts.journal).final);
   if (id === undefined) throw new BackupRefusal('the catalog has no id: nothing to back up');
   await storage.putIfAbsent(idPaths(folder).final, Buffer.from(id));
-  await makeWhole(storage, target);
+  // From here on it is a data folder.
+  await writeFormat(storage, target);
   const all = [...tables.values()];
   return {
     sequence: state.sequence,
@@ -114,10 +115,4 @@ async function copy(parts: RetentionParts, options: BackupOptions): Promise<Back
     ...files.counts,
     outside: all.flatMap(({ to, from }) => (to === null ? [from] : [])),
   };
-}
-
-/** From here on it is a data folder. */
-async function makeWhole(storage: Storage, target: string): Promise<void> {
-  await storage.discard(join(target, 'FORMAT'));
-  await openFormat(storage, target);
 }

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { randomUUID, randomBytes } from 'node:crypto';
 import type { Store, StoreEntry, Write, StoreChange } from '../../../store/store.ts';
 import { idPaths, readId, storedId } from '../../catalog/records/catalog-id.ts';
-import { openFormat, requireFormat } from '../../catalog/journal/identity.ts';
+import { openFormat, requireFormat } from '../../catalog/journal/data-format.ts';
 import { openJournal } from '../../catalog/journal/journal.ts';
 import { lastInJournal } from '../../catalog/journal/journal-end.ts';
 import { readState, type JournalState } from '../../catalog/journal/journal-state.ts';
@@ -16,7 +16,7 @@ import { LineLog } from '../../../storage/line-log.ts';
 import { encodeChange } from '../../catalog/journal/journal-line.ts';
 import { journalFileName } from '../../catalog/journal/journal-reader.ts';
 
-/** What a journal's state is made of. */
+/** Sources of a journal's state. */
 interface Survey {
   /** The catalog that it is of. */
   readonly catalog: string | undefined;
@@ -30,7 +30,7 @@ interface Survey {
   readonly branches: number;
 }
 
-/** What the first letter of a key counts as. */
+/** Kind of record by the first letter of its key. */
 const letters: ReadonlyMap<string, keyof Omit<Survey, 'catalog' | 'keys'>> = new Map([
   ['N', 'namespaces'],
   ['T', 'tables'],
@@ -71,21 +71,21 @@ async function appendToJournal(
   await log.close();
 }
 
-export interface RebuildOptions {
+interface RebuildOptions {
   readonly storage: Storage;
   /** The data folder. */
   readonly data: string;
-  /** A store that nobody guards. */
+  /** A store without a guard. */
   readonly store: Store;
   /** Says what would be restored, and changes nothing. */
   readonly dryRun: boolean;
   /** Goes on without changes that the journal lacks. */
   readonly force: boolean;
-  /** Told what is being done. */
+  /** Called with the name of each step. */
   readonly progress: (doing: string) => void;
 }
 
-/** What a rebuild did, or would do. */
+/** Result of a rebuild, or of its dry run. */
 export interface Rebuilt extends Survey {
   /** Whether all was put back, what the store had lost, or nothing since the store has everything. */
   readonly restored: 'all' | 'lost' | 'nothing';
@@ -94,7 +94,7 @@ export interface Rebuilt extends Survey {
   readonly sequence: bigint;
   /** Versions that were found on disk and not in the journal. */
   readonly versionsAhead: number;
-  /** What the journal lacks, a sentence each. */
+  /** Gaps of the journal, a sentence each. */
   readonly lost: readonly string[];
 }
 
@@ -170,17 +170,17 @@ async function requireOwn(
   { catalog, keys }: Survey,
   stored: string | undefined,
 ): Promise<void> {
-  const known = await readId(storage, idPaths(folder).final);
+  const existing = await readId(storage, idPaths(folder).final);
   if (catalog === undefined) {
-    const which = known === undefined ? '' : `, which is ${known}`;
+    const which = existing === undefined ? '' : `, which is ${existing}`;
     const holds = keys === 0 ? 'holds no change' : 'does not say which catalog it is of';
     throw new RebuildRefusal(
       `the journal in ${folder} ${holds}: it cannot restore the catalog${which}`,
     );
   }
-  if (known !== undefined && known !== catalog) {
+  if (existing !== undefined && existing !== catalog) {
     throw new RebuildRefusal(
-      `the journal is of the catalog ${catalog}, but the folder of ${known}`,
+      `the journal is of the catalog ${catalog}, but the folder of ${existing}`,
     );
   }
   if (stored !== undefined && stored !== catalog) {

@@ -5,9 +5,9 @@ import { lastInJournal } from '../../catalog/journal/journal-end.ts';
 import { encodeChange } from '../../catalog/journal/journal-line.ts';
 import { readJournal } from '../../catalog/journal/journal-reader.ts';
 
-/** Changes are made again so many at once. */
+/** Number of changes that are replayed at once. */
 const PAGE = 256;
-/** Changes that the store holds for the journal, at most so many. */
+/** Maximum number of changes that the store holds for the journal. */
 const PENDING = 10_000;
 
 /**
@@ -21,9 +21,9 @@ export function guardStore(storage: Storage, store: Store, folder: string): void
 }
 
 async function look(storage: Storage, view: Store, folder: string): Promise<void> {
-  const known = await readId(storage, idPaths(folder).final);
-  // Whoever reads a store that is not this catalog's is told so; there is nothing to bring back.
-  if (known === undefined || (await storedId(view)) !== known) return;
+  const existing = await readId(storage, idPaths(folder).final);
+  // Readers of a foreign store get an error; there is nothing to restore.
+  if (existing === undefined || (await storedId(view)) !== existing) return;
   // In this order: others continue, and each change is in the store before it is in the journal.
   const last = await lastInJournal(storage, folder);
   const sequence = await view.sequence();

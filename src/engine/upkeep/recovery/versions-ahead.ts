@@ -1,4 +1,6 @@
 import { join, dirname } from 'node:path';
+import { ownSeal } from '../../../arrow/sealed/sealed-file.ts';
+import { bytesAccess } from '../../format/memory/random-access.ts';
 import type { Write } from '../../../store/store.ts';
 import type { JournalState } from '../../catalog/journal/journal-state.ts';
 import type { VersionRecord } from '../../format/records.ts';
@@ -17,7 +19,7 @@ import { versionsFolder } from '../../versions/managed/place.ts';
 import { recordOfFile } from '../../versions/managed/managed-manifests.ts';
 
 /** A version on disk that the journal does not know. */
-export interface VersionAhead {
+interface VersionAhead {
   readonly tableId: string;
   /** `main`, or a branch's id. */
   readonly chain: string;
@@ -25,7 +27,7 @@ export interface VersionAhead {
   readonly writes: readonly Write[];
 }
 
-/** What lies on disk beyond the heads of a state. */
+/** Versions on disk beyond the heads of a state. */
 export interface Ahead {
   readonly versions: readonly VersionAhead[];
   /** Absolute paths of manifests that are no version: damaged, or without all files that they name. */
@@ -33,11 +35,10 @@ export interface Ahead {
 }
 
 /**
- * The versions that follow the heads of a state on disk. A manifest gets its
- * final name only after the store has committed its version, and it was committed
- * on the very head that it follows: so it was the next version, and somebody may
- * have read it, though nobody was told yet that it is acknowledged. Going on
- * without it would meet its name again with other contents.
+ * The versions that follow the heads of a state on disk. A manifest gets its final name only after the
+ * store has committed its version on the head that it follows. So it was the next version, and clients may
+ * have read it, even if it was not acknowledged. Without it, a later version would meet its name with
+ * other contents.
  * @param root The folder that holds a folder for each table.
  */
 export async function versionsAhead(
@@ -101,12 +102,15 @@ async function finalVersion(
   const path = join(folder, manifest);
   const bytes = await unlessMissing(storage.read(path, 'all'));
   if (bytes === undefined) return undefined;
-  const read = await decodeManifest(bytes).catch(() => undefined);
+  // No record names the file: it must match the seal that it holds itself.
+  const seal = await ownSeal(bytesAccess(bytes), path);
+  const read = await decodeManifest(bytes, { path, seal }).catch(() => undefined);
   if (read?.version !== version || !(await isWhole(storage, folder, read))) return path;
   const { timestampMillis } = read;
   const staging = stagingName(version, chain);
   const manifestBytes = bytes.byteLength;
-  return { version, timestampMillis, manifest, staging, manifestBytes, metadata: {} };
+  const known = { version, timestampMillis, manifest, staging, manifestBytes, metadata: {} };
+  return seal === undefined ? known : { ...known, seal };
 }
 
 /** Whether every file is there that a manifest names. */

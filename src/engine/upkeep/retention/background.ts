@@ -1,21 +1,22 @@
-import type { Collected, Collector } from './collector.ts';
+import type { Collected, CollectOptions, Collector } from './collector.ts';
 
-/** What collects; null while nothing may be changed. */
-export type CurrentCollector = () => Pick<Collector, 'collect'> | null;
+/** The collector; null while nothing may be changed. */
+type CurrentCollector = () => Pick<Collector, 'collect'> | null;
 
-export interface BackgroundOptions {
+interface BackgroundOptions {
   /** How long a dropped table can be brought back, in milliseconds. */
   readonly retentionMillis: number;
-  /** Told of each run that ended. */
+  readonly expiry?: CollectOptions['expiry'];
+  /** Called after each run. */
   readonly done: (collected: Collected) => void;
   /** Called when a run could not be made. */
   readonly failed: (error: unknown) => void;
 }
 
-/** Collections are about so far apart, or as far as the retention where that is shorter. */
+/** Collections are about so far apart, or as far as the shortest retention where that is shorter. */
 const LONGEST_PAUSE = 600_000;
 const SHORTEST_PAUSE = 5000;
-/** Files that no version names come of crashes alone, so they are looked for once in so long. */
+/** Interval between searches for files that no version names, in ms: only crashes leave them. */
 const ORPHANS_MILLIS = 86_400_000;
 
 /** Collects what nothing needs again and again, until it is stopped. */
@@ -43,7 +44,9 @@ export class BackgroundCollection {
   /** Processes that were started together do not collect together. */
   #schedule(): void {
     if (this.#stopping.signal.aborted) return;
-    const pause = Math.min(LONGEST_PAUSE, Math.max(SHORTEST_PAUSE, this.#options.retentionMillis));
+    const { retentionMillis, expiry } = this.#options;
+    const shortest = Math.min(retentionMillis, expiry?.policy.keepForMillis ?? Infinity);
+    const pause = Math.min(LONGEST_PAUSE, Math.max(SHORTEST_PAUSE, shortest));
     this.#timer = setTimeout(
       () => {
         this.#run = this.#collect().then(() => this.#schedule());
@@ -57,10 +60,12 @@ export class BackgroundCollection {
     if (collector === null) return;
     const orphans = Date.now() - this.#orphansAt >= ORPHANS_MILLIS;
     if (orphans) this.#orphansAt = Date.now();
+    const { retentionMillis, expiry } = this.#options;
     try {
       this.#options.done(
         await collector.collect({
-          retentionMillis: this.#options.retentionMillis,
+          retentionMillis,
+          ...(expiry !== undefined && { expiry }),
           olderThanMillis: ORPHANS_MILLIS,
           orphans,
           atOnce: 1,

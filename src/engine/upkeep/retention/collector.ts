@@ -1,7 +1,10 @@
 import { CatalogError } from '../../../protocol/errors.ts';
+import { canonicalPath } from '../../../protocol/identifier.ts';
 import { droppedKey } from '../../catalog/records/keys.ts';
 import { decodeDropped, decodeTable } from '../../catalog/records/records-codec.ts';
 import type { DroppedRecord, Stored, TableRecord } from '../../format/records.ts';
+import { walkTables } from '../../catalog/records/table-walk.ts';
+import { Expiry, type ExpiryOptions } from './expiry.ts';
 import { entriesBelow, severalAtOnce, begunPurges } from './entries.ts';
 import type { Outlook } from '../../versions/leases/horizon.ts';
 import { isBehind } from './journal-tail.ts';
@@ -25,31 +28,37 @@ export interface CollectOptions {
   readonly olderThanMillis: number;
   /** Whether files that no version names are looked for, which reads manifests and lists folders; by default they are. */
   readonly orphans?: boolean;
+  /** How versions expire; none do unless it is given. */
+  readonly expiry?: Omit<ExpiryOptions, 'dryRun' | 'signal'>;
   /** Only says what would be removed. */
   readonly dryRun?: boolean;
   /** How many tables are worked on at a time. */
   readonly atOnce?: number;
-  /** Told of what is being done, in a few words. */
+  /** Called with a few words about the current step. */
   readonly progress?: (doing: string) => void;
   /** Ends the work between two steps. */
   readonly signal?: AbortSignal;
 }
 
-/** What a collection removed, or would. */
+/** Removed items of a collection, or those that a dry run would remove. */
 export interface Collected {
   /** Dropped tables that are gone for good. */
   readonly tables: number;
+  /** Versions that their policies do not keep. */
+  readonly versions: number;
+  /** Lines of versions that a commit rule keeps in spite of the policy. */
+  readonly forbidden: number;
   /** Folders of tables that never came to be. */
   readonly folders: number;
   readonly files: number;
   readonly bytes: number;
-  /** What is still needed by something in progress: dropped tables, and records of removed versions. */
+  /** Number of items still needed by work in progress: dropped tables, and records of removed versions. */
   readonly waiting: number;
-  /** What could not be removed, a sentence each. */
+  /** Failed removals, a sentence each. */
   readonly failures: readonly string[];
 }
 
-/** Tables that are worked on at a time, unless it is said. */
+/** Default number of tables that are collected at once. */
 const AT_ONCE = 8;
 /** Tables that are removed at a time: their commits share the flushes of the disk. */
 const PURGED_AT_ONCE = 32;
@@ -77,6 +86,8 @@ class Collection {
   #freed: Freed = NOTHING;
   #tables = 0;
   #folders = 0;
+  #versions = 0;
+  #forbidden = 0;
   #waiting = 0;
 
   constructor(parts: RetentionParts, options: CollectOptions) {
@@ -93,7 +104,8 @@ class Collection {
         'the store lacks changes that the catalog journal holds: nothing is removed by what it says',
       );
     }
-    // What was given up before the look is all that the look can speak of.
+    await this.#expire();
+    // The look covers only what was released before it.
     const dropped = await keysBelow(store, droppedKey(''));
     const wasted = await keysBelow(store, 'W');
     const outlook = await horizon.look();
@@ -109,11 +121,31 @@ class Collection {
     await this.#parts.removed();
     return {
       tables: this.#tables,
+      versions: this.#versions,
+      forbidden: this.#forbidden,
       folders: this.#folders,
       ...this.#freed,
       waiting: this.#waiting,
       failures: this.#failures,
     };
+  }
+
+  /** Removes the records of versions that their policies do not keep. */
+  async #expire(): Promise<void> {
+    const { expiry: rules, dryRun = false, signal } = this.#options;
+    if (rules === undefined) return;
+    const expiry = new Expiry(this.#parts, { ...rules, dryRun, signal });
+    const everywhere = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
+    await this.#each(
+      walkTables(this.#parts.store, everywhere),
+      this.#atOnce,
+      async ({ path, value }) => {
+        const { versions, forbidden } = await expiry.expire({ path, record: decodeTable(value) });
+        this.#versions += versions;
+        this.#forbidden += forbidden;
+        if (versions > 0) this.#tell(`removing versions of ${canonicalPath(path)}`);
+      },
+    );
   }
 
   /** Goes on with what a crash cut off. */
@@ -195,7 +227,7 @@ class Collection {
     });
   }
 
-  /** What Lance clients staged and nobody committed. */
+  /** Staged but uncommitted manifests of Lance clients. */
   async #staged(outlook: Outlook): Promise<void> {
     const isOld = this.#isOld(outlook);
     await this.#each(this.#lanceTables(), this.#atOnce, async (table) => {

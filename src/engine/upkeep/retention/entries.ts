@@ -6,7 +6,7 @@ import type { DroppedRecord, Stored } from '../../format/records.ts';
 
 const CHUNK = 500;
 
-/** All entries below a prefix in the order of their keys, read as they are asked for; others get their turn meanwhile. */
+/** All entries below a prefix in key order, read on demand; yields to other work in between. */
 export async function* entriesBelow(store: Store, prefix: string): AsyncGenerator<StoreEntry> {
   const { start, end } = prefixRange(prefix);
   const pace = new Pace();

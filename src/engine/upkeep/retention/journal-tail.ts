@@ -10,13 +10,12 @@ const TAIL_BYTES = 2 ** 18;
 const FILES = 32;
 /** How many of the newest changes must be in the store. */
 const CHANGES = 256;
-/** Changes whose lines are still to come, at most so many. */
+/** Maximum number of changes whose lines are still missing. */
 const PENDING = 10_000;
 
 /**
- * Whether the store lacks changes that the journal holds: one that was put back
- * to an earlier state, or that lost what it had acknowledged. By such a store
- * nothing can be told to be needless. The newest changes are compared.
+ * Whether the store lacks changes that the journal holds: it was restored to an earlier state, or lost
+ * acknowledged changes. Such a store cannot show that a file is unneeded. The newest changes are compared.
  */
 export async function isBehind(storage: Storage, folder: string, store: Store): Promise<boolean> {
   const newest = newestValues((await tailOf(storage, folder)).slice(-CHANGES));
@@ -50,11 +49,11 @@ function newestValues(changes: readonly StoreChange[]): ReadonlyMap<string, Newe
   return values;
 }
 
-function same(held: Uint8Array | undefined, told: Uint8Array | null | undefined): boolean {
-  if (held === undefined || told === null || told === undefined) {
-    return held === undefined && (told === null || told === undefined);
+function same(held: Uint8Array | undefined, journaled: Uint8Array | null | undefined): boolean {
+  if (held === undefined || journaled === null || journaled === undefined) {
+    return held === undefined && (journaled === null || journaled === undefined);
   }
-  return Buffer.compare(held, told) === 0;
+  return Buffer.compare(held, journaled) === 0;
 }
 
 /** The changes at the ends of the files that were written last, in their order. */

@@ -3,11 +3,11 @@ import type { Permit } from '../../../protocol/permit.ts';
 import type { Lease, Running } from '../../versions/leases/running.ts';
 
 /** A backend that answers at once where it has to wait for nothing. */
-export interface PromptBackend extends Backend {
+interface PromptBackend extends Backend {
   answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer>;
 }
 
-/** A backend whose requests count as in progress until their answers are sent, or nobody wants them any more. */
+/** A backend whose requests count as in progress until their answers are sent or dropped. */
 export class LeasedBackend implements Backend {
   readonly #backend: PromptBackend;
   readonly #running: Running;
@@ -57,6 +57,7 @@ function untilSent(body: ByteStream, lease: Lease, signal: AbortSignal): ByteStr
   return {
     [Symbol.asyncIterator]: () => ending(body[Symbol.asyncIterator](), end),
     sent: (piece) => body.sent?.(piece),
+    stalled: () => body.stalled?.(),
     length: body.length,
   };
 }

@@ -18,7 +18,7 @@ import {
   type Storage,
   type StorageEntry,
 } from '../../../storage/storage.ts';
-import { spareNamed, type Candidates } from '../../catalog/records/version-walk.ts';
+import { spareNamed, type RemovalCandidates } from '../../catalog/records/version-walk.ts';
 import { spareWaste } from '../../versions/leases/waste.ts';
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
@@ -44,8 +44,8 @@ export async function orphansOf(
 ): Promise<readonly Orphan[]> {
   const folder = parts.folder(table);
   const bytes = new Map<string, number>();
-  const candidates: Candidates = { manifests: new Set(), files: new Set() };
-  // What is there is looked for before what is needed: a file that is named later was not there yet.
+  const candidates: RemovalCandidates = { manifests: new Set(), files: new Set() };
+  // Files are listed before references: a file that is named later did not exist yet.
   for await (const found of ownFiles(parts.storage, folder)) {
     if (!isOld(found.entry.writtenMillis)) continue;
     bytes.set(found.file, found.entry.bytes);
@@ -60,7 +60,6 @@ export async function orphansOf(
   }));
 }
 
-/** Removes orphans. */
 export async function removeOrphans(
   parts: RetentionParts,
   table: TableRecord,
@@ -93,7 +92,7 @@ export async function removeEmptyIndices(
 }
 
 interface OwnFile {
-  readonly kind: keyof Candidates;
+  readonly kind: keyof RemovalCandidates;
   /** Path in the table's folder. */
   readonly file: string;
   readonly entry: StorageEntry;
@@ -101,7 +100,7 @@ interface OwnFile {
 
 /** The files of a table whose names this engine gives: what else lies there is none of its business. */
 async function* ownFiles(storage: Storage, folder: string): AsyncGenerator<OwnFile> {
-  const places: readonly (readonly [string, keyof Candidates, RegExp])[] = [
+  const places: readonly (readonly [string, keyof RemovalCandidates, RegExp])[] = [
     ['data', 'files', DATA_FILE],
     ['deletions', 'files', DATA_FILE],
     ['versions', 'manifests', MANIFEST_FILE],
@@ -121,7 +120,7 @@ async function* filesIn(
   storage: Storage,
   folder: string,
   inner: string,
-  kind: keyof Candidates,
+  kind: keyof RemovalCandidates,
   name: RegExp,
 ): AsyncGenerator<OwnFile> {
   for await (const entry of storage.entries(join(folder, inner))) {
@@ -135,7 +134,7 @@ function nameOf({ path }: StorageEntry): string {
 }
 
 /** A folder of a table that never came to be. */
-export interface LostFolder {
+interface LostFolder {
   readonly path: string;
   readonly id: string;
 }
@@ -156,11 +155,11 @@ export async function* lostFolders(
 
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
-  { storage, root, kept }: Pick<RetentionParts, 'storage' | 'root' | 'kept'>,
+  { storage, root, retained }: Pick<RetentionParts, 'storage' | 'root' | 'retained'>,
   { path }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {
-  const freed = await storage.removeTree(path, { dryRun, kept });
+  const freed = await storage.removeTree(path, { dryRun, retained });
   if (!dryRun) await storage.flush(root);
   return freed;
 }

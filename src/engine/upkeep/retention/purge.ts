@@ -71,14 +71,14 @@ export async function removeTableFiles(
   const folder = parts.folder(table);
   if (table.location === null) return removeWhole(parts, folder, dryRun);
   if (table.kind !== 'engine') {
-    // What lies elsewhere was there before the catalog knew of it.
+    // Files elsewhere existed before the table was registered.
     return (await isManaged(parts, folder)) ? removeWhole(parts, folder, dryRun) : NOTHING;
   }
   let freed = NOTHING;
   for (const inner of OWN_FOLDERS) {
     freed = plus(
       freed,
-      await storage.removeTree(join(folder, inner), { dryRun, kept: parts.kept }),
+      await storage.removeTree(join(folder, inner), { dryRun, retained: parts.retained }),
     );
   }
   // A folder that others have put something into stays.
@@ -88,11 +88,11 @@ export async function removeTableFiles(
 }
 
 async function removeWhole(
-  { storage, kept }: RetentionParts,
+  { storage, retained }: RetentionParts,
   folder: string,
   dryRun: boolean,
 ): Promise<Freed> {
-  const freed = await storage.removeTree(folder, { dryRun, kept });
+  const freed = await storage.removeTree(folder, { dryRun, retained });
   if (!dryRun) await unlessMissing(storage.flush(dirname(folder)));
   return freed;
 }

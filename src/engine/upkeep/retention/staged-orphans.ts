@@ -4,7 +4,7 @@ import type { Outlook } from '../../versions/leases/horizon.ts';
 import type { IsOld, Orphan } from './orphans.ts';
 import type { RetentionParts } from './parts.ts';
 import { NOTHING, plus, type Freed, type Storage } from '../../../storage/storage.ts';
-import { spareNamed, type Candidates } from '../../catalog/records/version-walk.ts';
+import { spareNamed, type RemovalCandidates } from '../../catalog/records/version-walk.ts';
 
 /**
  * The manifests in a Lance table's folder that were staged long ago and are no version:
@@ -25,7 +25,7 @@ export async function stagedOrphansOf(
     if (!isOld(staged.writtenMillis) || !outlook.isLeft(staged.changedMillis)) continue;
     bytes.set(staged.file, staged.bytes);
   }
-  const candidates: Candidates = { manifests: new Set(bytes.keys()), files: new Set() };
+  const candidates: RemovalCandidates = { manifests: new Set(bytes.keys()), files: new Set() };
   await spareNamed(parts, id, location, candidates);
   return [...candidates.manifests].map((file) => ({ file, bytes: bytes.get(file) ?? 0 }));
 }

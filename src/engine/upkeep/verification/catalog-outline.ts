@@ -1,23 +1,23 @@
 import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
-import { parseCanonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
+import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { StoreEntry } from '../../../store/store.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
-import { headKey } from '../../catalog/records/keys.ts';
+import { headKey, pathOfKey } from '../../catalog/records/keys.ts';
 import { decodeTable } from '../../catalog/records/records-codec.ts';
 import { readVersion } from '../../catalog/records/version-walk.ts';
 import { MAIN } from '../../format/chain.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 
 /** A table of a catalog as its journal has it. */
-export interface OutlinedTable {
+interface OutlinedTable {
   readonly path: ObjectPath;
   /** The names of its columns on main; undefined where Lance clients write it, it has no data, or its manifest cannot be read. */
   readonly columns: () => Promise<readonly string[] | undefined>;
 }
 
-/** What is in a catalog. */
-export interface CatalogOutline {
+/** Contents of a catalog. */
+interface CatalogOutline {
   readonly namespaces: readonly ObjectPath[];
   readonly tables: readonly OutlinedTable[];
 }
@@ -37,7 +37,7 @@ export async function readOutline(
   const entries: StoreEntry[] = [];
   const heads = new Map<string, Uint8Array>();
   for await (const entry of state.entries()) {
-    if (entry.key.startsWith('N')) namespaces.push(pathIn(entry.key));
+    if (entry.key.startsWith('N')) namespaces.push(pathOfKey(entry.key));
     if (entry.key.startsWith('T')) entries.push(entry);
     if (entry.key.startsWith('H')) heads.set(entry.key, entry.value);
   }
@@ -62,11 +62,5 @@ function tableOf(
     );
     return manifest?.schema.fields.map(({ name }) => name);
   };
-  return { path: pathIn(key), columns };
-}
-
-/** The path in the key of a namespace or table: the canonical path of its parent, a zero byte, its name. */
-function pathIn(key: string): ObjectPath {
-  const end = key.lastIndexOf('\u0000');
-  return [...parseCanonicalPath(key.slice(1, end)), key.slice(end + 1)];
+  return { path: pathOfKey(key), columns };
 }

@@ -1,16 +1,21 @@
-import type { TableFolder } from '../../format/snapshot.ts';
-import { join } from 'node:path';
+import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { readDeletions } from '../../format/deletion-file.ts';
 import { OpenFiles } from '../../format/memory/open-files.ts';
 import { ColumnCache } from '../../format/memory/column-cache.ts';
 import { MemoryBudget } from '../../format/memory/memory-budget.ts';
-import type { DataFile, Fragment, IndexDefinition } from '../../format/snapshot.ts';
+import {
+  storedIn,
+  type DataFile,
+  type Fragment,
+  type IndexDefinition,
+  type TableFolder,
+} from '../../format/snapshot.ts';
 import { TextReader } from '../../index/text/text-reader.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import { checkCodes, holdsCodes } from '../../index/vectors/code-file.ts';
 import { findingOf } from './finding.ts';
 
-/** What a file is, as far as a manifest says anything of it; a text says why it is not known. */
+/** Facts of a file that manifests state; a text is the reason why they are unknown. */
 type Facts<Known> = Known | string;
 
 interface DataFacts {
@@ -25,6 +30,9 @@ interface DeletionFacts {
   readonly last: number;
   readonly ascending: boolean;
 }
+
+/** A file as a manifest names it. */
+type NamedFile = Pick<DataFile, 'path' | 'seal'>;
 
 /** A fault of a file, in words that continue after its name. */
 export interface FileFault {
@@ -50,12 +58,12 @@ export class FileCheck {
     return this.#data.size + this.#deletions.size;
   }
 
-  /** How large the data files are together. */
+  /** Total size of the data files in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** What is wrong with the files of a fragment. @param indices Those of the version: what is checksummed is compared. */
+  /** Faults of the files of a fragment. @param indices Those of the version, whose checksums are compared. */
   async faultsOf(
     fragment: Fragment,
     indices: readonly IndexDefinition[] = [],
@@ -63,23 +71,23 @@ export class FileCheck {
     const faults: FileFault[] = [];
     for (const [position, file] of fragment.files.entries()) {
       const ids = fragment.storedRowIds && position === 0 ? 1 : 0;
-      const facts = await this.#dataFacts(file.path);
+      const facts = await this.#dataFacts(file);
       for (const fault of dataFaults(facts, file, fragment.physicalRows, ids)) {
         faults.push({ file: file.path, fault });
       }
     }
     for (const index of fragment.indices ?? []) {
       const isText = indices.some(({ uuid, type }) => uuid === index.index && type === 'FTS');
-      const facts = await this.#dataFacts(index.path, isText);
-      const damage = typeof facts === 'string' ? undefined : await this.#codeDamage(index.path);
+      const facts = await this.#dataFacts(index, isText);
+      const damage = typeof facts === 'string' ? undefined : await this.#codeDamage(index);
       if (damage !== undefined) faults.push({ file: index.path, fault: damage });
       const wrong =
         typeof facts === 'string' ? [facts] : differs('bytes', facts.bytes, index.bytes);
       for (const fault of wrong) faults.push({ file: index.path, fault });
     }
-    const { deletions } = fragment;
+    const { deletions, deletionsSeal } = fragment;
     if (deletions !== null) {
-      const facts = await this.#deletionFacts(deletions);
+      const facts = await this.#deletionFacts({ path: deletions, seal: deletionsSeal });
       for (const fault of deletionFaults(facts, fragment)) faults.push({ file: deletions, fault });
     }
     return faults;
@@ -89,21 +97,23 @@ export class FileCheck {
     await this.#open.close();
   }
 
-  #dataFacts(path: string, isText = false): Promise<Facts<DataFacts>> {
-    const known = this.#data.get(path) ?? this.#readData(join(this.#table.folder, path), isText);
-    this.#data.set(path, known);
-    return known;
+  #dataFacts(file: NamedFile, isText = false): Promise<Facts<DataFacts>> {
+    const { path } = file;
+    const stored = storedIn(this.#table.folder, file);
+    const cached = this.#data.get(path) ?? this.#readData(stored, isText);
+    this.#data.set(path, cached);
+    return cached;
   }
 
-  async #readData(path: string, isText: boolean): Promise<Facts<DataFacts>> {
-    const stats = await this.#table.storage.stat(path);
+  async #readData(stored: StoredFile, isText: boolean): Promise<Facts<DataFacts>> {
+    const stats = await this.#table.storage.stat(stored.path);
     if (stats === undefined) return 'is missing';
     try {
-      const facts = await this.#open.use(path, ({ file, size }) =>
+      const facts = await this.#open.use(stored, ({ file, size }) =>
         Promise.resolve({ bytes: size, rows: file.rows, columns: file.schema.fields.length }),
       );
       if (isText)
-        await new TextReader(this.#open, new ColumnCache(new MemoryBudget(0))).check(path);
+        await new TextReader(this.#open, new ColumnCache(new MemoryBudget(0))).check(stored);
       this.#bytes += facts.bytes;
       return facts;
     } catch (error) {
@@ -111,10 +121,10 @@ export class FileCheck {
     }
   }
 
-  /** Files of codes have checksums, which nobody looks at but who reads them. */
-  async #codeDamage(path: string): Promise<string | undefined> {
+  /** Code files have checksums that only this check reads. */
+  async #codeDamage(file: NamedFile): Promise<string | undefined> {
     try {
-      await this.#open.use(join(this.#table.folder, path), async (opened) =>
+      await this.#open.use(storedIn(this.#table.folder, file), async (opened) =>
         holdsCodes(opened) ? checkCodes(opened) : undefined,
       );
       return undefined;
@@ -123,15 +133,16 @@ export class FileCheck {
     }
   }
 
-  #deletionFacts(path: string): Promise<Facts<DeletionFacts>> {
-    const known = this.#deletions.get(path) ?? this.#readDeletions(path);
-    this.#deletions.set(path, known);
-    return known;
+  #deletionFacts(file: NamedFile): Promise<Facts<DeletionFacts>> {
+    const cached = this.#deletions.get(file.path) ?? this.#readDeletions(file);
+    this.#deletions.set(file.path, cached);
+    return cached;
   }
 
-  async #readDeletions(path: string): Promise<Facts<DeletionFacts>> {
+  async #readDeletions(file: NamedFile): Promise<Facts<DeletionFacts>> {
+    const { storage, folder } = this.#table;
     try {
-      const rows = await unlessMissing(readDeletions(this.#table, path));
+      const rows = await unlessMissing(readDeletions(storage, storedIn(folder, file)));
       if (rows === undefined) return 'is missing';
       const ascending = rows.every((row, at) => at === 0 || row > rows[at - 1]!);
       return { rows: rows.length, last: rows.at(-1) ?? -1, ascending };

@@ -1,5 +1,7 @@
-/** What is not as the catalog says. */
-export type FindingKind = 'manifest' | 'file' | 'head' | 'tag' | 'location' | 'journal';
+import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
+
+/** Kind of a difference between the catalog and the disk. */
+export type FindingKind = 'manifest' | 'file' | 'head' | 'tag' | 'location' | 'journal' | 'store';
 
 /** One thing that is not as it should be. */
 export interface Finding {
@@ -8,11 +10,12 @@ export interface Finding {
   readonly table: string | null;
   /** Path in the table's folder, or name of a journal file. */
   readonly file: string | null;
-  /** What is wrong, in words that continue after the file's name. */
+  /** The fault, as a continuation of the file's name. */
   readonly fault: string;
 }
 
-/** What a failure says of itself. */
+/** The message of a failure. */
 export function findingOf(error: unknown): string {
+  if (error instanceof DamagedFile) return `${error.part} does not match the seal of the file`;
   return error instanceof Error ? error.message : String(error);
 }

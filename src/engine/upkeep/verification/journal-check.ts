@@ -4,18 +4,19 @@ import type { StoreChange, Store } from '../../../store/store.ts';
 import { readJournal, type JournalDamage } from '../../catalog/journal/journal-reader.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
 import type { Finding } from './finding.ts';
+import { readEntries } from './store-check.ts';
 
-/** What was found out about the journal. */
-export interface JournalReport {
+/** Results of a journal check. */
+interface JournalReport {
   /** How many changes it holds. */
   readonly changes: number;
   readonly findings: readonly Finding[];
 }
 
-/** What a value is known by, where values need not be kept. */
+/** Identifies a value in place of its bytes. */
 type Fingerprint = number;
 
-/** What the journal says, change by change. */
+/** Content of the journal, change by change. */
 interface Replay {
   /** The number of the last change. */
   readonly sequence: bigint;
@@ -29,14 +30,10 @@ interface Replay {
   readonly damages: readonly JournalDamage[];
 }
 
-/** How many entries of the store are read at once. */
-const CHUNK = 1000;
-/** Changes that the store still holds, at most so many: each has its line a moment later. */
+/** Maximum number of changes that the store holds before the journal has their lines. */
 const PENDING = 100_000;
 /** How often the journal is read again before what it and the store differ in counts: others continue writing. */
 const READINGS = 3;
-/** Beyond every key. */
-const END = '\u{10ffff}';
 
 /**
  * Compares the journal with the store: no number is left out, no line is
@@ -89,12 +86,12 @@ async function replayed(storage: Storage, folder: string): Promise<Replay> {
 /** Changes that the store holds and whose lines are still to come, by their numbers. */
 type Pending = ReadonlyMap<bigint, StoreChange>;
 
-/** After a kill nobody may have written them down yet: a look at the journal does not. */
+/** After a kill the journal may lack them: a check of the journal does not write. */
 async function pendingIn(store: Store): Promise<Pending> {
   return new Map((await store.changes(PENDING)).map((change) => [change.sequence, change]));
 }
 
-/** What such changes make of a key. */
+/** Effect of such changes on a key. */
 function pendingValues(pending: Pending, key: string): readonly (Fingerprint | undefined)[] {
   return [...pending.values()].flatMap(({ writes }) =>
     writes
@@ -120,19 +117,17 @@ async function differences(
 ): Promise<readonly string[]> {
   const left = new Set(values.keys());
   const different: string[] = [];
-  for (let start = ''; ;) {
-    const entries = await store.range({ start, end: END, limit: CHUNK });
-    for (const { key, value } of entries) {
+  for await (const page of readEntries(store)) {
+    for (const { key, value } of page) {
       left.delete(key);
-      if (values.get(key) !== fingerprint(value)) different.push(key);
+      // A damaged value is a finding about the store.
+      if (value !== undefined && values.get(key) !== fingerprint(value)) different.push(key);
     }
-    const last = entries.at(-1);
-    if (last === undefined || entries.length < CHUNK) return [...different, ...left];
-    start = `${last.key}\u0000`;
   }
+  return [...different, ...left];
 }
 
-/** What the store holds of some keys now; undefined for what it does not hold. */
+/** Current values of some keys; undefined for absent ones. */
 async function heldValues(
   store: Store,
   keys: readonly string[],

@@ -9,8 +9,8 @@ import { manifestDigest } from '../../versions/managed/manifest-identity.ts';
 import type { FileFault } from './file-check.ts';
 import { findingOf } from './finding.ts';
 
-/** What is wrong with a version. */
-export interface LanceFaults {
+/** Faults of a version. */
+interface LanceFaults {
   readonly manifest: readonly FileFault[];
   readonly files: readonly FileFault[];
 }
@@ -41,7 +41,7 @@ export class LanceCheck {
     return this.#files;
   }
 
-  /** How large they are together. */
+  /** Their total size in bytes. */
   get bytes(): number {
     return Number(this.#bytes);
   }
@@ -97,7 +97,7 @@ export class LanceCheck {
       : [];
   }
 
-  /** Where the manifest is: a crash, or a commit in progress, may keep it from its final name. */
+  /** Path of the manifest: after a crash, or during a commit, it may be under its staging name. */
   async #placeOf({ manifest, staging }: VersionRecord) {
     for (const name of [manifest, staging, manifest]) {
       const whose = await this.#storage.ownership(this.#folder, name);
@@ -123,9 +123,9 @@ export class LanceCheck {
   }
 
   #sizeOf(file: string): Promise<bigint | null> {
-    const known = this.#sizes.get(file) ?? this.#readSize(file);
-    this.#sizes.set(file, known);
-    return known;
+    const cached = this.#sizes.get(file) ?? this.#readSize(file);
+    this.#sizes.set(file, cached);
+    return cached;
   }
 
   async #readSize(file: string): Promise<bigint | null> {
@@ -155,7 +155,7 @@ function manifestFaults(
 
 interface ListedFile {
   readonly file: string;
-  /** Null where nothing is said of it. */
+  /** Null if the manifest does not say. */
   readonly bytes: bigint | null;
 }
 

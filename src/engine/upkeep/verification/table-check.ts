@@ -11,6 +11,7 @@ import { stagedOrphansOf } from '../retention/staged-orphans.ts';
 import { everyVersion, type KnownVersion } from '../../catalog/records/version-walk.ts';
 import { locationKey } from '../../versions/lines/locations.ts';
 import { decodeManifest, type Manifest } from '../../format/manifest.ts';
+import { storedIn } from '../../format/snapshot.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { FileCheck, type FileFault } from './file-check.ts';
@@ -26,13 +27,13 @@ import { VersionStore } from '../../versions/lines/version-store.ts';
 
 /** A table that is looked at. */
 export interface Subject {
-  /** What it is called in findings. */
+  /** Its name in findings. */
   readonly name: string;
   readonly record: TableRecord;
 }
 
-/** What was found out about a table. */
-export interface TableReport {
+/** Results of a table check. */
+interface TableReport {
   readonly versions: number;
   readonly files: number;
   readonly bytes: number;
@@ -188,7 +189,8 @@ class TableCheck {
       wrong(`has ${bytes.byteLength} bytes, but its record says ${record.manifestBytes}`);
     }
     try {
-      const manifest = await decodeManifest(bytes);
+      const stored = storedIn(this.#folder, { path: record.manifest, seal: record.seal });
+      const manifest = await decodeManifest(bytes, stored);
       if (manifest.version !== record.version) {
         wrong(`is of version ${manifest.version}, but its record says ${record.version}`);
       }
@@ -212,13 +214,13 @@ class TableCheck {
     if (head === undefined && this.#versions === 0 && !this.#isOwn()) return;
     if (head === undefined) return this.#add('head', null, 'the table has no newest version');
     const { version } = decodeVersion(head);
-    const [again, record, beyond] = await store.getMany([
+    const [current, record, beyond] = await store.getMany([
       headKey(id, MAIN),
       versionKey(id, MAIN, version),
       versionKey(id, MAIN, version + 1n),
     ]);
     // A commit came in between: what it left is right by the same step.
-    if (again === undefined || !Buffer.from(again).equals(head)) return;
+    if (current === undefined || !Buffer.from(current).equals(head)) return;
     if (record === undefined || !Buffer.from(record).equals(head)) {
       this.#add('head', null, `the newest version ${version} is not among the versions`);
     }

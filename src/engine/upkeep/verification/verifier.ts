@@ -1,4 +1,5 @@
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
+import { compareBytewise } from '../../catalog/records/bytewise.ts';
 import { tableNotFound } from '../../catalog/records/refusals.ts';
 import { decodeTable } from '../../catalog/records/records-codec.ts';
 import { droppedTables } from '../../catalog/table-undrop.ts';
@@ -7,15 +8,38 @@ import { severalAtOnce } from '../retention/entries.ts';
 import type { Outlook } from '../../versions/leases/horizon.ts';
 import { lostFolders, removeLost } from '../retention/orphans.ts';
 import type { RetentionParts } from '../retention/parts.ts';
+import { DeepCheck, type DeepCounts, type DeepOptions } from './deep-check.ts';
 import { findingOf, type Finding } from './finding.ts';
 import { checkJournal } from './journal-check.ts';
+import { isStoreDamage } from '../../../store/store-error.ts';
+import { checkDigests, checkValues, storeFinding } from './store-check.ts';
 import { checkTable, type Subject } from './table-check.ts';
 
 export interface VerifyOptions {
   /** The only table to look at; everything when absent. */
   readonly table?: ObjectPath;
-  /** Told of what is being looked at. */
+  /** Called with the name of each step. */
   readonly progress?: (doing: string) => void;
+  /** Compares all bytes of the files that have seals. */
+  readonly deep?: DeepVerification;
+}
+
+/** The first table that a verification looks at: a path, or the first dropped table. */
+export type TableCursor = ObjectPath | 'dropped';
+
+interface DeepVerification {
+  /** Most bytes that are read in a second; 0 for no limit. */
+  readonly bytesPerSecond: number;
+  /** Tables before this one are left out. */
+  readonly from?: TableCursor;
+  /** Ends the verification; it reports what it found so far. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a deep verification compared. */
+interface Compared extends DeepCounts {
+  /** Where to continue: a canonical path or `dropped`; null if the verification was not interrupted. */
+  readonly next: string | null;
 }
 
 /** Something on disk that no version and no table names. */
@@ -27,7 +51,7 @@ export interface Leftover {
   readonly bytes: number;
 }
 
-/** What was looked at, and what was found. */
+/** Counts and findings of a verification. */
 export interface Verified {
   readonly tables: number;
   readonly versions: number;
@@ -36,8 +60,21 @@ export interface Verified {
   /** Changes in the journal; null when it was not looked at. */
   readonly changes: number | null;
   readonly findings: readonly Finding[];
-  /** What the next collection removes once it is old: no fault. */
+  /** Files for the next collection once they are old enough: no fault. */
   readonly orphans: readonly Leftover[];
+  /** Null unless files were compared byte by byte. */
+  readonly deep: Compared | null;
+}
+
+/** A table that is read, or an unsound file of it. */
+interface ScrubStep {
+  readonly cursor: string;
+  readonly error?: unknown;
+}
+
+/** A table, and the cursor from which a verification looks at it and all later ones. */
+interface Step extends Subject {
+  readonly cursor: string;
 }
 
 /** Tables that are looked at at a time. */
@@ -57,16 +94,37 @@ export class Verifier {
     return this.#parts.horizon.running.during(() => this.#verify(options));
   }
 
-  async #verify({ table, progress }: VerifyOptions): Promise<Verified> {
+  /**
+   * Reads the files of all tables from a cursor on, and compares them with their seals. Files that
+   * are removed meanwhile are not held.
+   * @returns The cursor of each table, and with it each file that is not sound.
+   * @throws the reason of the signal.
+   */
+  async *scrub(options: DeepOptions, from: TableCursor): AsyncGenerator<ScrubStep> {
+    const check = new DeepCheck(this.#parts, options);
+    for await (const step of this.#all(from)) {
+      const { cursor } = step;
+      yield { cursor };
+      for await (const { error } of check.unsound(step)) yield { cursor, error };
+    }
+  }
+
+  async #verify({ table, progress, deep }: VerifyOptions): Promise<Verified> {
     const outlook = await this.#parts.horizon.look();
-    const sum = new Sum();
-    const subjects = table === undefined ? this.#all() : [await this.#one(table)];
-    await severalAtOnce(subjects, AT_ONCE, async (subject) => {
-      progress?.(`looking at ${subject.name}`);
-      await sum.add(this.#parts, subject, outlook);
+    const from = deep?.from ?? [];
+    const check = deep && new DeepCheck(this.#parts, { ...deep, progress });
+    const sum = new Sum(check, from);
+    if (table !== undefined) {
+      await this.#tables(sum, outlook, [await this.#one(table)], progress);
+      return sum.verified(null);
+    }
+    progress?.('looking at the store');
+    sum.found(await checkValues(this.#parts.store));
+    await sum.around('the tables', async () => {
+      await this.#tables(sum, outlook, this.#all(from), progress);
+      if (!sum.isStopped) await this.#lost(sum, outlook);
     });
-    if (table !== undefined) return sum.verified(null);
-    await this.#lost(sum, outlook);
+    if (sum.isStopped) return sum.verified(null);
     progress?.('looking at the journal');
     const { changes, findings } = await checkJournal(
       this.#parts.storage,
@@ -74,25 +132,51 @@ export class Verifier {
       this.#parts.store,
     );
     sum.found(findings);
+    sum.found(await checkDigests(this.#parts.store));
     return sum.verified(changes);
   }
 
-  async #one(path: ObjectPath): Promise<Subject> {
+  async #tables(
+    sum: Sum,
+    outlook: Outlook,
+    steps: Parameters<typeof severalAtOnce<Step>>[0],
+    progress: VerifyOptions['progress'],
+  ): Promise<void> {
+    try {
+      await severalAtOnce(steps, AT_ONCE, async (step) => {
+        progress?.(`looking at ${step.name}`);
+        await sum.add(this.#parts, step, outlook);
+      });
+    } catch (error) {
+      if (!sum.isStopped) throw error;
+    }
+  }
+
+  async #one(path: ObjectPath): Promise<Step> {
     const table = await this.#parts.reader.table(path);
     if (table === undefined) throw tableNotFound(path);
-    return { name: canonicalPath(path), record: table.content };
+    const name = canonicalPath(path);
+    return { name, cursor: name, record: table.content };
   }
 
   /** All tables, then those that were dropped and can be brought back. */
-  async *#all(): AsyncGenerator<Subject> {
+  async *#all(from: TableCursor): AsyncGenerator<Step> {
     const { store } = this.#parts;
-    const options = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
-    for await (const { path, value } of walkTables(store, options)) {
-      yield { name: canonicalPath(path), record: decodeTable(value) };
-    }
+    if (from !== 'dropped') yield* this.#present(from.join('/'));
     for await (const { content } of droppedTables(store)) {
       const { path, record } = content;
-      yield { name: `${canonicalPath(path)} (dropped, ${record.id})`, record };
+      const name = `${canonicalPath(path)} (dropped, ${record.id})`;
+      yield { name, cursor: 'dropped', record };
+    }
+  }
+
+  /** @param from The least id, by its bytes. */
+  async *#present(from: string): AsyncGenerator<Step> {
+    const options = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
+    for await (const { id, path, value } of walkTables(this.#parts.store, options)) {
+      if (compareBytewise(id, from) < 0) continue;
+      const name = canonicalPath(path);
+      yield { name, cursor: name, record: decodeTable(value) };
     }
   }
 
@@ -105,16 +189,39 @@ export class Verifier {
   }
 }
 
-/** What the tables come to together. */
+/** Totals of all tables. */
 class Sum {
   readonly findings: Finding[] = [];
   readonly orphans: Leftover[] = [];
+  readonly #deep: DeepCheck | undefined;
+  /** Cursors of begun tables in their order, from the first one that is not done. */
+  readonly #open: { readonly cursor: string; done: boolean }[] = [];
+  /** The cursor of the last table that was taken from the list. */
+  #last: string;
   #tables = 0;
   #versions = 0;
   #files = 0;
   #bytes = 0;
 
-  async add(parts: RetentionParts, subject: Subject, outlook: Outlook): Promise<void> {
+  constructor(deep: DeepCheck | undefined, from: TableCursor) {
+    this.#deep = deep;
+    this.#last = from === 'dropped' ? from : canonicalPath(from);
+  }
+
+  get isStopped(): boolean {
+    return this.#deep?.isStopped === true;
+  }
+
+  /** @throws the reason of a deep check that was stopped. */
+  async add(parts: RetentionParts, step: Step, outlook: Outlook): Promise<void> {
+    const turn = { cursor: step.cursor, done: false };
+    this.#open.push(turn);
+    await this.#add(parts, step, outlook);
+    turn.done = true;
+    while (this.#open[0]?.done === true) this.#last = this.#open.shift()?.cursor ?? this.#last;
+  }
+
+  async #add(parts: RetentionParts, subject: Subject, outlook: Outlook): Promise<void> {
     this.#tables += 1;
     const { name } = subject;
     try {
@@ -124,9 +231,30 @@ class Sum {
       this.#bytes += report.bytes;
       this.found(report.findings);
       for (const orphan of report.orphans) this.orphans.push({ table: name, ...orphan });
+      await this.#compare(subject, report.findings);
     } catch (error) {
+      if (this.isStopped) throw error;
       const fault = `the table cannot be looked at: ${findingOf(error)}`;
       this.findings.push({ kind: 'file', table: name, file: null, fault });
+    }
+  }
+
+  /** Compares the files of a table byte by byte; files with findings are not spoken of again. */
+  async #compare(subject: Subject, findings: readonly Finding[]): Promise<void> {
+    const known = new Set(findings.map(({ file }) => file));
+    for await (const { kind, file, error } of this.#deep?.unsound(subject) ?? []) {
+      if (known.has(file)) continue;
+      this.findings.push({ kind, table: subject.name, file, fault: findingOf(error) });
+    }
+  }
+
+  /** Does work on the store; damage that ends it is a finding. */
+  async around(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!isStoreDamage(error)) throw error;
+      this.found([storeFinding(`${what} cannot all be looked at: ${error.message}`)]);
     }
   }
 
@@ -144,6 +272,11 @@ class Sum {
       changes,
       findings: this.findings,
       orphans: this.orphans,
+      deep: this.#deep === undefined ? null : { ...this.#deep.counts, next: this.#next() },
     };
+  }
+
+  #next(): string | null {
+    return this.isStopped ? (this.#open[0]?.cursor ?? this.#last) : null;
   }
 }

@@ -3,7 +3,7 @@ import type { Running } from './running.ts';
 
 /** Times of files are coarser than those of the clock. */
 const COARSE_MILLIS = 100;
-/** A time in a record is that of its making; its commit may have taken so long. */
+/** Maximum delay between the time in a record and its commit, in ms. */
 const LATE_MILLIS = 60_000;
 
 /** When what is in progress has begun, in all processes of a data folder. */
@@ -22,7 +22,7 @@ export class Horizon {
     return ((await this.#processes?.others()) ?? []).length === 0;
   }
 
-  /** How things are, once the other processes have said how they are after now. */
+  /** The state of all processes after this call. */
   async look(): Promise<Outlook> {
     await this.#processes?.refreshed();
     const own = { seenMillis: Date.now(), oldestMillis: this.running.oldest() ?? Infinity };
@@ -30,7 +30,7 @@ export class Horizon {
   }
 }
 
-/** How things were at one moment in all processes. */
+/** State of all processes at one moment. */
 export class Outlook {
   readonly #seen: number;
   readonly #oldest: number;

@@ -6,22 +6,22 @@ import { isAlive, ownMark, type ProcessMark } from '../../../store/process-mark.
 import type { Running } from './running.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 
-/** What a process says of itself: it lived then, and nothing that was in progress in it began before. */
+/** Sign of life of a process: its time, and the start of its oldest work in progress. */
 interface Sign extends ProcessMark {
   readonly atMillis: number;
   readonly oldestMillis: number | null;
 }
 
-/** What is known of a process: when it was looked at, and when the oldest began of what was in progress then. */
+/** Last reading of a process: its time, and the start of the oldest work in progress then. */
 export interface View {
   readonly seenMillis: number;
   /** Infinity when nothing was. */
   readonly oldestMillis: number;
 }
 
-/** What the processes of a data folder say of themselves. */
+/** Signs of life of all processes of a data folder. */
 export interface Processes {
-  /** What those that may be alive said last. */
+  /** The last signs of processes that may be alive. */
   others(): Promise<readonly View[]>;
   /** Waits until they have said how things are after now; those that do not are not waited for long. */
   refreshed(): Promise<void>;
@@ -36,18 +36,17 @@ interface Other {
 
 const SIGN_MILLIS = 2000;
 /** How long others are waited for, so that they say how things are now. */
-const PATIENCE_MILLIS = 3 * SIGN_MILLIS;
+export const PRESENCE_MILLIS = 3 * SIGN_MILLIS;
 const POLL_MILLIS = 100;
-/** A process of another machine that has said nothing for so long is gone. */
+/** A process of another machine without a sign of life for this long is gone, in ms. */
 const SILENT_MILLIS = 3_600_000;
-/** So much the clocks of two machines may differ. */
+/** Maximum difference between the clocks of two machines, in ms. */
 const SKEW_MILLIS = 10_000;
 
 /**
- * Tells the other processes of a data folder how long something has been under
- * way here, by a small file that is written again and again; and reads theirs.
- * A process that was killed leaves its file behind; it is removed by whoever
- * sees that the process is gone.
+ * Publishes the start of the oldest work in progress here to the other processes of a data folder, in a
+ * small file that is rewritten at intervals, and reads theirs. The file of a killed process is removed by
+ * the first process that finds it gone.
  */
 export class Presence implements Processes {
   readonly #storage: Storage;
@@ -60,8 +59,16 @@ export class Presence implements Processes {
   readonly #dead = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
+  readonly #reading: boolean;
 
-  private constructor(storage: Storage, folder: string, running: Running, mark: ProcessMark) {
+  private constructor(
+    storage: Storage,
+    folder: string,
+    running: Running,
+    mark: ProcessMark,
+    reading = false,
+  ) {
+    this.#reading = reading;
     this.#storage = storage;
     this.#folder = folder;
     this.#running = running;
@@ -77,7 +84,16 @@ export class Presence implements Processes {
     return presence;
   }
 
-  /** What the other processes that may be alive said last. */
+  /** The same for a folder that cannot be written: other processes do not see this one. */
+  static async openForReading(
+    storage: Storage,
+    folder: string,
+    running: Running,
+  ): Promise<Presence> {
+    return new Presence(storage, folder, running, await ownMark(), true);
+  }
+
+  /** The last signs of other processes that may be alive. */
   async others(): Promise<readonly View[]> {
     return (await this.#others()).map(({ sign }) => viewOf(sign, this.#mark));
   }
@@ -105,10 +121,11 @@ export class Presence implements Processes {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing;
+    if (this.#reading) return;
     await this.#storage.discard(join(this.#folder, this.name));
   }
 
-  /** What cannot be written is written the next time; until then others see an old sign, which keeps files longer. */
+  /** A failed write is repeated next time; until then others see an old sign, which keeps files longer. */
   #sign(): void {
     this.#writing = this.#writing.then(() => this.#write()).catch(() => undefined);
   }
@@ -129,6 +146,7 @@ export class Presence implements Processes {
         continue;
       }
       this.#dead.add(other.name);
+      if (this.#reading) continue;
       const { path } = other;
       for (const left of [path, `${path}.new`]) await this.#storage.discard(left);
     }
@@ -149,7 +167,7 @@ export async function readProcesses(storage: Storage, folder: string): Promise<P
 
 async function refreshed(others: () => Promise<readonly Other[]>): Promise<void> {
   const now = Date.now();
-  for (let waited = 0; waited < PATIENCE_MILLIS; waited += POLL_MILLIS) {
+  for (let waited = 0; waited < PRESENCE_MILLIS; waited += POLL_MILLIS) {
     if ((await others()).every(({ sign }) => sign.atMillis > now)) return;
     await sleep(POLL_MILLIS);
   }

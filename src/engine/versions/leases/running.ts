@@ -5,7 +5,7 @@ export interface Lease {
   end(): Promise<void> | undefined;
 }
 
-/** So much the clock may be behind before that counts: it is set a little all the time. */
+/** Tolerance for a clock that is set back, in ms: small corrections are common. */
 const SET_BACK_MILLIS = 100;
 
 interface OwnLease extends Lease {
@@ -19,16 +19,15 @@ interface Waiting {
 }
 
 /**
- * What is in progress in this process: requests until their answers are sent, and
- * upkeep. A file is removed when everything that was in progress while it was
- * still needed has ended: so no read loses a file, and no writer one that it
- * has just written.
+ * Work in progress in this process: requests until their answers are sent, and upkeep. A file is removed
+ * after everything has ended that was in progress while the file was needed. So no read loses a file,
+ * and no writer one that it has just written.
  */
 export class Running {
   readonly #leases = new Set<OwnLease>();
   readonly #waiting = new Set<Waiting>();
   readonly #tasks = new Set<Promise<void>>();
-  /** By how much the clock is ahead of one that nobody sets. */
+  /** Lead of the wall clock over the monotonic clock, in ms. */
   #ahead = Date.now() - performance.now();
 
   begin(): Lease {
@@ -66,9 +65,8 @@ export class Running {
   }
 
   /**
-   * Does work once all that is in progress now has ended. Resolves when it is done,
-   * or at once when it has to wait. Work that fails is dropped: whoever gives it
-   * keeps a record of it.
+   * Runs work after everything that is in progress now has ended. Resolves when it is done, or at once if it
+   * has to wait. Failed work is dropped: the caller keeps a record of it.
    */
   async afterwards(work: () => Promise<void>): Promise<void> {
     if (this.#leases.size === 0) return this.#task(work);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { FileSeal } from '../../../arrow/sealed/file-seal.ts';
 import type { Write } from '../../../store/store.ts';
 import { wasteKey } from '../../catalog/records/keys.ts';
 import type { TableRecord, VersionRecord } from '../../format/records.ts';
@@ -9,12 +10,14 @@ export interface WasteRecord {
   readonly sinceMillis: number;
   /** Final and staging name of each manifest, as paths in the table's folder. */
   readonly manifests: readonly (readonly [string, string])[];
+  /** The seal of each manifest, null for one without; absent in older records. */
+  readonly seals?: readonly (FileSeal | null)[];
 }
 
 /** How many versions one record holds. */
 const AT_ONCE = 1000;
 
-/** What is written in the commit that removes versions, so that their files are not forgotten. */
+/** Writes that record the files of removed versions in the commit of the removal. */
 export function wasteWrites(
   table: Pick<TableRecord, 'id'>,
   versions: readonly VersionRecord[],
@@ -24,7 +27,8 @@ export function wasteWrites(
   for (let start = 0; start < versions.length; start += AT_ONCE) {
     const some = versions.slice(start, start + AT_ONCE);
     const manifests = some.map(({ manifest, staging }) => [manifest, staging] as const);
-    const record: WasteRecord = { sinceMillis, manifests };
+    const seals = some.map(({ seal }) => seal ?? null);
+    const record: WasteRecord = { sinceMillis, manifests, seals };
     const value = Buffer.from(JSON.stringify(record));
     writes.push({ key: wasteKey(table.id, randomUUID()), value });
   }

@@ -14,16 +14,16 @@ import {
   inFolder,
   readNamed,
   spareNamed,
-  type Candidates,
+  type RemovalCandidates,
   type WalkParts,
 } from '../../catalog/records/version-walk.ts';
 import { decodeWaste, type WasteRecord } from './waste-record.ts';
 
-export interface WasteParts extends WalkParts {
+interface WasteParts extends WalkParts {
   readonly storage: Storage;
   readonly store: Store;
   readonly committer: Committer;
-  /** What is in progress; without it nothing is, and this process is alone. */
+  /** Work in progress; without it this process is assumed to be alone and idle. */
   readonly horizon?: Horizon;
   readonly folder: (table: TableRecord) => string;
   /** Called when files were removed, so that they do not stay open. */
@@ -31,7 +31,7 @@ export interface WasteParts extends WalkParts {
 }
 
 /** A record of removed versions, and where it stands. */
-export interface FoundWaste {
+interface FoundWaste {
   readonly key: string;
   readonly record: WasteRecord;
 }
@@ -83,7 +83,7 @@ export class Waste {
     const folder = this.#parts.folder(table);
     const { manifests, files } = await this.#idle(table, folder, new Set(keys));
     let freed = NOTHING;
-    // Manifests go last: whatever is cut off, they still say which files nobody needs.
+    // Manifests go last: after an interruption they still list the other files.
     for (const path of inFolder(folder, [...files, ...manifests])) {
       freed = plus(freed, await storage.remove(path, dryRun));
     }
@@ -99,9 +99,13 @@ export class Waste {
   }
 
   /** What the records' versions named and nothing else does: no version, and no record whose turn has not come. */
-  async #idle({ id }: TableRecord, folder: string, keys: ReadonlySet<string>): Promise<Candidates> {
+  async #idle(
+    { id }: TableRecord,
+    folder: string,
+    keys: ReadonlySet<string>,
+  ): Promise<RemovalCandidates> {
     const { storage } = this.#parts;
-    const idle: Candidates = { manifests: new Set(), files: new Set() };
+    const idle: RemovalCandidates = { manifests: new Set(), files: new Set() };
     const all = await this.of(id);
     for (const { record } of all.filter(({ key }) => keys.has(key))) {
       for (const name of record.manifests.flat()) idle.manifests.add(name);
@@ -123,7 +127,7 @@ export async function spareWaste(
   storage: Storage,
   folder: string,
   waste: readonly FoundWaste[],
-  { manifests, files }: Candidates,
+  { manifests, files }: RemovalCandidates,
 ): Promise<void> {
   for (const { record } of waste) {
     for (const name of record.manifests.flat()) manifests.delete(name);
@@ -135,11 +139,13 @@ export async function spareWaste(
 async function namedByWaste(
   storage: Storage,
   folder: string,
-  { manifests }: WasteRecord,
+  { manifests, seals = [] }: WasteRecord,
 ): Promise<readonly string[]> {
   const paths = new Set<string>();
-  for (const [manifest, staging] of manifests) {
-    const named = await unlessMissing(readNamed(storage, folder, { manifest, staging }));
+  for (const [at, [manifest, staging]] of manifests.entries()) {
+    const seal = seals[at] ?? undefined;
+    const record = { manifest, staging, ...(seal !== undefined && { seal }) };
+    const named = await unlessMissing(readNamed(storage, folder, record));
     for (const path of named ?? []) paths.add(path);
   }
   return [...paths];

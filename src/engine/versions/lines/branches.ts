@@ -18,33 +18,31 @@ import { branchNameFault, checkBranchName } from '../../format/branch-name.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { encodeVersion } from '../../format/version-codec.ts';
 
-/** A branch by its name. */
 export interface NamedBranch {
   readonly name: string;
   readonly branch: BranchRecord;
 }
 
 /** The branches of a table, and the checks that they are still the same. */
-export interface AllBranches {
+interface AllBranches {
   readonly branches: readonly NamedBranch[];
   readonly checks: readonly Check[];
 }
 
-/** What a branch begins with: a version, and the line that it was asked of. */
+/** Origin of a branch: a version, and the line on which it was requested. */
 export interface BranchOrigin {
   readonly chain: Chain;
   readonly version: Stored<VersionRecord>;
 }
 
 /** A branch that is to be made; what it names is read again before each attempt. */
-export interface BranchCreation {
+interface BranchCreation {
   readonly name: string;
   readonly table: () => Promise<Stored<TableRecord>>;
   /** Throws when there is no such version. */
   readonly origin: (table: TableRecord) => Promise<BranchOrigin>;
-  /** Where the files of the table are. */
+  /** Storage of the table's files. */
   readonly storage: Storage;
-  /** The folder of the table. */
   readonly folder: (table: TableRecord) => string;
   readonly seal?: Seal<unknown> | undefined;
 }
@@ -65,7 +63,7 @@ export class Branches {
    */
   async chain(tableId: string, name: string): Promise<Chain> {
     if (name === MAIN) return MAIN_CHAIN;
-    return chainOf(name, await this.require(tableId, name));
+    return branchChain(name, await this.require(tableId, name));
   }
 
   /** @throws CatalogError TableBranchNotFound. */
@@ -98,7 +96,7 @@ export class Branches {
   async chains(tableId: string): Promise<readonly Chain[]> {
     const chains: Chain[] = [];
     for await (const { name, key, value } of children(this.#store, branchesOf(tableId))) {
-      chains.push(chainOf(name, { key, value, content: decodeBranch(value) }));
+      chains.push(branchChain(name, { key, value, content: decodeBranch(value) }));
     }
     return chains;
   }
@@ -138,32 +136,35 @@ export class Branches {
     id: string,
     folders: Set<string>,
   ): Promise<BranchRecord> {
-    return commitFilesOnce<BranchRecord>({ committer: this.#committer, seal }, async (doubt) => {
-      const current = await table();
-      const there = await this.find(current.content.id, name);
-      if (doubt && there?.content.id === id) return { kind: 'done', result: there.content };
-      const from = await origin(current.content);
-      if (there !== undefined) throw branchExists(name);
-      folders.add(folder(current.content));
-      await makeBranchFolder(storage, folder(current.content), id);
-      const record = newBranch(id, from);
-      const key = branchKey(current.content.id, name);
-      const head = {
-        key: headKey(current.content.id, id),
-        value: encodeVersion(from.version.content),
-      };
-      return {
-        kind: 'commit',
-        checks: [unchanged(current), absent(key), unchanged(from.version), ...from.chain.checks],
-        writes: [{ key, value: encodeBranch(record) }, head],
-        result: record,
-      };
-    });
+    return commitFilesOnce<BranchRecord>(
+      { committer: this.#committer, seal },
+      async (uncertain) => {
+        const current = await table();
+        const there = await this.find(current.content.id, name);
+        if (uncertain && there?.content.id === id) return { kind: 'done', result: there.content };
+        const from = await origin(current.content);
+        if (there !== undefined) throw branchExists(name);
+        folders.add(folder(current.content));
+        await makeBranchFolder(storage, folder(current.content), id);
+        const record = newBranch(id, from);
+        const key = branchKey(current.content.id, name);
+        const head = {
+          key: headKey(current.content.id, id),
+          value: encodeVersion(from.version.content),
+        };
+        return {
+          kind: 'commit',
+          checks: [unchanged(current), absent(key), unchanged(from.version), ...from.chain.checks],
+          writes: [{ key, value: encodeBranch(record) }, head],
+          result: record,
+        };
+      },
+    );
   }
 }
 
 /** A branch as a line of versions. */
-export function chainOf(name: string, stored: Stored<BranchRecord>): Chain {
+export function branchChain(name: string, stored: Stored<BranchRecord>): Chain {
   const { id, lineage } = stored.content;
   return { branch: name, key: id, lineage, checks: [unchanged(stored)] };
 }

@@ -17,10 +17,9 @@ import { DATA } from '../../format/layout.ts';
 import type { Fragment, Snapshot, TableFolder } from '../../format/snapshot.ts';
 
 /** Columns to compute for the rows that a table has. */
-export interface ColumnWork {
+interface ColumnWork {
   /** The new columns. */
   readonly fields: readonly Field[];
-  /** Their ids. */
   readonly ids: readonly number[];
   /** The columns that are read for them, by name. */
   readonly reads: readonly string[];
@@ -36,7 +35,7 @@ export class ColumnWriter {
   readonly #reader: FragmentReader;
   readonly #table: TableFolder;
   readonly #written: WrittenFile[] = [];
-  readonly #known = new Map<string, WrittenFile>();
+  readonly #cache = new Map<string, WrittenFile>();
   readonly #flushes = new Flushes();
   #basis = '';
 
@@ -53,8 +52,8 @@ export class ColumnWriter {
     this.#begin(snapshot, work);
     const extended: Fragment[] = [];
     for (const fragment of snapshot.fragments) {
-      const { file, bytes, statistics } = await this.#fileOf(snapshot, fragment, work);
-      const added = { path: file, bytes, fields: work.ids, statistics };
+      const { file, bytes, statistics, seal } = await this.#fileOf(snapshot, fragment, work);
+      const added = { path: file, bytes, fields: work.ids, statistics, seal };
       extended.push({ ...fragment, files: [...fragment.files, added] });
     }
     const { storage, folder } = this.#table;
@@ -74,17 +73,17 @@ export class ColumnWriter {
   #begin({ schema, fieldIds }: Snapshot, work: ColumnWork): void {
     const types = [...schema.fields, ...work.fields].map(String);
     const basis = JSON.stringify([fieldIds, types, work.reads]);
-    if (basis !== this.#basis) this.#known.clear();
+    if (basis !== this.#basis) this.#cache.clear();
     this.#basis = basis;
   }
 
   async #fileOf(snapshot: Snapshot, fragment: Fragment, work: ColumnWork): Promise<WrittenFile> {
     const key = JSON.stringify([fragment.files.map(({ path }) => path), fragment.deletions]);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
     const written = await this.#write(snapshot, fragment, work);
     this.#written.push(written);
-    this.#known.set(key, written);
+    this.#cache.set(key, written);
     return written;
   }
 

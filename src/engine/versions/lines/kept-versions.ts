@@ -9,7 +9,7 @@ export interface KeptVersions {
   readonly checks: readonly Check[];
 }
 
-/** Where a version lies: the line that it was made on. */
+/** The line on which a version was made. */
 type Place = Pick<Ancestor, 'key' | 'version'>;
 
 /** The versions made on a line that a tag names or a branch begins with. */

@@ -8,19 +8,19 @@ import type { Storage } from '../../../storage/storage.ts';
 import { LANCE_VERSIONS, lanceVersions } from '../../format/lance/versions.ts';
 import { VERSIONS } from '../../format/layout.ts';
 
-/** Where tables may lie beside the engine's own folder. Absolute paths. */
+/** Roots of table folders beside the engine's own. Absolute paths. */
 export interface LocationRules {
-  /** Where Lance clients write. */
+  /** Folder in which Lance clients write. */
   readonly managed: string;
   readonly allowed: readonly string[];
   /** Mode of folders that are made for tables there; the umask decides when absent. */
   readonly mode?: number;
 }
 
-/** Where tables may lie, and where none ever may. Absolute paths. */
+/** Allowed and forbidden roots of table folders. Absolute paths. */
 export interface TableRoots extends LocationRules {
   readonly storage: Storage;
-  /** The folders that the service keeps to itself, whatever is allowed. */
+  /** Folders of the service itself; never allowed. */
   readonly own: readonly string[];
 }
 
@@ -80,7 +80,7 @@ export async function makeLocation(
 
 const OUTSIDE = 'lies outside the folders where tables may be';
 
-/** What keeps a path elsewhere on the disk from being resolved is nothing that a client is told. */
+/** A client does not learn why a path elsewhere on the disk cannot be resolved. */
 async function unseen(storage: Storage, location: string, path: string): Promise<string> {
   return withoutLinks(storage, path).catch(() => {
     throw refused(location, OUTSIDE);
@@ -92,9 +92,9 @@ async function resolveFolder(location: string, roots: TableRoots): Promise<strin
   if (CONTROL.test(path)) throw refused(location, 'holds a control character');
   const { storage } = roots;
   const withoutLink = (root: string) => withoutLinks(storage, root);
-  const asked = [roots.managed, ...roots.allowed];
-  const open = await Promise.all(asked.map(withoutLink));
-  const mayLook = [...asked, ...open].some((root) => isInside(path, root));
+  const configured = [roots.managed, ...roots.allowed];
+  const open = await Promise.all(configured.map(withoutLink));
+  const mayLook = [...configured, ...open].some((root) => isInside(path, root));
   const folder = await (mayLook
     ? usable(location, withoutLink(path))
     : unseen(storage, location, path));
@@ -122,7 +122,7 @@ export async function requireFree(store: Store, folder: string): Promise<void> {
   }
 }
 
-/** What must hold, and what is written, so that no two tables' folders ever overlap. */
+/** Checks and writes that keep the folders of tables from overlapping. */
 export function reserveLocation(
   folder: string,
   tableId: string,
@@ -137,7 +137,7 @@ export function reserveLocation(
   return { checks: [inside, ...around], writes: [{ key, value: Buffer.from(tableId) }] };
 }
 
-/** What is written so that the folder of a table that leaves the catalog is free again. */
+/** Writes that release the folder of a table that leaves the catalog. */
 export function releaseLocation(folder: string): Write {
   return { key: locationKey(folder), value: null };
 }
@@ -170,7 +170,7 @@ function pathOfUri(location: string): string {
   }
 }
 
-/** What the operating system says of a path that it does not take. */
+/** Messages for the system's errors about a path. */
 const unusable: ReadonlyMap<string, string> = new Map([
   ['ENOTDIR', 'is not a folder, or lies in something that is none'],
   ['ENAMETOOLONG', 'has a name that is too long'],

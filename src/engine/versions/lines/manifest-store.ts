@@ -8,12 +8,15 @@ import { MAIN } from '../../format/chain.ts';
 import { manifestName, stagingName } from '../../format/layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from '../../format/manifest.ts';
 import type { MemoryBudget } from '../../format/memory/memory-budget.ts';
+import type { OnDamage } from '../../format/memory/open-files.ts';
+import { storedIn } from '../../format/snapshot.ts';
+import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
 
-/** What a manifest costs in memory, for each byte of its file: an estimate that bounds the cache. */
+/** Estimated bytes of a manifest in memory per byte of its file; bounds the cache. */
 const MEMORY_PER_BYTE = 4;
 
 /** Resolves when the journal has the change that committed a version. */
-export type Settle = () => Promise<void>;
+type Settle = () => Promise<void>;
 
 interface Kept {
   readonly manifest: Manifest;
@@ -33,6 +36,8 @@ export class ManifestStore {
   readonly #final = new LRUCache<string, true>({ max: 100_000 });
   readonly #budget: MemoryBudget;
   readonly #reading: boolean;
+  /** Called with each read of a manifest that does not match its seal. */
+  onDamagedFile: OnDamage = () => undefined;
 
   /**
    * @param budget The memory that read manifests may take, of which others get what is left.
@@ -53,7 +58,7 @@ export class ManifestStore {
    * @param chain The line that the version is made on: `main`, or a branch's id.
    */
   async stage(folder: string, manifest: Manifest, chain: string = MAIN): Promise<VersionRecord> {
-    const bytes = encodeManifest(manifest);
+    const { bytes, seal } = encodeManifest(manifest);
     const staging = stagingName(manifest.version, chain);
     const path = join(folder, staging);
     await this.#storage.write(path, bytes);
@@ -63,6 +68,7 @@ export class ManifestStore {
       manifest: manifestName(manifest.version, chain),
       staging,
       manifestBytes: bytes.byteLength,
+      seal,
       metadata: {},
     };
   }
@@ -99,21 +105,21 @@ export class ManifestStore {
   }
 
   /** The manifest of a committed version that has its final name, if it is remembered. */
-  known(folder: string, { staging }: VersionRecord): Manifest | undefined {
+  cached(folder: string, { staging }: VersionRecord): Manifest | undefined {
     const path = inside(folder, staging);
     return this.#final.get(path) && this.#cache.get(path)?.manifest;
   }
 
   /** The manifest of a committed version. @param settle As for `finalise`. */
   async load(folder: string, record: VersionRecord, settle?: Settle): Promise<Manifest> {
-    const known = this.known(folder, record);
-    if (known !== undefined) return known;
+    const cached = this.cached(folder, record);
+    if (cached !== undefined) return cached;
     await this.finalise(folder, record, settle);
-    const cached = this.#cache.get(inside(folder, record.staging));
-    if (cached !== undefined) return cached.manifest;
-    const manifest = this.#reading
-      ? await readVersion(this.#storage, folder, record)
-      : await decodeManifest(await this.#storage.read(join(folder, record.manifest)));
+    const finalised = this.#cache.get(inside(folder, record.staging));
+    if (finalised !== undefined) return finalised.manifest;
+    const manifest = await this.#watched(
+      this.#reading ? readVersion(this.#storage, folder, record) : this.#read(folder, record),
+    );
     this.keep(folder, record, manifest);
     return manifest;
   }
@@ -122,7 +128,7 @@ export class ManifestStore {
   async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
     const cached = this.#cache.get(inside(folder, record.staging));
     if (cached !== undefined) return filesOf(cached.manifest);
-    const manifest = await readVersion(this.#storage, folder, record);
+    const manifest = await this.#watched(readVersion(this.#storage, folder, record));
     this.keep(folder, record, manifest);
     return filesOf(manifest);
   }
@@ -134,6 +140,21 @@ export class ManifestStore {
     if (bytes > this.#cache.maxSize) return;
     this.#budget.spend(bytes);
     this.#cache.set(inside(folder, record.staging), { manifest, bytes }, { size: bytes });
+  }
+
+  /** The manifest of a version under its final name. */
+  async #read(folder: string, { manifest, seal }: VersionRecord): Promise<Manifest> {
+    const stored = storedIn(folder, { path: manifest, seal });
+    return decodeManifest(await this.#storage.read(stored.path), stored);
+  }
+
+  async #watched(reading: Promise<Manifest>): Promise<Manifest> {
+    try {
+      return await reading;
+    } catch (error) {
+      if (error instanceof DamagedFile) this.onDamagedFile(error);
+      throw error;
+    }
   }
 
   async #has(path: string): Promise<boolean> {

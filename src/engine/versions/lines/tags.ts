@@ -35,40 +35,39 @@ function faultOf(name: string): string | undefined {
   return name.endsWith('.lock') ? 'may not end with ".lock"' : undefined;
 }
 
-/** A tag by its name. */
 export interface NamedTag {
   readonly name: string;
   readonly tag: TagRecord;
-  /** That it is still the same. */
+  /** Check that it is unchanged. */
   readonly seen: ReadCheck;
 }
 
 /** The tags of a table, and the checks that they are still the same. */
-export interface AllTags {
+interface AllTags {
   readonly tags: readonly NamedTag[];
   readonly checks: readonly ReadCheck[];
 }
 
-/** What a change of a tag is about; each is read again before each attempt. */
+/** Subject of a tag change; read again before each attempt. */
 export interface TagChange {
   readonly name: string;
   readonly table: () => Promise<Stored<TableRecord>>;
   readonly seal?: Seal<unknown> | undefined;
-  /** Asked about the tag as it is now, if there is one, before anything is said of it. */
+  /** Called with the current tag, if there is one, before any error about it. */
   readonly permitted?: ((tag: TagRecord) => void) | undefined;
-  /** Asked once it is known that the change can be made. */
+  /** Called once the change is known to be possible. */
   readonly judge?: JudgeTable | undefined;
 }
 
 /** A change that makes a tag name a version. */
 export interface TagMove extends TagChange {
-  /** The line that the version is asked of; the main one unless it is given. */
+  /** The line of the version; main by default. */
   readonly chain?: (table: TableRecord) => Promise<Chain>;
   /** The version's record. Throws when there is none. */
   readonly version: (table: TableRecord, chain: Chain) => Promise<Stored<VersionRecord>>;
 }
 
-/** What a tag is to name. */
+/** Target of a tag. */
 interface Target {
   readonly chain: Chain;
   readonly version: Stored<VersionRecord>;
@@ -113,10 +112,10 @@ export class Tags {
   /** @throws CatalogError TableTagAlreadyExists, InvalidInput for a name that no tag may have, and those of the change. */
   async create(move: TagMove): Promise<void> {
     checkTagName(move.name);
-    await this.#change(move, async (table, tag, doubt) => {
+    await this.#change(move, async (table, tag, uncertain) => {
       const target = await targetOf(move, table);
       if (tag === undefined) return setTag(table, move.name, target);
-      if (doubt && names(tag.content, target)) return undefined;
+      if (uncertain && names(tag.content, target)) return undefined;
       throw new CatalogError(
         'TableTagAlreadyExists',
         `the table already has a tag ${JSON.stringify(move.name)}`,
@@ -134,11 +133,11 @@ export class Tags {
 
   /** @throws CatalogError TableTagNotFound, and those of the change. */
   async remove(change: TagChange): Promise<void> {
-    await this.#change(change, async (_, tag, doubt) => {
+    await this.#change(change, async (_, tag, uncertain) => {
       if (tag !== undefined) {
         return { checks: [unchanged(tag)], writes: [{ key: tag.key, value: null }] };
       }
-      if (doubt) return undefined;
+      if (uncertain) return undefined;
       throw tagNotFound(change.name);
     });
   }
@@ -149,14 +148,14 @@ export class Tags {
     step: (
       table: TableRecord,
       tag: Stored<TagRecord> | undefined,
-      doubt: boolean,
+      uncertain: boolean,
     ) => Promise<Pick<Extract<Plan<null>, { kind: 'commit' }>, 'checks' | 'writes'> | undefined>,
   ): Promise<void> {
-    await commitLoop<null>({ committer: this.#committer, seal }, async (doubt) => {
+    await commitLoop<null>({ committer: this.#committer, seal }, async (uncertain) => {
       const current = await table();
       const tag = await this.#read(current.content.id, name);
       if (tag !== undefined) permitted?.(tag.content);
-      const next = await step(current.content, tag, doubt);
+      const next = await step(current.content, tag, uncertain);
       if (next === undefined) return { kind: 'done', result: null };
       await judge?.(current.content);
       const checks = [unchanged(current), ...next.checks];

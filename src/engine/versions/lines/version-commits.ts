@@ -7,7 +7,7 @@ import type { Chain } from '../../format/chain.ts';
 import type { Contents, ContentsChange } from '../../format/change.ts';
 import type { Manifest } from '../../format/manifest.ts';
 
-/** What a commit made: the version, and what it was built on. */
+/** Result of a commit: the version, and its base. */
 export interface Committed {
   /** Id of the table. */
   readonly table: string;
@@ -35,15 +35,15 @@ export interface VersionCommit {
   /** The line that gets the version; the main one unless it is given. */
   readonly chain?: Chain;
   readonly change: ContentsChange;
-  /** What must be on stable storage before the version exists: the files that it names. */
+  /** Flushes of the files that the version names; the version exists after them. */
   readonly flushes?: Flushes;
   /** Reads the table's record again. */
   readonly current: () => Promise<Stored<TableRecord>>;
-  /** What else must hold in the same step; asked again before each attempt. */
+  /** Further checks of the same commit; called before each attempt. */
   readonly checks?: () => Promise<readonly Check[]>;
-  /** What else is written in the same step, given the table's record. */
+  /** Further writes of the same commit, given the table's record. */
   readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
   readonly seal?: Seal<Committed> | undefined;
-  /** Asked before each attempt, once the version is computed. */
+  /** Called before each attempt, once the version is computed. */
   readonly judge?: JudgeVersion | undefined;
 }

@@ -8,12 +8,19 @@ import {
   versionsOf,
 } from '../../catalog/records/keys.ts';
 import type { Stored, VersionRecord } from '../../format/records.ts';
-import { MAIN_CHAIN, ownerOf, spansOf, MAIN, type Chain, type Span } from '../../format/chain.ts';
+import {
+  MAIN_CHAIN,
+  ownerOf,
+  chainSpans,
+  MAIN,
+  type Chain,
+  type Span,
+} from '../../format/chain.ts';
 import { decodeVersion, encodeVersion } from '../../format/version-codec.ts';
 
-/** Which versions of a table a listing asks for. */
+/** The selection of a version listing. */
 export interface VersionPage {
-  /** Only versions beyond this one, in the order asked for. */
+  /** Only versions beyond this one, in the requested order. */
   readonly after?: bigint;
   readonly limit: number;
   readonly descending: boolean;
@@ -48,13 +55,13 @@ export class VersionStore {
     return this.#read(versionKey(tableId, ownerOf(chain, version), version));
   }
 
-  /** Versions in ascending order, or descending if asked for; with those that a branch came from. */
+  /** Versions in ascending or descending order, with those that a branch inherits. */
   async list(
     tableId: string,
     page: VersionPage,
     chain: Chain = MAIN_CHAIN,
   ): Promise<readonly VersionRecord[]> {
-    const spans = spansOf(chain);
+    const spans = chainSpans(chain);
     const found: VersionRecord[] = [];
     for (const span of page.descending ? spans : spans.toReversed()) {
       const range = rangeOf(tableId, span, page);
@@ -66,12 +73,23 @@ export class VersionStore {
     return found;
   }
 
+  /** Those of some versions of a line that exist. */
+  async some(
+    tableId: string,
+    chain: string,
+    versions: readonly bigint[],
+  ): Promise<readonly VersionRecord[]> {
+    const keys = versions.map((version) => versionKey(tableId, chain, version));
+    const values = await this.#store.getMany(keys);
+    return values.flatMap((value) => (value === undefined ? [] : [decodeVersion(value)]));
+  }
+
   /** Every version that was made on a line: `main`, or a branch's id. */
   async madeOn(tableId: string, chain: string): Promise<readonly VersionRecord[]> {
     return this.#all(versionsOf(tableId, chain));
   }
 
-  /** Every version of a table, on whatever branch. */
+  /** Every version of a table on any branch. */
   async everywhere(tableId: string): Promise<readonly VersionRecord[]> {
     return this.#all(allVersionsOf(tableId));
   }
@@ -94,7 +112,7 @@ export class VersionStore {
   }
 }
 
-/** The keys of those versions of a span that a page asks for; nothing when there can be none. */
+/** The keys of a page's versions in a span; undefined if there can be none. */
 function rangeOf(tableId: string, { key, after, upTo }: Span, page: VersionPage) {
   const all = prefixRange(versionsOf(tableId, key));
   let first = after + 1n;

@@ -44,7 +44,7 @@ export interface ExternalStep {
 /** @throws CatalogError for a version that a commit rule refuses. */
 export type JudgeExternal = (step: ExternalStep) => Promise<void>;
 
-/** What an adoption did, by names that the audit log keeps. */
+/** Summary of an adoption, by names of the audit log. */
 export type AdoptionDetails = Readonly<Record<string, string>>;
 
 /** An adoption that is to be recorded in the audit log before it begins and after it ended. */
@@ -60,7 +60,7 @@ export type RecordAdoption = (
   work: () => Promise<AdoptionDetails>,
 ) => Promise<void>;
 
-/** What versions are adopted with. */
+/** Dependencies of an adoption. */
 export interface AdoptionParts extends LineReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
   readonly committer: Committer;
@@ -180,7 +180,7 @@ export class Adoption {
       if (head !== undefined)
         await requireRecorded(storage, locationOf(table.content), head.content);
       const result = await this.#judged(act, table.content, line);
-      // What was judged is what is recorded.
+      // The judged bytes are the recorded ones.
       for (const one of result.adopted)
         await requireRecorded(storage, locationOf(table.content), one);
       await syncManifests(storage, locationOf(table.content), result.adopted);
@@ -255,7 +255,7 @@ interface Judging {
   readonly adopted: readonly VersionRecord[];
 }
 
-/** What became of the external versions of a line. */
+/** Result for the external versions of a line. */
 interface Judged {
   readonly adopted: readonly VersionRecord[];
   readonly refused?: RefusedVersion;

@@ -8,7 +8,7 @@ import { absent } from '../../catalog/records/reader.ts';
 import type { VersionRecord } from '../../format/records.ts';
 import { isDetached } from '../../format/lance/version-file.ts';
 import { lanceManifests, type LanceVersion } from '../../format/lance/versions.ts';
-import { chainOf, type Branches } from '../lines/branches.ts';
+import { branchChain, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { encodeVersion } from '../../format/version-codec.ts';
 import { headCheck, versionWrites, type VersionStore } from '../lines/version-store.ts';
@@ -16,7 +16,7 @@ import { branchRecord, branchRefs, type BranchRef } from './lance-refs.ts';
 import { LANCE_TREE } from './place.ts';
 import { recordOfFile } from './managed-manifests.ts';
 
-/** What a table's folder holds and the store does not. */
+/** Versions in a table's folder that the store lacks. */
 export interface BackFill {
   readonly storage: Storage;
   readonly checks: readonly Check[];
@@ -28,11 +28,11 @@ export interface BackFill {
 /** A line of versions, and those of it that the store does not know. */
 export interface FoundLine {
   readonly chain: Chain;
-  /** The newest one that the store knows. */
+  /** The newest version in the store. */
   readonly head: VersionRecord | undefined;
   /** In ascending order; those that belong to no chain come first. */
   readonly found: readonly VersionRecord[];
-  /** What it came from; absent of main. */
+  /** Its origin; absent for main. */
   readonly origin?: Pick<BranchRef, 'parentBranch' | 'parentVersion'>;
 }
 
@@ -120,15 +120,15 @@ class Fill implements BackFill {
     const folder = join(this.#location, LANCE_TREE, name);
     const stored = await branches.find(this.#tableId, name);
     if (stored !== undefined) {
-      await this.add({ ...chainOf(name, stored), lineage: [] }, folder, ref);
+      await this.add({ ...branchChain(name, stored), lineage: [] }, folder, ref);
       return;
     }
     const id = ids.get(name)!;
     const chain = { branch: name, key: id, lineage: [], checks: [] };
     const first = await this.add(chain, folder, ref);
     if (first === undefined) return;
-    const known = await branches.find(this.#tableId, ref.parentBranch);
-    const above = known?.content.id ?? ids.get(ref.parentBranch) ?? MAIN;
+    const parent = await branches.find(this.#tableId, ref.parentBranch);
+    const above = parent?.content.id ?? ids.get(ref.parentBranch) ?? MAIN;
     const key = branchKey(this.#tableId, name);
     this.checks.push(absent(key));
     this.writes.push({ key, value: encodeBranch(branchRecord(id, ref, above)) });

@@ -23,7 +23,7 @@ export interface ExternalDecision {
   readonly version: bigint;
 }
 
-/** What a decision did. */
+/** Result of a decision. */
 export interface ExternalOutcome {
   /** The versions that were accepted or set aside, in ascending order. */
   readonly versions: readonly bigint[];
@@ -72,16 +72,16 @@ export async function setExternalAside(
   const { storage } = parts;
   const { table, line } = await decided(parts, decision);
   const location = locationOf(table.content);
-  const gone = line.external.filter(({ version }) => version >= decision.version);
+  const removed = line.external.filter(({ version }) => version >= decision.version);
   // From the newest on: what a crash leaves is a line without its end.
-  for (const { version } of gone.toReversed()) {
+  for (const { version } of removed.toReversed()) {
     await moveAside(
       storage,
       location,
       await manifestsOf(storage, location, decision.branch, version),
     );
   }
-  const versions = gone.map(({ version }) => version);
+  const versions = removed.map(({ version }) => version);
   return commitLoop(parts.committer, async () => {
     const { table: now, line: left } = await lineOf(parts, decision);
     const next = left?.external[0]?.version ?? null;
@@ -120,7 +120,7 @@ async function requireSound(storage: Storage, location: string, one: LanceVersio
   throw new CatalogError('InvalidInput', `version ${one.version} cannot be accepted: ${fault}`);
 }
 
-/** What is written down of the versions that are left: the next one waits for a decision. */
+/** Writes for the remaining versions: the next one waits for a decision. */
 function remaining({ id }: TableRecord, { chain }: ExternalLine, next: bigint | null): Write {
   const reason = 'no operator has accepted it or set it aside';
   const value = next === null ? null : encodeRefused({ version: next, reason });

@@ -6,7 +6,7 @@ import { branchKey } from '../../catalog/records/keys.ts';
 import { absent, unchanged } from '../../catalog/records/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import type { LanceVersion } from '../../format/lance/versions.ts';
-import { chainOf, type Branches } from '../lines/branches.ts';
+import { branchChain, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, type VersionStore } from '../lines/version-store.ts';
 import type { FoundLine } from './back-fill.ts';
@@ -14,7 +14,7 @@ import { externalVersions, refusedVersion, type RefusedVersion } from './externa
 import { branchRecord, branchRefs } from './lance-refs.ts';
 import { locationOf } from './managed-versions.ts';
 
-/** What external lines are found with. */
+/** Dependencies of the search for external versions. */
 export interface LineReads {
   readonly storage: Storage;
   readonly store: Pick<Store, 'get'>;
@@ -27,9 +27,9 @@ export interface ExternalLine {
   readonly chain: Chain;
   readonly head: Stored<VersionRecord> | undefined;
   readonly origin?: FoundLine['origin'];
-  /** What must still hold when a version is recorded. */
+  /** Checks of the commit that records a version. */
   readonly checks: readonly Check[];
-  /** What makes the line exist in the catalog, with its first version. */
+  /** Writes that create the line in the catalog with its first version. */
   readonly claims: readonly Write[];
   /** The versions on disk beyond the head, in ascending order. */
   readonly external: readonly LanceVersion[];
@@ -59,16 +59,16 @@ export async function externalLine(
     branch,
     head?.content.version ?? 0n,
   );
-  const kept =
+  const retained =
     external.length === 0 ? undefined : await refusedVersion(reads.store, table.id, chain.key);
-  const isThere = external.some(({ version }) => version === kept?.version);
+  const isThere = external.some(({ version }) => version === retained?.version);
   return {
     ...found,
     head,
     checks: [unchanged(stored), headCheck(table.id, head, chain.key), ...found.checks],
     external,
-    refused: isThere ? kept : undefined,
-    keepsRefusal: kept !== undefined,
+    refused: isThere ? retained : undefined,
+    keepsRefusal: retained !== undefined,
   };
 }
 
@@ -88,7 +88,7 @@ async function branchLine(
   const stored = await branches.find(table.id, name);
   const ref = (await branchRefs(storage, locationOf(table))).get(name);
   if (stored !== undefined) {
-    const chain = { ...chainOf(name, stored), lineage: [] };
+    const chain = { ...branchChain(name, stored), lineage: [] };
     return { chain, checks: chain.checks, claims: [], ...(ref && { origin: ref }) };
   }
   if (ref === undefined) return undefined;

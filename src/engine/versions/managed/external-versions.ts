@@ -72,7 +72,7 @@ export function encodeRefused({ version, reason }: RefusedVersion): Uint8Array {
 }
 
 /** The inverse of `encodeRefused`. */
-export function decodeRefused(bytes: Uint8Array): RefusedVersion {
+function decodeRefused(bytes: Uint8Array): RefusedVersion {
   const { version, reason } = JSON.parse(Buffer.from(bytes).toString()) as Readonly<
     Record<'version' | 'reason', string>
   >;
@@ -92,7 +92,7 @@ export async function refusedVersion(
   return value === undefined ? undefined : decodeRefused(value);
 }
 
-/** What a commit to a line is answered while one of its versions is refused. */
+/** Answer to a commit on a line with a refused version. */
 export function refusedBehind(
   path: ObjectPath,
   branch: string,

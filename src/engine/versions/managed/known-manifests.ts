@@ -8,8 +8,8 @@ const CAPACITY_BYTES = 4 * 2 ** 20;
 const MOST_BYTES = 256 * 2 ** 10;
 
 /**
- * What the manifests of versions say that were read when they were staged: whoever
- * makes the next version compares it with the one before.
+ * Cache of manifests that were read while they were staged: the next version is compared with the one
+ * before.
  */
 export class KnownManifests {
   /** By the second name of the staged manifest, which nothing else ever has. */

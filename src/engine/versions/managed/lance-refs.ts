@@ -4,11 +4,11 @@ import type { BranchRecord } from '../../format/records.ts';
 import { isAbsent } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { readPlain } from '../../format/lance/plain-file.ts';
-import { namesIn } from '../../format/lance/versions.ts';
+import { namesInFolder } from '../../format/lance/versions.ts';
 import { branchNameFault } from '../../format/branch-name.ts';
 import { MAIN } from '../../format/chain.ts';
 
-/** What a Lance client writes down of a branch that it made. */
+/** File of a Lance client about a branch that it made. */
 export interface BranchRef {
   readonly name: string;
   readonly parentBranch: string;
@@ -18,7 +18,7 @@ export interface BranchRef {
 }
 
 /** A version that a tag names which a Lance client wrote down itself. */
-export interface TagRef {
+interface TagRef {
   readonly branch: string;
   readonly version: bigint;
 }
@@ -60,7 +60,7 @@ export async function removeBranchRef(
   branch: string,
 ): Promise<void> {
   const folder = join(location, REFS, 'branches');
-  for (const file of await namesIn(storage, folder)) {
+  for (const file of await namesInFolder(storage, folder)) {
     if (nameOf(file) === branch) await storage.remove(join(folder, file));
   }
 }
@@ -75,7 +75,7 @@ async function readRefs<Ref>(
 ): Promise<readonly Ref[]> {
   const folder = join(REFS, kind);
   const refs: Ref[] = [];
-  for (const file of await namesIn(storage, join(location, folder))) {
+  for (const file of await namesInFolder(storage, join(location, folder))) {
     const name = nameOf(file);
     const fields =
       name === undefined ? undefined : await readFields(storage, location, join(folder, file));
@@ -104,7 +104,7 @@ function nameOf(file: string): string | undefined {
   }
 }
 
-/** What clients write down of a branch or a tag has a few hundred bytes. */
+/** Files about a branch or a tag have a few hundred bytes. */
 const MOST_BYTES = 2 ** 20;
 
 async function readFields(

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import type { VersionRecord } from '../../format/records.ts';
 import {
-  liveRows,
+  liveRowCount,
   type LanceFragment,
   type LanceManifest,
 } from '../../format/lance/lance-manifest.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
-import { wasReplaced } from '../../once/commit-summary.ts';
+import { placeSummary, wasReplaced } from '../../once/commit-summary.ts';
 import { lanceTransaction, type LanceTransaction } from '../../format/lance/lance-transaction.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { isAbsent } from '../../../storage/storage-error.ts';
@@ -16,11 +16,11 @@ import { isAbsent } from '../../../storage/storage-error.ts';
 const KIND = 'create_version';
 
 /** The version that another one follows. */
-export interface LanceBase {
+interface PreviousLanceVersion {
   /** Undefined for the first. */
   readonly record: VersionRecord | undefined;
   /** Its manifest, where it was read already. */
-  readonly known: LanceManifest | undefined;
+  readonly manifest: LanceManifest | undefined;
 }
 
 /** The version that a Lance client made. */
@@ -39,28 +39,28 @@ export interface LanceNext {
 export async function lanceSummary(
   storage: Storage,
   location: string,
-  { record: base, known }: LanceBase,
+  { record: base, manifest }: PreviousLanceVersion,
   { table, manifest: next, file }: LanceNext,
 ): Promise<CommitSummary> {
   const before =
-    known ?? (base === undefined ? undefined : await readBase(storage, location, base));
+    manifest ?? (base === undefined ? undefined : await readBase(storage, location, base));
   const fragments = before?.fragments ?? [];
   const came = rowsMissing(next.fragments, fragments);
   const went = rowsMissing(fragments, next.fragments);
   const replaced = rowsReplaced(fragments, next.fragments);
   // Versions that only add rows need no transaction to describe them.
   const transaction = went + replaced > 0n ? await lanceTransaction(storage, file, next) : null;
-  const kept = movedRows(transaction, came, went);
+  const retained = movedRows(transaction, came, went);
   return {
     kind: KIND,
     baseVersion: base?.version ?? null,
     version: BigInt.asIntN(64, next.version),
-    rowsAdded: came - kept.moved,
-    rowsRemoved: went - kept.moved,
+    rowsAdded: came - retained.moved,
+    rowsRemoved: went - retained.moved,
     schemaChanged: before === undefined || fieldsOf(before) !== fieldsOf(next),
     rules: [],
     table,
-    rowsChanged: kept.changed + replaced,
+    rowsChanged: retained.changed + replaced,
     columns: before === undefined ? [] : columnsOf(before, next, transaction),
     statement:
       transaction?.predicate === undefined ? null : `delete where ${transaction.predicate}`,
@@ -109,11 +109,11 @@ function movedRows(transaction: LanceTransaction | null, came: bigint, went: big
 
 /** Rows of fragments that stay, and of which a file went for another. */
 function rowsReplaced(before: readonly LanceFragment[], after: readonly LanceFragment[]): bigint {
-  const known = new Map(before.map((fragment) => [keyOf(fragment), fragment]));
+  const byKey = new Map(before.map((fragment) => [keyOf(fragment), fragment]));
   return after.reduce((sum, fragment) => {
-    const old = known.get(keyOf(fragment));
+    const old = byKey.get(keyOf(fragment));
     const isReplaced = old !== undefined && wasReplaced(old.files, fragment.files);
-    return isReplaced ? sum + liveRows(fragment) : sum;
+    return isReplaced ? sum + liveRowCount(fragment) : sum;
   }, 0n);
 }
 
@@ -132,21 +132,9 @@ function changedFields(before: LanceManifest, after: LanceManifest): readonly st
   );
 }
 
-/** Of a commit that was asked for again: it changed nothing. */
+/** The record of a repeated commit, which changed nothing. */
 export function repeatedSummary(table: string, version: bigint): CommitSummary {
-  return {
-    kind: KIND,
-    baseVersion: null,
-    version,
-    rowsAdded: 0n,
-    rowsRemoved: 0n,
-    schemaChanged: false,
-    rules: [],
-    table,
-    rowsChanged: 0n,
-    columns: [],
-    statement: null,
-  };
+  return { ...placeSummary(KIND, table), version };
 }
 
 /** The audit says what is known; a commit does not fail for what is not. */
@@ -165,14 +153,14 @@ async function readBase(
 
 /** How many rows of some fragments others do not have. */
 function rowsMissing(some: readonly LanceFragment[], others: readonly LanceFragment[]): bigint {
-  const known = new Map(others.map((fragment) => [keyOf(fragment), liveRows(fragment)]));
+  const rowsByKey = new Map(others.map((fragment) => [keyOf(fragment), liveRowCount(fragment)]));
   return some.reduce((sum, fragment) => {
-    const missing = liveRows(fragment) - (known.get(keyOf(fragment)) ?? 0n);
+    const missing = liveRowCount(fragment) - (rowsByKey.get(keyOf(fragment)) ?? 0n);
     return missing > 0n ? sum + missing : sum;
   }, 0n);
 }
 
-/** What names a fragment for good: its first file. */
+/** Permanent key of a fragment: its first file. */
 function keyOf({ files, id }: LanceFragment): string {
   return files[0]?.path ?? String(id);
 }

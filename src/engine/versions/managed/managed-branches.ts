@@ -6,7 +6,7 @@ import {
   LANCE_DATA,
   LANCE_DELETIONS,
   LANCE_VERSIONS,
-  namesIn,
+  namesInFolder,
 } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
 import type { NamedBranch } from '../lines/branches.ts';
@@ -65,7 +65,7 @@ export async function requireUnneeded(
   throw new CatalogError('InvalidTableState', sentence);
 }
 
-/** What Lance clients put into the folder of a branch; whatever else is there is another branch. */
+/** Names that Lance clients create in the folder of a branch; any other entry is another branch. */
 const parts: ReadonlySet<string> = new Set([
   LANCE_VERSIONS,
   '_transactions',
@@ -78,23 +78,23 @@ const parts: ReadonlySet<string> = new Set([
 
 /**
  * Removes the files of a branch whose records are gone.
- * @param kept Folders of the gateway itself, of which nothing is removed.
+ * @param retained Folders of the gateway itself, of which nothing is removed.
  */
 export async function removeManagedBranch(
   storage: Storage,
   location: string,
   name: string,
-  kept: readonly string[],
+  retained: readonly string[],
 ): Promise<void> {
   await removeBranchRef(storage, location, name);
   const folder = join(LANCE_TREE, name);
   if ((await storage.ownership(location, folder)) !== 'own') return;
   const path = join(location, folder);
-  const holdsOthers = (await namesIn(storage, path)).some((one) => !parts.has(one));
-  if (!holdsOthers) return void (await storage.removeTree(path, { kept }));
+  const holdsOthers = (await namesInFolder(storage, path)).some((one) => !parts.has(one));
+  if (!holdsOthers) return void (await storage.removeTree(path, { retained }));
   const manifests = join(folder, LANCE_VERSIONS);
   if ((await storage.ownership(location, manifests)) !== 'own') return;
-  for (const file of await namesIn(storage, join(location, manifests))) {
+  for (const file of await namesInFolder(storage, join(location, manifests))) {
     if (parseVersionFile(file) !== undefined) await storage.remove(join(location, manifests, file));
   }
 }

@@ -9,14 +9,14 @@ import { branchKey, headKey, versionKey } from '../../catalog/records/keys.ts';
 import { absent, unchanged } from '../../catalog/records/reader.ts';
 import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import { lanceVersions } from '../../format/lance/versions.ts';
-import { branchNotFound, chainOf, type Branches } from '../lines/branches.ts';
+import { branchNotFound, branchChain, type Branches } from '../lines/branches.ts';
 import { checkBranchName } from '../../format/branch-name.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, type VersionStore } from '../lines/version-store.ts';
 import { branchRefs, type BranchRef } from './lance-refs.ts';
-import { exists } from './managed-manifests.ts';
+import { fileExists } from './managed-manifests.ts';
 import { requireRecorded } from './manifest-identity.ts';
-import { within, type StagedPlace } from './place.ts';
+import { pathIn, type StagedPlace } from './place.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 
 /** A line of versions of a Lance table that the next one is to be added to. */
@@ -26,13 +26,13 @@ export interface ManagedLine {
   /** The versions that may come next; null for any. */
   readonly next: readonly bigint[] | null;
   readonly checks: readonly Check[];
-  /** What a new branch came from: the line's key, and its version where that is known. */
+  /** Origin of a new branch: the line's key, and its version if known. */
   readonly origin?: { readonly key: string; readonly version?: bigint };
-  /** What makes the line exist, given its first version. */
+  /** Writes that create the line, given its first version. */
   readonly writes: (first: VersionRecord) => readonly Write[];
 }
 
-/** What lines are found with. */
+/** Dependencies of the search for lines. */
 export interface LineParts {
   readonly storage: Storage;
   readonly committer: Committer;
@@ -53,7 +53,7 @@ export async function managedLine(
   const stored = await parts.branches.find(table.id, branch);
   const ref = (await branchRefs(parts.storage, locationOf(table))).get(branch);
   if (stored !== undefined) {
-    const line = await knownLine(parts, table, { ...chainOf(branch, stored), lineage: [] });
+    const line = await knownLine(parts, table, { ...branchChain(branch, stored), lineage: [] });
     if (ref !== undefined) return line;
     // Its client has deleted the branch, if nothing of it is there any more.
     if (await isThere(parts.storage, table, line.head)) throw zombie(branch);
@@ -90,7 +90,7 @@ async function isUnfinished(
   { content }: Stored<VersionRecord>,
 ) {
   const { manifest, staging } = content;
-  return manifest !== staging && (await exists(storage, within(locationOf(table), staging)));
+  return manifest !== staging && (await fileExists(storage, pathIn(locationOf(table), staging)));
 }
 
 interface NewBranch {
@@ -98,7 +98,7 @@ interface NewBranch {
   readonly ref: BranchRef | undefined;
 }
 
-/** What was known of a branch of the same name that is gone. */
+/** Records of a removed branch of the same name. */
 interface RemovedBranch {
   readonly stored: Stored<BranchRecord>;
   readonly line: ManagedLine;
@@ -113,18 +113,18 @@ async function newLine(
   { branches, versions }: LineParts,
   table: TableRecord,
   { branch, ref }: NewBranch,
-  gone?: RemovedBranch,
+  removed?: RemovedBranch,
 ): Promise<ManagedLine> {
   const id = randomUUID();
   const key = branchKey(table.id, branch);
   const parent = ref?.parentBranch ?? MAIN;
-  const old = gone === undefined ? [] : await remnants(versions, table, gone);
+  const old = removed === undefined ? [] : await remnants(versions, table, removed);
   const above = parent === MAIN ? MAIN : (await branches.find(table.id, parent))?.content.id;
   return {
     chain: { branch, key: id, lineage: [], checks: [] },
     head: undefined,
     next: ref === undefined ? null : [ref.parentVersion, ref.parentVersion + 1n],
-    checks: [gone === undefined ? absent(key) : unchanged(gone.stored)],
+    checks: [removed === undefined ? absent(key) : unchanged(removed.stored)],
     origin: { key: above ?? MAIN, ...(ref !== undefined && { version: ref.parentVersion }) },
     writes: (first) => [
       { key, value: encodeBranch(recordOf(id, first, ref, { parent, key: above ?? MAIN })) },
@@ -169,8 +169,8 @@ async function isThere(
   const { manifest, staging } = head.content;
   const location = locationOf(table);
   return (
-    (await exists(storage, join(location, manifest))) ||
-    (await exists(storage, join(location, staging)))
+    (await fileExists(storage, join(location, manifest))) ||
+    (await fileExists(storage, join(location, staging)))
   );
 }
 

@@ -6,7 +6,7 @@ import { isAbsent, StorageError } from '../../../storage/storage-error.ts';
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { haveSameBytes } from '../../format/lance/plain-file.ts';
 import { manifestDigest } from './manifest-identity.ts';
-import { within } from './place.ts';
+import { pathIn } from './place.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceVersion } from '../../format/lance/versions.ts';
@@ -74,7 +74,7 @@ export async function nameManifest(
   if (manifest === staging || !(await isOwn(storage, location, staging)))
     return isOwn(storage, location, manifest);
   try {
-    await place(storage, within(location, staging), within(location, manifest));
+    await place(storage, pathIn(location, staging), pathIn(location, manifest));
     return true;
   } catch (error) {
     // Somebody has finished it meanwhile: then the staging name is gone.
@@ -90,7 +90,7 @@ export async function removeOtherNames(
   { manifest, staging, claimed }: Names,
 ): Promise<void> {
   if (manifest === staging) return;
-  for (const name of [staging, claimed ?? staging]) await storage.discard(within(location, name));
+  for (const name of [staging, claimed ?? staging]) await storage.discard(pathIn(location, name));
 }
 
 /** Removes the manifests of versions whose records are gone. */
@@ -114,7 +114,7 @@ async function isOwn(storage: Storage, location: string, name: string): Promise<
 }
 
 /** A staged manifest by its name, open, and the second name that it is to get. */
-export interface HeldFile {
+interface HeldFile {
   readonly file: OpenObject;
   readonly staging: string;
   readonly held: string;
@@ -131,11 +131,11 @@ export async function holdStaged(
   { file, staging, held }: HeldFile,
   isFirst: boolean,
 ): Promise<void> {
-  const path = within(location, staging);
+  const path = pathIn(location, staging);
   const flushes = new Flushes();
   flushes.add(file.sync());
-  flushes.add(place(storage, path, within(location, held)));
-  // Nobody has made the names of these folders durable before the first version.
+  flushes.add(place(storage, path, pathIn(location, held)));
+  // Before the first version nobody has flushed the names of these folders.
   if (isFirst)
     for (const folder of foldersAbove(dirname(path), location)) flushes.add(storage.flush(folder));
   await flushes.settled();
@@ -148,8 +148,8 @@ export async function syncManifests(
   records: readonly Pick<VersionRecord, 'manifest'>[],
 ): Promise<void> {
   const flushes = new Flushes();
-  const folders = new Set(records.map(({ manifest }) => dirname(within(location, manifest))));
-  for (const { manifest } of records) flushes.add(syncFile(storage, within(location, manifest)));
+  const folders = new Set(records.map(({ manifest }) => dirname(pathIn(location, manifest))));
+  for (const { manifest } of records) flushes.add(syncFile(storage, pathIn(location, manifest)));
   for (const folder of folders) flushes.add(storage.flush(folder));
   await flushes.settled();
 }
@@ -185,7 +185,7 @@ export async function sameBytes(
   }
 }
 
-export async function exists(storage: Storage, path: string): Promise<boolean> {
+export async function fileExists(storage: Storage, path: string): Promise<boolean> {
   return (await storage.stat(path)) !== undefined;
 }
 

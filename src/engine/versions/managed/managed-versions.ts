@@ -10,7 +10,7 @@ import { headCheck, VersionStore, type VersionPage } from '../lines/version-stor
 import { finaliseManifest, hasManifest } from './managed-manifests.ts';
 import { requireRecorded } from './manifest-identity.ts';
 
-export interface ManagedVersionsParts {
+interface ManagedVersionsParts {
   readonly storage: Storage;
   readonly store: Store;
   readonly committer: Committer;
@@ -109,7 +109,7 @@ export class ManagedVersions {
     return isThere;
   }
 
-  /** The newest is never forgotten, whatever became of its manifest; nor is one that somebody wrote meanwhile. */
+  /** The newest version is never removed, nor is one that was written meanwhile. */
   async #forget(table: TableRecord, { version }: VersionRecord, chain: Chain): Promise<void> {
     if (this.#reading) return;
     const head = await this.#versions.head(table.id, chain);

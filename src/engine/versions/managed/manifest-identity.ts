@@ -4,22 +4,22 @@ import { isAbsent } from '../../../storage/storage-error.ts';
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { within } from './place.ts';
+import { pathIn } from './place.ts';
 
-/** So many bytes of a manifest are read at once. */
+/** Bytes of a manifest that are read at once. */
 const PIECE_BYTES = 2 ** 18;
-/** So many files are known by their digests. */
+/** Maximum number of cached file digests. */
 const KNOWN_FILES = 10_000;
 
 /** A file as it was when its digest was computed. */
 interface KnownFile {
-  /** What changes whenever its bytes do: device, inode, size and times. */
+  /** Changes whenever the bytes do: device, inode, size and times. */
   readonly stamp: string;
   readonly digest: string;
 }
 
 /** By path. A digest is of bytes: whichever engine computed it, it is the same. */
-const known = new LRUCache<string, KnownFile>({ max: KNOWN_FILES });
+const cache = new LRUCache<string, KnownFile>({ max: KNOWN_FILES });
 
 /** The SHA-256 of an open manifest's bytes, in hexadecimal digits. */
 export async function openDigest(file: OpenObject): Promise<string> {
@@ -41,14 +41,14 @@ export async function openDigest(file: OpenObject): Promise<string> {
 export async function manifestDigest(storage: Storage, path: string): Promise<string | undefined> {
   const stamp = await storage.stamp(path);
   if (stamp === undefined) return undefined;
-  const before = known.get(path);
+  const before = cache.get(path);
   if (before?.stamp === stamp) return before.digest;
   try {
     const file = await storage.open(path, 'folders');
     try {
       const digest = await openDigest(file);
       // A file that was replaced meanwhile is not known by this digest.
-      if ((await storage.stamp(path)) === stamp) known.set(path, { stamp, digest });
+      if ((await storage.stamp(path)) === stamp) cache.set(path, { stamp, digest });
       return digest;
     } finally {
       file.close();
@@ -73,7 +73,7 @@ export async function requireRecorded(
   const { digest, manifest, staging, version } = record;
   if (digest === undefined) return;
   for (const name of [manifest, staging]) {
-    const found = await manifestDigest(storage, within(location, name));
+    const found = await manifestDigest(storage, pathIn(location, name));
     if (found === digest) return;
     if (found !== undefined) throw replaced(name, version);
   }

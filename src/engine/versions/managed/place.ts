@@ -24,8 +24,8 @@ export interface StagedPlace {
   readonly folder: string;
 }
 
-/** What a request says of a staged manifest. */
-export interface StagedClaim {
+/** Claims of a request about a staged manifest. */
+interface StagedClaim {
   readonly branch: string;
   readonly version: bigint;
   /** The object store's key: the absolute path without its leading slash. */
@@ -43,9 +43,9 @@ export function storeKey(location: string, name: string): string {
 }
 
 /**
- * Where a staged manifest lies, by its name alone: in the folder of the versions of
- * its own branch of its own table, under the name of its own version.
- * @throws CatalogError InvalidInput that says which of these it is not.
+ * The place of a staged manifest by its name: in the folder of the versions of its own branch of its own
+ * table, under the name of its own version.
+ * @throws CatalogError InvalidInput naming the failed condition.
  */
 export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
   const { branch, manifestPath, version } = claim;
@@ -64,19 +64,19 @@ export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
   const scheme = schemeOf(claim, file);
   return {
     folder,
-    staging: within(folder, basename(path)),
-    manifest: within(folder, versionFile(version, scheme)),
+    staging: pathIn(folder, basename(path)),
+    manifest: pathIn(folder, versionFile(version, scheme)),
   };
 }
 
 /** All names that the manifest of a version may have: those of both schemes. */
 export function finalNames(folder: string, version: bigint): readonly string[] {
   const names = new Set([versionFile(version, 'V2'), versionFile(version, 'V1')]);
-  return [...names].map((name) => within(folder, name));
+  return [...names].map((name) => pathIn(folder, name));
 }
 
-/** The path of a name in a folder, of which neither holds anything to be resolved: a commit asks for a dozen. */
-export function within(folder: string, name: string): string {
+/** The path of a name in a folder. Faster than `join`, for names without `.` and `..`: a commit makes a dozen. */
+export function pathIn(folder: string, name: string): string {
   return `${folder}/${name}`;
 }
 

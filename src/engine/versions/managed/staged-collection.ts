@@ -1,11 +1,11 @@
 import { basename, dirname, join } from 'node:path';
 import type { Storage } from '../../../storage/storage.ts';
-import { LANCE_VERSIONS, namesIn } from '../../format/lance/versions.ts';
+import { LANCE_VERSIONS, namesInFolder } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
 import { LANCE_TREE } from './place.ts';
 
 /** A manifest that a Lance client has staged. */
-export interface StagedFile {
+interface StagedFile {
   /** Path in the table's folder. */
   readonly file: string;
   readonly bytes: number;
@@ -22,7 +22,7 @@ export interface StagedFile {
  */
 export async function* stagedFiles(storage: Storage, location: string): AsyncGenerator<StagedFile> {
   for await (const folder of versionFolders(storage, location)) {
-    for (const name of await namesIn(storage, join(location, folder))) {
+    for (const name of await namesInFolder(storage, join(location, folder))) {
       if ((parseVersionFile(name)?.staging ?? '') === '') continue;
       const file = join(folder, name);
       const stat = await storage.stat(join(location, file));

@@ -4,7 +4,7 @@ import { LinkedPath } from '../../../storage/plain-path.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readOpenManifest } from '../../format/lance/manifest-file.ts';
-import { refused, within, type StagedPlace } from './place.ts';
+import { refused, pathIn, type StagedPlace } from './place.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 
@@ -13,12 +13,12 @@ export interface StagedManifest {
   readonly manifest: LanceManifest;
   /** The size of its file. */
   readonly bytes: number;
-  /** The file itself, open to be made durable: what was read is what is held. Whoever asked for it closes it. */
+  /** The open file, to be flushed: the bytes that were checked. The caller closes it. */
   readonly file: OpenObject;
 }
 
-/** What a request says of it. */
-export interface ManifestClaim {
+/** Claims of a request about it. */
+interface ManifestClaim {
   readonly version: bigint;
   readonly manifestPath: string;
   readonly manifestSize: bigint | null;
@@ -38,7 +38,7 @@ export async function readStaged(
   const whose = await storage.ownership(location, place.staging);
   if (whose === 'absent') throw refused(manifestPath, 'does not exist');
   if (whose === 'linked') throw refused(manifestPath, 'leads through a link');
-  const file = await open(storage, within(location, place.staging), manifestPath);
+  const file = await open(storage, pathIn(location, place.staging), manifestPath);
   try {
     return { ...(await readClaimed(file, { version, manifestPath, manifestSize })), file };
   } catch (error) {
@@ -53,7 +53,7 @@ async function open(storage: Storage, path: string, manifestPath: string): Promi
   } catch (error) {
     if (isAbsent(error)) throw refused(manifestPath, 'does not exist');
     if (error instanceof LinkedPath) throw refused(manifestPath, 'leads through a link');
-    // What the system says of a socket.
+    // The error of the system for a socket.
     if (errorCode(error) === 'ENXIO') {
       throw refused(manifestPath, 'is not a file');
     }
@@ -95,7 +95,7 @@ interface StagedVersion {
   readonly path: ObjectPath;
   readonly table: TableRecord;
   readonly branch: string;
-  /** What it is built on; absent for the first version of a table. */
+  /** Its base; absent for the first version of a table. */
   readonly base: VersionRecord | undefined;
   readonly manifest: LanceManifest;
   /** Absolute path of the file with the manifest. */
@@ -109,7 +109,7 @@ export type AdoptFirst = (
   branch: string,
 ) => Promise<Stored<TableRecord>>;
 
-/** What a version must pass before it is planned. */
+/** Checks of a version before it is planned. */
 export interface Gates {
   readonly judge?: JudgeStaged;
   readonly adopt?: AdoptFirst;

@@ -8,23 +8,23 @@ import { absent, unchanged } from '../../catalog/records/reader.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
-import { branchNotFound, chainOf, type Branches } from '../lines/branches.ts';
+import { branchNotFound, branchChain, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { encodeVersion } from '../../format/version-codec.ts';
 import { versionWrites, type VersionStore } from '../lines/version-store.ts';
 import { adoptsExternalWrites, refusedBehind, refusedVersion } from './external-versions.ts';
 import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary, type LanceNext } from './lance-summary.ts';
-import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
+import { fileExists, holdStaged, sameBytes } from './managed-manifests.ts';
 import { openDigest } from './manifest-identity.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
-import { finalNames, stagedPlace, within, type StagedPlace } from './place.ts';
+import { finalNames, stagedPlace, pathIn, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest, type Gates } from './staged-manifest.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import { lanceTransaction } from '../../format/lance/lance-transaction.ts';
 
-/** A version that a Lance client has staged and asks to be made the next one. */
+/** A version that a Lance client has staged and asks to commit. */
 export interface VersionRequest {
   readonly path: ObjectPath;
   readonly branch: string;
@@ -50,8 +50,8 @@ export interface PlannedVersion {
   readonly writes: readonly Write[];
 }
 
-/** What versions are made with. */
-export interface CreationParts extends LineParts {
+/** Dependencies of version creation. */
+interface CreationParts extends LineParts {
   readonly catalog: Pick<Catalog, 'requireTable'>;
   readonly store: Pick<Store, 'get'>;
   readonly manifests?: KnownManifests;
@@ -79,11 +79,11 @@ export class VersionPlan {
   }
 
   /**
-   * What has to hold and be written for a staged version to become the next one of
-   * its line; nothing is written for one that is recorded already with the same bytes.
-   * @throws CatalogError InvalidInput for what is not as the request says,
-   * ConcurrentModification when another version is the next one, TableNotFound,
-   * TableBranchNotFound, InvalidTableState for a table that this engine writes.
+   * Checks and writes that make a staged version the next one of its line; no writes if it is already
+   * recorded with the same bytes.
+   * @throws CatalogError InvalidInput if the request does not match, ConcurrentModification if another
+   * version is the next one, TableNotFound, TableBranchNotFound, InvalidTableState for a table that this
+   * engine writes.
    */
   async add(request: VersionRequest): Promise<PlannedVersion> {
     const { path, branch } = request;
@@ -123,13 +123,13 @@ export class VersionPlan {
     const table = stored.content;
     await this.#requireFree(table, request, { place, target });
     const { manifest } = staged;
-    const file = within(locationOf(table), place.staging);
+    const file = pathIn(locationOf(table), place.staging);
     const base = await this.#baseOf(table, request, target, { manifest, file });
     const { storage } = this.#parts;
     const { path, branch } = request;
     await this.#gates.judge?.({ storage, path, table, branch, base, manifest, file });
     const held = heldName(request, place);
-    this.#held.add(within(locationOf(table), held));
+    this.#held.add(pathIn(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
     await holdStaged(this.#parts.storage, locationOf(table), names, target.base === undefined);
     const digest = adoptsExternalWrites(table) ? { digest: await openDigest(staged.file) } : {};
@@ -160,7 +160,7 @@ export class VersionPlan {
     const refused = await refusedVersion(this.#parts.store, table.id, line?.chain.key ?? MAIN);
     if (refused === undefined) return;
     for (const name of finalNames(folder, refused.version)) {
-      if (await exists(this.#parts.storage, within(locationOf(table), name)))
+      if (await fileExists(this.#parts.storage, pathIn(locationOf(table), name)))
         throw refusedBehind(path, branch, refused);
     }
   }
@@ -173,7 +173,7 @@ export class VersionPlan {
   ): Promise<void> {
     const location = locationOf(table);
     for (const name of finalNames(folder, version)) {
-      if (!(await exists(this.#parts.storage, within(location, name)))) continue;
+      if (!(await fileExists(this.#parts.storage, pathIn(location, name)))) continue;
       if (await sameBytes(this.#parts.storage, location, name, staging)) continue;
       const chain = target.line?.chain.key ?? MAIN;
       const refused = await refusedVersion(this.#parts.store, table.id, chain);
@@ -183,8 +183,8 @@ export class VersionPlan {
   }
 
   async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceNext) {
-    const known = base === undefined ? undefined : this.#parts.manifests?.of(base);
-    return lanceSummary(this.#parts.storage, locationOf(table), { record: base, known }, next);
+    const manifest = base === undefined ? undefined : this.#parts.manifests?.of(base);
+    return lanceSummary(this.#parts.storage, locationOf(table), { record: base, manifest }, next);
   }
 
   /** What a version is compared with: a branch begins with what it came from, what belongs to no chain with the newest. */
@@ -222,7 +222,7 @@ export class VersionPlan {
     };
   }
 
-  /** A version that belongs to no chain: nobody can be first. */
+  /** A detached version belongs to no chain, so there is no race. */
   async #apart(table: TableRecord, { path, branch, version }: VersionRequest): Promise<Target> {
     if (table.kind === 'declared') {
       throw new CatalogError(
@@ -270,7 +270,7 @@ export class VersionPlan {
   async #chain(table: TableRecord, branch: string): Promise<Chain | undefined> {
     if (branch === MAIN) return MAIN_CHAIN;
     const stored = await this.#parts.branches.find(table.id, branch);
-    return stored === undefined ? undefined : { ...chainOf(branch, stored), lineage: [] };
+    return stored === undefined ? undefined : { ...branchChain(branch, stored), lineage: [] };
   }
 
   #recordOf(
@@ -303,14 +303,14 @@ interface Planned {
   readonly record: VersionRecord;
 }
 
-/** A staged version of which is known where it goes, and that it is what was asked for. */
+/** A checked staged version with its final place. */
 interface Checked {
   readonly place: StagedPlace;
   readonly target: Target;
   readonly staged: StagedManifest;
 }
 
-/** Where a version goes. */
+/** Target of a version. */
 interface Target {
   /** Absent for one that belongs to no chain. */
   readonly line?: ManagedLine;
@@ -376,7 +376,7 @@ function lost(path: ObjectPath, branch: string, why: string): CatalogError {
   );
 }
 
-/** The second name of a staged manifest, which only the service knows. */
+/** The second, secret name of a staged manifest. */
 function heldName({ id }: VersionRequest, { manifest }: StagedPlace): string {
   return `${manifest}-${id}`;
 }
@@ -405,10 +405,9 @@ interface Reads {
 }
 
 /**
- * What the first version of a branch is compared with: what its client says that it is a
- * copy of, or the newest before that which the catalog knows. Whatever it says, that is a version
- * which got in already.
- * @param origin What is written down of the branch.
+ * The base of a branch's first version: the version that the client's branch file names, or the newest
+ * known version before that. Either was accepted before.
+ * @param origin Content of the branch file.
  */
 async function branchBase(
   { storage, versions, branches }: Reads,

@@ -1,7 +1,7 @@
 import type { Storage } from '../../../storage/storage.ts';
 import { nameManifest, removeOtherNames } from './managed-manifests.ts';
 import { locationOf } from './managed-versions.ts';
-import { within } from './place.ts';
+import { pathIn } from './place.ts';
 import type { PlannedVersion } from './version-creation.ts';
 
 /**
@@ -32,9 +32,9 @@ export async function finishNames(
   for (const { table, record, staging } of planned) {
     const location = locationOf(table);
     await removeOtherNames(storage, location, record);
-    held?.delete(within(location, record.staging));
+    held?.delete(pathIn(location, record.staging));
     // A retry may have staged the same bytes again.
-    if (staging !== record.claimed) await storage.discard(within(location, staging));
+    if (staging !== record.claimed) await storage.discard(pathIn(location, staging));
   }
 }
 

@@ -2,11 +2,8 @@ import { disk } from '../../../support/disk.ts';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  openFormat,
-  openIdentity,
-  type Identity,
-} from '../../../../src/engine/catalog/journal/identity.ts';
+import { openFormat } from '../../../../src/engine/catalog/journal/data-format.ts';
+import { openIdentity, type Identity } from '../../../../src/engine/catalog/journal/identity.ts';
 import { openJournal, type Journal } from '../../../../src/engine/catalog/journal/journal.ts';
 import { CATALOG_KEY } from '../../../../src/engine/catalog/records/keys.ts';
 import type { Store } from '../../../../src/store/store.ts';
@@ -86,6 +83,7 @@ describe('the identity of a catalog', () => {
   });
 
   it('is finished when a crash came before the store had it', async () => {
+    await writeFile(join(data, 'FORMAT'), '1\n');
     await mkdir(join(data, 'catalog'));
     await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
     expect((await open()).id).toBe('proposed');
@@ -93,6 +91,7 @@ describe('the identity of a catalog', () => {
   });
 
   it('is finished when a crash came before the folder had it for good', async () => {
+    await writeFile(join(data, 'FORMAT'), '1\n');
     await mkdir(join(data, 'catalog'));
     await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
     await put('proposed');
@@ -147,6 +146,16 @@ describe('the format of a data folder', () => {
     );
     expect(store.contents().size).toBe(0);
     expect(await readFile(join(data, 'FORMAT'), 'utf8')).toBe('2\n');
+  });
+
+  it('is refused when it is missing beside data, and the folder stays as it is', async () => {
+    await mkdir(join(data, 'catalog'));
+    await writeFile(join(data, 'catalog', 'id'), 'an id');
+    expect(await refusalOf(openFormat(disk, data))).toBe(
+      `17 ServiceUnavailable: ${data}/FORMAT is missing, but ${data}/catalog holds data of an unknown format: ` +
+        'restore the file from a backup of this folder, or name another data folder',
+    );
+    expect(await readdir(data)).toEqual(['catalog']);
   });
 
   it.each(['', 'one', '0', '-1', '1.5'])('is refused when it says %j', async (text) => {

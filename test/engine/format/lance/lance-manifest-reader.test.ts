@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeLanceManifest } from '../../../../src/engine/format/lance/lance-manifest-reader.ts';
 import { LanceManifestError } from '../../../../src/engine/format/lance/lance-message.ts';
 import {
-  liveRows,
+  liveRowCount,
   type LanceManifest,
 } from '../../../../src/engine/format/lance/lance-manifest.ts';
 import { arrowFields } from '../../../../src/engine/format/lance/lance-schema.ts';
@@ -59,7 +59,7 @@ describe('a manifest that LanceDB wrote', () => {
     const manifests = await manifestsOf('changed');
     expect(manifests.map(({ version }) => version)).toEqual([1n, 2n, 3n, 4n, 5n, 6n]);
     const rows = manifests.map(({ fragments }) =>
-      fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0n),
+      fragments.reduce((sum, fragment) => sum + liveRowCount(fragment), 0n),
     );
     expect(rows).toEqual([2n, 3n, 2n, 2n, 2n, 0n]);
     const listed = await table.listVersions();

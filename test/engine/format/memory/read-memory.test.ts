@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Lease, ReadMemory } from '../../../../src/engine/format/memory/read-memory.ts';
+import { MemoryLease, ReadMemory } from '../../../../src/engine/format/memory/read-memory.ts';
 
 const LONG = 2 ** 20;
 
@@ -53,7 +53,7 @@ describe('memory for reads', () => {
 describe('a lease', () => {
   it('gives all that was taken back, once', () => {
     const memory = new ReadMemory();
-    const lease = new Lease(memory);
+    const lease = new MemoryLease(memory);
     const taken = [lease.take(LONG).buffer, lease.take(2 * LONG).buffer];
     lease.release();
     lease.release();

@@ -12,6 +12,7 @@ import {
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { batchOf } from '../../../../src/arrow/select.ts';
+import { RepeatableBody } from '../../../../src/engine/query/plan/answer-body.ts';
 import { rowsAnswer } from '../../../../src/engine/query/plan/answer.ts';
 import type { AnswerBody } from '../../../../src/protocol/backend.ts';
 import { bytesOf } from '../../../support/query-answer.ts';
@@ -71,6 +72,50 @@ describe('an answer of rows', () => {
     controller.abort();
     await new Promise(setImmediate);
     expect(closed()).toBe(true);
+  });
+
+  describe('that is interrupted', () => {
+    const numbers = (start: number) =>
+      batchOf(schema, [makeVector(Int32Array.from({ length: ROWS }, (_, at) => start + at))], ROWS);
+    const all = [0, 1, 2, 3].map((at) => numbers(at * ROWS));
+    const { signal } = new AbortController();
+    async function* batchesFrom(batches: readonly RecordBatch[]): AsyncGenerator<RecordBatch> {
+      yield* batches;
+    }
+
+    /** Bytes of an answer that releases its memory behind each piece that is chosen. */
+    async function interrupted(
+      isChosen: (piece: number) => boolean,
+      after: readonly RecordBatch[] = all,
+    ): Promise<Buffer> {
+      const { body } = await rowsAnswer({
+        schema,
+        batches: batchesFrom(all),
+        version: 1n,
+        signal,
+        after: ({ batches }) => batchesFrom(after.slice(batches)),
+      });
+      if (!(body instanceof RepeatableBody)) throw new Error('the answer is not repeatable');
+      const pieces: Uint8Array[] = [];
+      for await (const piece of { [Symbol.asyncIterator]: () => iteratorOf(body) }) {
+        pieces.push(piece.slice());
+        if (isChosen(pieces.length)) body.release();
+      }
+      return Buffer.concat(pieces);
+    }
+
+    it.each([1, 2, 3, 5])('behind each piece of %d has the same bytes', async (step) => {
+      const whole = await interrupted(() => false);
+      expect(tableFromIPC(whole).numRows).toBe(4 * ROWS);
+      expect((await interrupted((piece) => piece % step === 0)).equals(whole)).toBe(true);
+    });
+
+    it('is cut if the rows that were sent are others now', async () => {
+      const others = all.map((_, at) => numbers(7 * at + 1));
+      await expect(interrupted((piece) => piece === 2, others)).rejects.toThrow(
+        'a batch differs from what was sent of it',
+      );
+    });
   });
 
   it('refuses rows whose dictionaries are too many values for their index type', async () => {

@@ -44,7 +44,7 @@ function snapshotOf(schema: Schema, rows: readonly number[] = [10, 20, 30]): Sna
   let next = 0n;
   const { fieldIds, nextFieldId } = empty(schema);
   const fragments = rows.map((count, index) => {
-    const written = { file: `data/${index}.arrow`, rows: count, bytes: count };
+    const written = { file: `data/${index}.arrow`, rows: count, bytes: count, seal: '' };
     const fragment = newFragment(written, fieldIds, next);
     next += BigInt(count);
     return fragment;

@@ -19,7 +19,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { comparisonOf } from '../../../../src/engine/query/plan/order-of-values.ts';
 import { wordSource } from '../../../../src/engine/query/plan/order-words.ts';
-import { rowOrder, type OrderKey } from '../../../../src/engine/query/plan/row-order.ts';
+import { sortedRows, type OrderKey } from '../../../../src/engine/query/plan/row-order.ts';
 import { randomOf } from '../../../service/random.ts';
 
 const ROWS = 3000;
@@ -86,7 +86,7 @@ describe('the order of rows', () => {
     const next = randomOf(7);
     for (let time = 0; time < 6; time++) {
       const keys = [keyOf(type, make, next, time % 2 === 1)];
-      expect([...rowOrder(keys, ROWS)]).toEqual(compared(keys));
+      expect([...sortedRows(keys, ROWS)]).toEqual(compared(keys));
     }
   });
 
@@ -97,14 +97,14 @@ describe('the order of rows', () => {
         const [, type, make] = kinds[next(kinds.length)]!;
         return keyOf(type, make, next, next(2) === 0);
       });
-      expect([...rowOrder(keys, ROWS)]).toEqual(compared(keys));
+      expect([...sortedRows(keys, ROWS)]).toEqual(compared(keys));
     }
   });
 
   it('of none and of one is known', () => {
-    expect([...rowOrder([], 3)]).toEqual([0, 1, 2]);
+    expect([...sortedRows([], 3)]).toEqual([0, 1, 2]);
     const [, type, make] = kinds[0]!;
-    expect([...rowOrder([keyOf(type, make, randomOf(1), true)], 1)]).toEqual([0]);
-    expect([...rowOrder([keyOf(type, make, randomOf(1), true)], 0)]).toEqual([]);
+    expect([...sortedRows([keyOf(type, make, randomOf(1), true)], 1)]).toEqual([0]);
+    expect([...sortedRows([keyOf(type, make, randomOf(1), true)], 0)]).toEqual([]);
   });
 });

@@ -36,7 +36,8 @@ import {
   ROW_OFFSET,
   withComputed,
 } from '../../../../src/engine/request/computed-columns.ts';
-import { bindPredicate, rowsWhere, type Formula } from '../../../../src/engine/request/formula.ts';
+import { predicateFormula, rowsWhere } from '../../../../src/engine/request/formula.ts';
+import type { Formula } from '../../../../src/engine/base/statement.ts';
 import { allFiles } from '../../../../src/engine/query/plan/plan.ts';
 import { prunedFiles } from '../../../../src/engine/query/scan/pruning.ts';
 import { Scanner, type PlacedBatch } from '../../../../src/engine/query/scan/scan.ts';
@@ -341,7 +342,7 @@ function selected(predicate: Formula, { batch }: PlacedBatch): readonly number[]
 
 function bound(text: string): Formula | null {
   try {
-    return bindPredicate('filter', text, fields);
+    return predicateFormula('filter', text, fields);
   } catch (error) {
     if (error instanceof CatalogError) return null;
     throw error;

@@ -2,6 +2,8 @@ import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
 import { array, assert, asyncProperty, constant, integer, oneof } from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { EngineOptions } from '../../../../src/engine/engine.ts';
+import type { RecordMerge } from '../../../../src/engine/upkeep/jobs/background-compaction.ts';
 import { EngineTable, streamOf, type Columns } from '../../../support/engine-table.ts';
 import { waitUntil } from '../../../support/eventually.ts';
 
@@ -20,6 +22,12 @@ afterEach(async () => {
 
 async function open(): Promise<void> {
   table = await EngineTable.open();
+  table.engine.startWork((error) => faults.push(error));
+}
+
+async function reopen(compaction: EngineOptions['compaction']): Promise<void> {
+  await table.close();
+  table = await EngineTable.open({ ...(compaction && { compaction }) });
   table.engine.startWork((error) => faults.push(error));
 }
 
@@ -59,6 +67,38 @@ describe('merging in the background', () => {
     expect((await table.rows(all)).map((row) => [row['n'], row['_rowid']])).toEqual(
       Array.from({ length: 33 }, (_, n) => [BigInt(n), BigInt(n)]),
     );
+  });
+
+  it('merges from the configured number on, or never, and records each merge', async () => {
+    const merges: unknown[] = [];
+    const record: RecordMerge = async (merge, work) => {
+      merges.push({ ...merge, version: await work() });
+    };
+    await reopen({ fewest: 8, record });
+    await table.create(rowsOf([0]));
+    for (let n = 1; n < 8; n++) await insert(n);
+    await untilMerged(1);
+    expect(merges).toEqual([{ path: ['t'], branch: 'main', merged: 8, made: 1, version: 9n }]);
+    await reopen({ fewest: null });
+    await table.create(rowsOf([0]));
+    for (let n = 1; n < 40; n++) await insert(n);
+    await sleep(50);
+    expect(await fragments()).toBe(40);
+  });
+
+  it('leaves the fragments as they are if the merge cannot be recorded', async () => {
+    let tries = 0;
+    const record: RecordMerge = async () => {
+      tries += 1;
+      throw new Error('the log is full');
+    };
+    await reopen({ fewest: 8, record });
+    await table.create(rowsOf([0]));
+    for (let n = 1; n < 8; n++) await insert(n);
+    await waitUntil(async () => faults.length > 0);
+    expect(tries).toBeGreaterThan(0);
+    expect(await table.files()).toHaveLength(16);
+    expect(faults.splice(0)).toEqual([new Error('the log is full')]);
   });
 
   it('merges those of a branch, and leaves the line that it came from alone', async () => {

@@ -124,7 +124,7 @@ describe('what is wrong is found', () => {
     [
       'a data file that was cut short',
       async () => truncate(join(folder, await fileIn('data')), 100),
-      ['file /t data cannot be read: The file does not end like an Arrow file.'],
+      ['file /t data cannot be read: the footer does not match the seal of the file'],
     ],
     [
       'a data file that is another',
@@ -134,7 +134,7 @@ describe('what is wrong is found', () => {
         );
         await copyFile(one!, two!);
       },
-      ['file /t data has'],
+      ['file /t data cannot be read: the identity does not match the seal of the file'],
     ],
     [
       'a missing deletion file',
@@ -144,7 +144,7 @@ describe('what is wrong is found', () => {
     [
       'a damaged deletion file',
       async () => writeFile(join(folder, await fileIn('deletions')), 'nothing of the kind'),
-      ['file /t deletions cannot be read: The file does not end like an Arrow file.'],
+      ['file /t deletions cannot be read: the footer does not match the seal of the file'],
     ],
     [
       'a missing manifest',
@@ -160,14 +160,17 @@ describe('what is wrong is found', () => {
         await rm(two!);
         await copyFile(one!, two!);
       },
-      ['manifest /t versions has ', 'manifest /t versions is of version 1, but its record says 2'],
+      [
+        'manifest /t versions has ',
+        'manifest /t versions cannot be read: the identity does not match the seal of the file',
+      ],
     ],
     [
       'a manifest that has grown',
       async () => appendFile(join(folder, 'versions/00000000000000000001.arrow'), 'more'),
       [
         'manifest /t versions has ',
-        'manifest /t versions cannot be read: The file does not end like an Arrow file.',
+        'manifest /t versions cannot be read: the footer does not match the seal of the file',
       ],
     ],
     [

@@ -21,10 +21,17 @@ async function summaries(folder: string) {
   for (const [at, { version, manifest: file }] of versions.entries()) {
     const before = versions[at - 1];
     const record = before && ({ version: before.version } as VersionRecord);
-    const known = before && (await readManifestFile(disk, before.manifest)).manifest;
+    const previous = before && (await readManifestFile(disk, before.manifest)).manifest;
     const { manifest } = await readManifestFile(disk, file);
     expect(manifest.version).toBe(version);
-    made.push(await lanceSummary(disk, folder, { record, known }, { table: 'id', manifest, file }));
+    made.push(
+      await lanceSummary(
+        disk,
+        folder,
+        { record, manifest: previous },
+        { table: 'id', manifest, file },
+      ),
+    );
   }
   return made;
 }
@@ -58,7 +65,7 @@ describe('the record of a commit of LanceDB', () => {
     await table.update({ where: 'id < 3', valuesSql: { id: 'id + 100' } });
     const folder = join(root, 't.lance');
     const [before, made] = await lanceVersions(disk, folder);
-    const known = (await readManifestFile(disk, before!.manifest)).manifest;
+    const previous = (await readManifestFile(disk, before!.manifest)).manifest;
     const { manifest } = await readManifestFile(disk, made!.manifest);
     const { id } = manifest.fields.find(({ name }) => name === 'tax')!;
     await writeFile(join(folder, '_transactions', 'said.txn'), updateOf([id]));
@@ -67,7 +74,7 @@ describe('the record of a commit of LanceDB', () => {
     const summary = await lanceSummary(
       disk,
       folder,
-      { record, known },
+      { record, manifest: previous },
       { table: 'id', manifest: next, file: made!.manifest },
     );
     expect(summary).toMatchObject({

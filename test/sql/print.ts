@@ -1,8 +1,8 @@
-import type { BoundExpression } from './evaluate/bound.ts';
-import { formatDate, formatTime, formatTimestamp } from './values/calendar.ts';
-import type { Expression, LiteralValue, Name, TypeName } from './values/expression.ts';
-import { formatInterval } from './values/interval.ts';
-import { level } from './parse/parser.ts';
+import type { BoundExpression } from '../../src/sql/evaluate/bound.ts';
+import { formatDate, formatTime, formatTimestamp } from '../../src/sql/values/calendar.ts';
+import type { Expression, LiteralValue, Name, TypeName } from '../../src/sql/values/expression.ts';
+import { formatInterval } from '../../src/sql/values/interval.ts';
+import { level } from '../../src/sql/parse/parser.ts';
 
 function quoteName(text: string): string {
   return `\`${text.replaceAll('`', '``')}\``;

@@ -1,5 +1,5 @@
 import type { Flushes } from '../../storage/flushes.ts';
-import { writeDeletions } from '../format/deletion-file.ts';
+import { writeDeletions, type WrittenDeletions } from '../format/deletion-file.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import { pairs } from '../base/items.ts';
@@ -7,7 +7,7 @@ import { pairs } from '../base/items.ts';
 /** Called with files written for a version that may not be committed. */
 export type Wrote = (files: readonly string[]) => void;
 
-/** Where written files are reported, and their flushes. */
+/** Collects written files and their flushes. */
 interface Leaving {
   readonly wrote: Wrote;
   readonly flushes: Flushes;
@@ -16,19 +16,19 @@ interface Leaving {
 /** A fragment that stays, and its rows that leave. */
 interface Touched {
   readonly fragment: Fragment;
-  readonly gone: Uint32Array;
+  readonly deleted: Uint32Array;
 }
 
 /** Deleted rows of a fragment that were written for an earlier attempt. */
-interface WrittenDeletions {
+interface KnownDeletions {
   readonly rows: Uint32Array;
-  readonly path: string;
+  readonly file: WrittenDeletions;
 }
 
 /** Removes rows from a table. Unchanged lists are not written again when a change is recomputed. */
-export class Removal {
+export class RowRemoval {
   readonly #reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>;
-  readonly #written = new Map<string, WrittenDeletions>();
+  readonly #written = new Map<string, KnownDeletions>();
 
   constructor(reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>) {
     this.#reader = reader;
@@ -47,17 +47,17 @@ export class Removal {
   ): Promise<readonly Fragment[]> {
     const left = base.fragments.filter((fragment) => sizeOf(rows, fragment) < fragment.rows);
     const touched = left.flatMap((fragment) => {
-      const gone = rows.get(fragment);
-      return gone === undefined || gone.length === 0 ? [] : [{ fragment, gone }];
+      const deleted = rows.get(fragment);
+      return deleted === undefined || deleted.length === 0 ? [] : [{ fragment, deleted }];
     });
     await this.#write(base, touched, { wrote, flushes });
     return left.map((fragment) => {
-      const gone = sizeOf(rows, fragment);
-      if (gone === 0) return fragment;
-      const deletions = this.#written.get(keyOf(fragment))?.path;
-      if (deletions === undefined)
-        throw new Error('the deleted rows of a fragment were not written');
-      return { ...fragment, rows: fragment.rows - gone, deletions };
+      const deletedCount = sizeOf(rows, fragment);
+      if (deletedCount === 0) return fragment;
+      const file = this.#written.get(keyOf(fragment))?.file;
+      if (file === undefined) throw new Error('the deleted rows of a fragment were not written');
+      const { path: deletions, seal: deletionsSeal } = file;
+      return { ...fragment, rows: fragment.rows - deletedCount, deletions, deletionsSeal };
     });
   }
 
@@ -66,16 +66,18 @@ export class Removal {
     touched: readonly Touched[],
     { wrote, flushes }: Leaving,
   ): Promise<void> {
-    const fresh = touched.filter(({ fragment, gone }) => !this.#has(fragment, gone));
+    const fresh = touched.filter(({ fragment, deleted }) => !this.#has(fragment, deleted));
     const lists: Uint32Array[] = [];
-    for (const { fragment, gone } of fresh) {
-      lists.push(merged(await this.#reader.deletions(base, fragment), gone));
+    for (const { fragment, deleted } of fresh) {
+      lists.push(merged(await this.#reader.deletions(base, fragment), deleted));
     }
-    const paths = await writeDeletions(base, lists, flushes);
-    wrote(paths);
-    for (const [path, list] of pairs(paths, lists)) this.#reader.keepDeletions(base, path, list);
-    for (const [path, { fragment, gone }] of pairs(paths, fresh)) {
-      this.#written.set(keyOf(fragment), { rows: gone, path });
+    const files = await writeDeletions(base, lists, flushes);
+    wrote(files.map(({ path }) => path));
+    for (const [{ path }, list] of pairs(files, lists)) {
+      this.#reader.keepDeletions(base, path, list);
+    }
+    for (const [file, { fragment, deleted }] of pairs(files, fresh)) {
+      this.#written.set(keyOf(fragment), { rows: deleted, file });
     }
   }
 

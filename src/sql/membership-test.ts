@@ -10,7 +10,7 @@ import { plainType } from './values/types.ts';
  * be, of values that nobody has to write down. Nulls among them count for nothing.
  * @param values Of the column's type.
  */
-export function oneOf({ name, type }: Field, values: Data): BoundExpression {
+export function membershipTest({ name, type }: Field, values: Data): BoundExpression {
   const column = readColumn(values);
   const members: Scalar[] = [];
   for (let row = 0; row < column.length; row++) {

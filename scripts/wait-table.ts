@@ -1,0 +1,370 @@
+import { RECORDS_EXPORT_MILLIS, RECORDS_FLUSH_MILLIS } from '../src/audit/exporter.ts';
+import { backendTimeouts } from '../src/cli/config/config-backends.ts';
+import { settings, type ConfigPath } from '../src/cli/config/config-table.ts';
+import { COUNT_MILLIS } from '../src/cli/processes/process-quota.ts';
+import { PROCESS_METRICS_MILLIS } from '../src/cli/processes/shared-metrics.ts';
+import { PROCESS_END_MILLIS } from '../src/cli/processes/supervisor.ts';
+import { SETTLE_MILLIS } from '../src/cli/service/read-only.ts';
+import { FIRST_LOOK_MILLIS } from '../src/cli/service/open-backends.ts';
+import { STORE_COMPARISON_MILLIS } from '../src/cli/service/store-integrity.ts';
+import {
+  MOMENT_ATTEMPTS,
+  MOMENT_PAUSE_MILLIS,
+} from '../src/engine/catalog/journal/journal-moment.ts';
+import { COMMIT_ATTEMPTS } from '../src/engine/catalog/records/commit-loop.ts';
+import { MEMORY_WAIT_MILLIS } from '../src/engine/format/memory/request-memory.ts';
+import { VERDICT_SLACK_MILLIS } from '../src/engine/rules/shared-verdicts.ts';
+import { JOB_LEASE_MILLIS } from '../src/engine/upkeep/jobs/job-runner.ts';
+import { PRESENCE_MILLIS } from '../src/engine/versions/leases/presence.ts';
+import {
+  HANDSHAKE_MILLIS,
+  HEADERS_MILLIS,
+  KEEP_ALIVE_MILLIS,
+} from '../src/gateway/http/http-server.ts';
+import { defaultLinger } from '../src/gateway/http/linger.ts';
+import { KEY_LOCK_PAUSE_MILLIS, KEY_LOCK_TRIES } from '../src/gateway/identity/key-file.ts';
+import { remoteTimes } from '../src/gateway/identity/remote-key-set.ts';
+import { SPANS_EXPORT_MILLIS, SPANS_FLUSH_MILLIS } from '../src/gateway/otlp-traces.ts';
+import { CUT_GRACE_MILLIS, LATE_BODY_MILLIS } from '../src/gateway/server.ts';
+import { WEBHOOK_TIMEOUT } from '../src/policy/settings/commits.ts';
+import { COMMIT_MILLIS } from '../src/store/embedded/store.ts';
+import { REDIS_COMMAND_MILLIS, REDIS_CONNECT_MILLIS } from '../src/store/redis/client.ts';
+import { QUOTA_ANSWER_MILLIS, SLOT_LEASE_MILLIS } from '../src/store/redis/quota.ts';
+import { REDIS_COMMIT_MILLIS, REDIS_FIRST_MILLIS } from '../src/store/redis/store.ts';
+
+/** One thing that the program waits for. */
+export interface Wait {
+  readonly what: string;
+  /** The longest wait, as a reader sees it. */
+  readonly bound: string;
+  /** The key that sets the bound; absent if it is fixed. */
+  readonly key?: string;
+  /** What happens at the end. */
+  readonly end: string;
+  /** The files of `src/` that wait. */
+  readonly files: readonly string[];
+  /** The file of `test/` that provokes the end; absent if it cannot be provoked. */
+  readonly test?: string;
+}
+
+/** A bound that a key of the configuration sets. */
+function byKey(key: ConfigPath): Pick<Wait, 'bound' | 'key'> {
+  return { bound: settings[key].shown, key };
+}
+
+function fixed(millis: number): Pick<Wait, 'bound'> {
+  return { bound: millis % 1000 === 0 ? `${millis / 1000} s` : `${millis} ms` };
+}
+
+const refused = '503 code 17; nothing was changed';
+
+/** Everything that the program waits for. Another process, machine or person may keep it waiting. */
+export const waits: readonly Wait[] = [
+  {
+    what: 'turn of this process to write to the embedded store; opening it for writing',
+    ...byKey('coordination.wait'),
+    end: `${refused}, the process that has the turn is named; a start ends with exit code 2`,
+    files: ['store/embedded/write-turn.ts', 'store/embedded/store.ts'],
+    test: 'service/stopped-writer.test.ts',
+  },
+  {
+    what: 'transaction of the embedded store that has begun',
+    ...fixed(COMMIT_MILLIS),
+    end: 'the outcome is read back; 503 code 17 if it stays unknown',
+    files: ['store/embedded/store.ts'],
+  },
+  {
+    what: 'connection to Redis',
+    ...fixed(REDIS_CONNECT_MILLIS),
+    end: 'tried again; meanwhile 503 code 17',
+    files: ['store/redis/client.ts'],
+  },
+  {
+    what: 'first connection to Redis at a start',
+    ...fixed(REDIS_FIRST_MILLIS),
+    end: 'the gateway starts and answers 503 until Redis is there',
+    files: ['store/redis/store.ts', 'store/redis/client.ts'],
+  },
+  {
+    what: 'command of Redis',
+    ...fixed(REDIS_COMMAND_MILLIS),
+    end: '503 code 17; the connection is replaced',
+    files: ['store/redis/client.ts'],
+    test: 'service/redis.test.ts',
+  },
+  {
+    what: 'outcome of a commit to Redis whose answer was lost',
+    ...fixed(REDIS_COMMIT_MILLIS),
+    end: '503 code 17; the outcome is unknown, and a repeat with the same request id is safe',
+    files: ['store/redis/store.ts'],
+    test: 'faults/redis-outages.test.ts',
+  },
+  {
+    what: 'counters of limits in Redis',
+    ...fixed(QUOTA_ANSWER_MILLIS),
+    end: 'the limit decides (`on_store_failure`)',
+    files: ['store/redis/quota.ts'],
+    test: 'store/redis/quota.test.ts',
+  },
+  {
+    what: 'concurrency slot of a gateway that died',
+    ...fixed(SLOT_LEASE_MILLIS),
+    end: 'the slot is free',
+    files: ['store/redis/quota.ts'],
+    test: 'store/redis/quota.test.ts',
+  },
+  {
+    what: 'counters of limits with the supervisor',
+    ...fixed(COUNT_MILLIS),
+    end: 'the limit decides (`on_store_failure`)',
+    files: ['cli/processes/process-quota.ts'],
+    test: 'service/stopped-process.test.ts',
+  },
+  {
+    what: 'answer of a process to its supervisor',
+    ...byKey('supervision.timeout'),
+    end: 'SIGKILL, and another process is started; its connections end',
+    files: ['cli/processes/heartbeat.ts'],
+    test: 'service/stopped-process.test.ts',
+  },
+  {
+    what: 'metrics of the other processes',
+    ...fixed(2 * PROCESS_METRICS_MILLIS),
+    end: 'the metrics of that process are left out',
+    files: ['cli/processes/shared-metrics.ts'],
+    test: 'cli/processes/process-life.test.ts',
+  },
+  {
+    what: 'end of a process after SIGTERM, beyond `shutdown.delay` and `shutdown.grace`',
+    ...fixed(PROCESS_END_MILLIS),
+    end: 'SIGKILL',
+    files: ['cli/processes/supervisor.ts'],
+  },
+  {
+    what: 'attempts of a commit that others precede',
+    bound: `${COMMIT_ATTEMPTS} attempts`,
+    end: '409 code 14; nothing was changed',
+    files: ['engine/catalog/records/commit-loop.ts'],
+    test: 'engine/catalog/races.test.ts',
+  },
+  {
+    what: 'changes of other gateways that a snapshot of the journal, a backup or a check needs',
+    ...fixed(MOMENT_ATTEMPTS * MOMENT_PAUSE_MILLIS),
+    end: 'the work ends with an error',
+    files: ['engine/catalog/journal/journal-moment.ts'],
+  },
+  {
+    what: 'signs of other gateways before files are removed',
+    ...fixed(PRESENCE_MILLIS),
+    end: 'the last known signs count, which keeps more files',
+    files: ['engine/versions/leases/presence.ts'],
+  },
+  {
+    what: 'job of a gateway that died',
+    ...fixed(JOB_LEASE_MILLIS),
+    end: 'another gateway takes the job',
+    files: ['engine/upkeep/jobs/job-runner.ts'],
+    test: 'engine/upkeep/jobs/job-runner.test.ts',
+  },
+  {
+    what: 'memory that other requests hold',
+    ...fixed(MEMORY_WAIT_MILLIS),
+    end: `${refused}, with \`Retry-After\``,
+    files: ['engine/format/memory/request-memory.ts'],
+    test: 'gateway/budget.test.ts',
+  },
+  {
+    what: 'thread that evaluates a request',
+    ...byKey('budget.time'),
+    end: '400 code 13, over budget. A task behind others on a thread waits for their budgets',
+    files: ['engine/workers/thread-tasks.ts'],
+    test: 'engine/workers/thread-pool.test.ts',
+  },
+  {
+    what: 'webhook of a commit rule',
+    bound: WEBHOOK_TIMEOUT,
+    key: '`webhook.timeout` of `commits.yaml`, at most 30s',
+    end: '`on_failure` decides: 400 code 20, or the commit goes on',
+    files: ['rules/webhook.ts'],
+    test: 'engine/rules/webhook.test.ts',
+  },
+  {
+    what: 'verdict of a webhook that another process asked',
+    bound: `the timeout of the webhook and ${VERDICT_SLACK_MILLIS / 1000} s`,
+    end: '`on_failure` decides',
+    files: ['engine/rules/shared-verdicts.ts'],
+    test: 'engine/rules/shared-verdicts.test.ts',
+  },
+  {
+    what: 'connection to a remote backend, with the wait for a free one',
+    bound: backendTimeouts.connect,
+    key: '`timeouts.connect` of a backend',
+    end: '503 code 17',
+    files: ['gateway/backends/exchange.ts', 'gateway/backends/remote-backend.ts'],
+    test: 'gateway/backends/forwarder.test.ts',
+  },
+  {
+    what: 'remote backend that sends nothing',
+    bound: backendTimeouts.idle,
+    key: '`timeouts.idle` of a backend',
+    end: '503 code 17; an answer that has begun is cut',
+    files: [
+      'gateway/backends/exchange.ts',
+      'gateway/backends/connection-agent.ts',
+      'gateway/backends/client-pool.ts',
+      'gateway/backends/forwarded-request.ts',
+    ],
+    test: 'gateway/backends/forwarder.test.ts',
+  },
+  {
+    what: 'whole answer of a remote backend',
+    bound: 'none',
+    key: '`timeouts.total` of a backend',
+    end: '503 code 17; an answer that has begun is cut',
+    files: ['gateway/backends/exchange.ts'],
+    test: 'gateway/backends/forwarder.test.ts',
+  },
+  {
+    what: 'first look at the remote backends at a start',
+    ...fixed(FIRST_LOOK_MILLIS),
+    end: 'the gateway starts',
+    files: ['cli/service/open-backends.ts'],
+  },
+  {
+    what: 'comparison of the keys of the store with their digests at a start',
+    ...fixed(STORE_COMPARISON_MILLIS),
+    end: 'the comparison continues in the background, and `/readyz` is degraded until it ends',
+    files: ['cli/service/store-integrity.ts'],
+  },
+  {
+    what: 'key set of an issuer',
+    ...fixed(remoteTimes.timeout),
+    end: 'the last keys hold for a while; without any, 503 code 17',
+    files: ['gateway/identity/remote-key-set.ts'],
+    test: 'gateway/identity/remote-key-set.test.ts',
+  },
+  {
+    what: 'lock of the file of keys',
+    ...fixed(KEY_LOCK_TRIES * KEY_LOCK_PAUSE_MILLIS),
+    end: 'the command ends with exit code 2 and names the lock',
+    files: ['gateway/identity/key-file.ts'],
+    test: 'gateway/identity/key-file.test.ts',
+  },
+  {
+    what: 'TLS handshake of a client',
+    ...fixed(HANDSHAKE_MILLIS),
+    end: 'the connection is closed',
+    files: ['gateway/http/http-server.ts'],
+  },
+  {
+    what: 'headers of a request',
+    ...fixed(HEADERS_MILLIS),
+    end: '408; the connection is closed',
+    files: ['gateway/http/http-server.ts'],
+    test: 'gateway/http/framing.test.ts',
+  },
+  {
+    what: 'client that sends or takes almost nothing',
+    ...byKey('limits.request_timeout'),
+    end: 'the connection is closed',
+    files: ['gateway/server.ts', 'gateway/http/send.ts'],
+    test: 'gateway/transport.test.ts',
+  },
+  {
+    what: 'next request on a connection',
+    ...fixed(KEEP_ALIVE_MILLIS),
+    end: 'the connection is closed',
+    files: ['gateway/http/http-server.ts'],
+  },
+  {
+    what: 'rest of the body of a refused request',
+    ...fixed(defaultLinger.milliseconds),
+    end: 'the connection is closed',
+    files: ['gateway/http/linger.ts'],
+    test: 'gateway/transport.test.ts',
+  },
+  {
+    what: 'requests in flight when the read-only mode ends',
+    ...fixed(SETTLE_MILLIS),
+    end: 'the store is opened for writing; a request that still reads fails and can be repeated',
+    files: ['cli/service/read-only.ts'],
+  },
+  {
+    what: 'requests in flight at a stop',
+    ...byKey('shutdown.grace'),
+    end: 'their connections are cut',
+    files: ['gateway/server.ts', 'cli/create-gateway.ts'],
+    test: 'service/drain.test.ts',
+  },
+  {
+    what: 'listener at a stop',
+    ...byKey('shutdown.delay'),
+    end: 'the listener closes',
+    files: ['cli/config/listeners.ts'],
+    test: 'service/drain.test.ts',
+  },
+  {
+    what: 'clients that still send after their answer, at a stop',
+    ...fixed(LATE_BODY_MILLIS),
+    end: 'their connections are cut',
+    files: ['gateway/server.ts'],
+  },
+  {
+    what: 'requests whose connections were cut, at a stop',
+    ...fixed(CUT_GRACE_MILLIS),
+    end: 'the stop goes on',
+    files: ['gateway/server.ts'],
+  },
+  {
+    what: 'collector of traces: an export, and the last one at a stop',
+    bound: `${SPANS_EXPORT_MILLIS / 1000} s, ${SPANS_FLUSH_MILLIS / 1000} s`,
+    end: 'spans are lost and counted; no request waits for it',
+    files: ['gateway/otlp-traces.ts'],
+    test: 'gateway/telemetry/traces.test.ts',
+  },
+  {
+    what: 'collector of audit records: an export, and the last one at a stop',
+    bound: `${RECORDS_EXPORT_MILLIS / 1000} s, ${RECORDS_FLUSH_MILLIS / 1000} s`,
+    end: 'copies are lost; the log itself is whole. No request waits for it',
+    files: ['audit/exporter.ts'],
+  },
+  {
+    what: 'flush of a file to the disk: audit log, journal, table files',
+    bound: 'none: the system decides',
+    end: 'an error of the disk is 503 code 17; commits that wait behind it are refused after `coordination.wait`',
+    files: ['storage/line-log.ts'],
+    test: 'faults/full-disk.test.ts',
+  },
+];
+
+/**
+ * Files that use timers, and in which nothing waits that a table could bound: intervals of
+ * background work, delays that collect a batch, and loops that a caller's wait ends.
+ */
+export const intervals: Readonly<Record<string, string>> = {
+  'audit/chain/queue.ts': 'collects records of a batch',
+  'audit/checkpoints/publisher.ts': 'interval of checkpoints',
+  'audit/segments/background-sealing.ts': 'interval of sealing, and its thread, in the background',
+  'cli/audit/audit-search.ts': 'interval of `--follow`, until the user stops it',
+  'engine/catalog/journal/journal-keeper.ts': 'interval of snapshots',
+  'engine/catalog/journal/journal.ts': 'collects changes that the store may forget',
+  'engine/format/memory/answer-memory.ts': 'delay after which stalled answers release memory',
+  'engine/format/memory/read-memory.ts': 'delay after which unused memory is dropped',
+  'engine/format/memory/memory-budget.ts': 'interval in which caches shrink',
+  'engine/late-backend.ts': 'interval of openings of an unavailable store',
+  'engine/once/answer-sweep.ts': 'interval of the removal of old answers',
+  'engine/once/store-clock.ts': 'interval of comparisons of clocks',
+  'engine/upkeep/jobs/background-indexing.ts': 'delay of background work',
+  'engine/upkeep/retention/background.ts': 'interval of collections',
+  'engine/upkeep/retention/entries.ts': 'bounds concurrent reads of folders',
+  'engine/upkeep/verification/background-scrub.ts': 'interval of looks at the turn of a gateway',
+  'engine/upkeep/verification/portion-reading.ts': 'rate of the reads of a verification',
+  'gateway/backends/remote-monitor.ts': 'interval of health checks',
+  'gateway/decision/policy-archive.ts': 'interval of attempts to archive a policy',
+  'gateway/http/certificate.ts': 'interval of looks at the certificate',
+  'gateway/http/control-traffic.ts': 'interval of counts of control frames',
+  'gateway/identity/key-use.ts': 'collects uses of keys',
+  'gateway/identity/tokens.ts': 'interval of looks at key sets',
+  'gateway/policy-agreement.ts': 'interval of comparisons of policies',
+  'policy/still-folder.ts': 'interval of looks at the policy folder',
+};
