@@ -345,6 +345,7 @@ export const intervals: Readonly<Record<string, string>> = {
   'audit/chain/queue.ts': 'collects records of a batch',
   'audit/checkpoints/publisher.ts': 'interval of checkpoints',
   'audit/segments/background-sealing.ts': 'interval of sealing, and its thread, in the background',
+  'cli/service/recovery-rounds.ts': 'interval of examinations of processes that were killed',
   'cli/audit/audit-search.ts': 'interval of `--follow`, until the user stops it',
   'engine/catalog/journal/journal-keeper.ts': 'interval of snapshots',
   'engine/catalog/journal/journal.ts': 'collects changes that the store may forget',

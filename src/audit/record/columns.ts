@@ -11,6 +11,7 @@ import {
   flagValues,
   uint64Values,
   wordValues,
+  type ValueKind,
 } from '../../arrow/value-column.ts';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
@@ -151,7 +152,7 @@ export const recordFields: readonly Field[] = rows.type.children.map(
 
 /** Records as a batch of a schema of `recordFields`. */
 export function batchOfRecords(schema: Schema, records: readonly LoggedRecord[]): RecordBatch {
-  const { children } = rows.data(records.map(rowOf));
+  const children = columns.map((column) => column(records));
   return batchOfData(schema, children, records.length);
 }
 
@@ -160,26 +161,76 @@ export function recordAt({ data }: RecordBatch, row: number): LoggedRecord {
   return recordOf(rows.read(data, row)!);
 }
 
-function rowOf(record: LoggedRecord): RecordRow {
-  const { commit, context, principal } = record;
+type ValuesOf = {
+  readonly [Name in keyof RecordRow & string]: (record: LoggedRecord) => RecordRow[Name] | null;
+};
+
+/** The values of records by column. Each is a function of its own, which is several times faster than a lookup by name. */
+const valuesOf: ValuesOf = {
+  instance: (record) => record.instance,
+  sequence: (record) => record.sequence,
+  phase: (record) => record.phase,
+  time: (record) => microsOf(record.time),
+  duration_us: (record) => record.duration_us,
+  request_id: (record) => record.request_id,
+  decision_id: (record) => record.decision_id,
+  principal: ({ principal }) =>
+    principal && (principal.scopes === undefined ? { ...principal, scopes: null } : (principal as PrincipalRow)),
+  subject: (record) => record.subject,
+  credential: (record) => record.credential,
+  source_ip: (record) => record.source_ip,
+  user_agent: (record) => record.user_agent,
+  operation: (record) => record.operation,
+  object: (record) => record.object,
+  objects: (record) => record.objects,
+  mode: (record) => record.mode,
+  branch: (record) => record.branch,
+  backend: (record) => record.backend,
+  decision: (record) => record.decision,
+  rule: (record) => record.rule,
+  policy_digest: (record) => record.policy_digest,
+  rights: (record) => record.rights,
+  shadow: (record) => record.shadow,
+  status: (record) => record.status,
+  code: (record) => record.code,
+  bytes_in: (record) => record.bytes_in,
+  bytes_out: (record) => record.bytes_out,
+  context: ({ context }) => contextRows(context),
+  commit: ({ commit }) => commit && commitRow(commit),
+  hash: (record) => record.hash,
+};
+
+/** A column of records for each field, in order. */
+const columns = rows.type.children.map(({ name }: Field) =>
+  columnOfValues(name as keyof RecordRow & string),
+);
+
+function columnOfValues(name: keyof RecordRow & string): (records: readonly LoggedRecord[]) => Data {
+  const valueOf: (record: LoggedRecord) => unknown = valuesOf[name];
+  const kind: Pick<ValueKind<unknown>, 'data'> = recordKinds[name];
+  return (records) => kind.data(records.map((record) => valueOf(record) ?? null));
+}
+
+const NO_CONTEXT: readonly ContextRow[] = [];
+
+function contextRows(context: LoggedRecord['context']): readonly ContextRow[] {
+  for (const _ in context) return Object.entries(context).map(([key, value]) => ({ key, value }));
+  return NO_CONTEXT;
+}
+
+function commitRow(commit: CommitSummary): CommitRow {
   return {
-    ...record,
-    time: microsOf(record.time),
-    principal: principal && { ...principal, scopes: principal.scopes ?? null },
-    context: Object.entries(context).map(([key, value]) => ({ key, value })),
-    commit: commit && {
-      kind: commit.kind,
-      base_version: commit.baseVersion,
-      version: commit.version,
-      rows_added: commit.rowsAdded,
-      rows_removed: commit.rowsRemoved,
-      schema_changed: commit.schemaChanged,
-      rules: commit.rules,
-      table: commit.table ?? null,
-      rows_changed: commit.rowsChanged ?? null,
-      columns: (commit.rowsChanged ?? null) === null ? null : (commit.columns ?? []),
-      statement: commit.statement ?? null,
-    },
+    kind: commit.kind,
+    base_version: commit.baseVersion,
+    version: commit.version,
+    rows_added: commit.rowsAdded,
+    rows_removed: commit.rowsRemoved,
+    schema_changed: commit.schemaChanged,
+    rules: commit.rules,
+    table: commit.table ?? null,
+    rows_changed: commit.rowsChanged ?? null,
+    columns: (commit.rowsChanged ?? null) === null ? null : (commit.columns ?? []),
+    statement: commit.statement ?? null,
   };
 }
 

@@ -1,10 +1,12 @@
 import type { Data } from 'apache-arrow';
-import { int64Values, momentValues, wordValues } from '../../arrow/value-column.ts';
-import { lineBatches } from '../chain/log-files.ts';
+import { isNull } from '../../arrow/data.ts';
+import { wordValues } from '../../arrow/value-column.ts';
+import { linePieces } from '../chain/log-files.ts';
 import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
-import { decisionOf, decodeRecord } from '../record/decoding.ts';
-import type { Decision, LoggedRecord } from '../record/record.ts';
-import { isInWindow, type RequestFilter } from './filter.ts';
+import { decisionOf } from '../record/decoding.ts';
+import { decisions, type Decision } from '../record/record.ts';
+import type { RequestFilter } from './filter.ts';
+import { LineFields } from './line-fields.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
 
@@ -18,25 +20,15 @@ export interface RequestCounts {
   /** Null for requests without a value. */
   readonly key: string | null;
   /** Requests with an outcome. */
-  requests: number;
+  readonly requests: number;
   /** Requests without an outcome: in flight, or of unknown result. */
-  open: number;
-  readonly decisions: Map<Decision, number>;
-  bytesIn: bigint;
-  bytesOut: bigint;
+  readonly open: number;
+  readonly decisions: ReadonlyMap<Decision, number>;
+  readonly bytesIn: bigint;
+  readonly bytesOut: bigint;
   /** Arrival of the first and the last request, in microseconds since 1970. */
-  first: bigint;
-  last: bigint;
-}
-
-/** Fields of a record that are counted. */
-interface Line {
-  readonly key: string | null;
-  readonly isOutcome: boolean;
-  readonly decision: string;
-  readonly began: bigint;
-  readonly bytesIn: bigint | null;
-  readonly bytesOut: bigint | null;
+  readonly first: bigint;
+  readonly last: bigint;
 }
 
 /**
@@ -50,73 +42,89 @@ export async function reportRequests(
   progress: (records: number) => void = () => undefined,
 ): Promise<readonly RequestCounts[]> {
   const tallies = new CountsByKey(window);
+  let counted = 0;
   for (const part of await logPartsOf(folder)) {
     if (!mayHold(part, window)) continue;
     const reader = {
-      lines: (path: string) => linesOfFile(path, by),
-      segment: (segment: OpenSegment) => linesOfSegment(segment, by),
+      lines: (path: string) => countedLines(path, by, tallies),
+      segment: (segment: OpenSegment) => countedSegment(segment, by, tallies),
     };
-    for await (const lines of readPart(part, reader)) {
-      for (const line of lines) tallies.add(line);
-      progress(tallies.records);
+    for await (const records of readPart(part, reader)) {
+      counted += records;
+      progress(counted);
     }
   }
   return tallies.sorted();
 }
 
-class CountsByKey {
-  records = 0;
-  readonly #window: Pick<RequestFilter, 'since' | 'until'>;
-  readonly #byKey = new Map<string | null, RequestCounts>();
+/** Index of a decision in `decisions`. */
+type DecisionIndex = number;
 
-  constructor(window: Pick<RequestFilter, 'since' | 'until'>) {
-    this.#window = window;
+/** Counts of one key. Times are microseconds since 1970, which numbers represent exactly until 2255. */
+class KeyCounts {
+  readonly key: string | null;
+  /** Requests by their decisions. */
+  readonly decided = new Float64Array(decisions.length);
+  attempts = 0;
+  bytesIn = 0;
+  bytesOut = 0;
+  first = Number.POSITIVE_INFINITY;
+  last = Number.NEGATIVE_INFINITY;
+
+  constructor(key: string | null) {
+    this.key = key;
   }
 
-  add({ key, isOutcome, decision, began, bytesIn, bytesOut }: Line): void {
-    this.records += 1;
-    if (!isInWindow(this.#window, began)) return;
-    const tally = this.#of(key, began);
-    if (began < tally.first) tally.first = began;
-    if (began > tally.last) tally.last = began;
-    if (!isOutcome) {
-      tally.open += 1;
-      return;
-    }
-    tally.open -= 1;
-    tally.requests += 1;
-    const decided = decisionOf(decision);
-    tally.decisions.set(decided, (tally.decisions.get(decided) ?? 0) + 1);
-    tally.bytesIn += bytesIn ?? 0n;
-    tally.bytesOut += bytesOut ?? 0n;
+  result(): RequestCounts {
+    const requests = this.decided.reduce((sum, count) => sum + count, 0);
+    const named = decisions.map((name, at) => [name, this.decided[at]!] as const);
+    return {
+      key: this.key,
+      requests,
+      // Attempt and outcome may name different rules.
+      open: Math.max(0, this.attempts - requests),
+      decisions: new Map(named.filter(([, count]) => count > 0)),
+      bytesIn: BigInt(this.bytesIn),
+      bytesOut: BigInt(this.bytesOut),
+      first: BigInt(this.first),
+      last: BigInt(this.last),
+    };
+  }
+}
+
+class CountsByKey {
+  readonly #since: number;
+  readonly #until: number;
+  readonly #byKey = new Map<string | null, KeyCounts>();
+  /** Counts with a record, in the order of their first. */
+  readonly #used: KeyCounts[] = [];
+
+  constructor({ since, until }: Pick<RequestFilter, 'since' | 'until'>) {
+    this.#since = Number(since ?? Number.NEGATIVE_INFINITY);
+    this.#until = Number(until ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Counts of a key, which are part of the result once they have a request. */
+  of(key: string | null): KeyCounts {
+    let counts = this.#byKey.get(key);
+    if (counts === undefined) this.#byKey.set(key, (counts = new KeyCounts(key)));
+    return counts;
+  }
+
+  /** Adds a record that began at a time. @returns False if that is outside of the window. */
+  begin(counts: KeyCounts, began: number): boolean {
+    if (began < this.#since || began >= this.#until) return false;
+    if (counts.last === Number.NEGATIVE_INFINITY) this.#used.push(counts);
+    if (began < counts.first) counts.first = began;
+    if (began > counts.last) counts.last = began;
+    return true;
   }
 
   sorted(): readonly RequestCounts[] {
-    const all = [...this.#byKey.values()].map((tally) => ({
-      ...tally,
-      // Attempt and outcome may name different rules.
-      open: Math.max(0, tally.open),
-    }));
-    return all
+    return this.#used
+      .map((counts) => counts.result())
       .filter(({ requests, open }) => requests + open > 0)
       .sort((one, other) => other.requests + other.open - (one.requests + one.open));
-  }
-
-  #of(key: string | null, began: bigint): RequestCounts {
-    const existing = this.#byKey.get(key);
-    if (existing !== undefined) return existing;
-    const tally: RequestCounts = {
-      key,
-      requests: 0,
-      open: 0,
-      decisions: new Map(),
-      bytesIn: 0n,
-      bytesOut: 0n,
-      first: began,
-      last: began,
-    };
-    this.#byKey.set(key, tally);
-    return tally;
   }
 }
 
@@ -125,47 +133,106 @@ function mayHold({ seal }: LogPart, { since }: Pick<RequestFilter, 'since'>): bo
   return seal === undefined || since === undefined || microsOf(seal.to) >= since;
 }
 
-async function* linesOfFile(path: string, by: ReportKey): AsyncGenerator<readonly Line[]> {
-  for await (const lines of lineBatches(path)) {
-    yield lines.map((line) => lineOf(decodeRecord(line), by));
+/** Counts the records of a file of lines. @returns The number of records of each piece. */
+async function* countedLines(
+  path: string,
+  by: ReportKey,
+  tallies: CountsByKey,
+): AsyncGenerator<number> {
+  for await (const { bytes, torn } of linePieces(path)) {
+    if (torn) return;
+    const line = new LineFields(bytes);
+    let records = 0;
+    for (; line.next(); records++) {
+      const counts = tallies.of(line.text(by));
+      if (!tallies.begin(counts, line.began())) continue;
+      if (!line.isOutcome()) {
+        counts.attempts += 1;
+        continue;
+      }
+      counts.decided[decisionIndex(line.text('decision'))]! += 1;
+      counts.bytesIn += line.integer('bytes_in');
+      counts.bytesOut += line.integer('bytes_out');
+    }
+    yield records;
   }
 }
 
-function lineOf(record: LoggedRecord, by: ReportKey): Line {
-  return {
-    key: record[by],
-    isOutcome: record.phase === 'outcome',
-    decision: record.decision,
-    began: microsOf(record.time) - (record.duration_us ?? 0n),
-    bytesIn: record.bytes_in,
-    bytesOut: record.bytes_out,
-  };
+function decisionIndex(decision: string | null): DecisionIndex {
+  return decisions.indexOf(decisionOf(decision ?? ''));
 }
 
-async function* linesOfSegment(
+/** Columns of a segment that are counted, after the key. */
+const COUNTED = ['phase', 'decision', 'time', 'duration_us', 'bytes_in', 'bytes_out'];
+
+/** Counts the records of a segment by the codes of its dictionaries. @returns The number of records of each batch. */
+async function* countedSegment(
   { file, scratch }: OpenSegment,
   by: ReportKey,
-): AsyncGenerator<readonly Line[]> {
-  const columns = [by, 'phase', 'decision', 'time', 'duration_us', 'bytes_in', 'bytes_out'];
+  tallies: CountsByKey,
+): AsyncGenerator<number> {
+  const keys = new CodedWords((key) => tallies.of(key));
+  const outcomes = new CodedWords((phase) => phase === 'outcome');
+  const decided = new CodedWords(decisionIndex);
   for (let index = 0; index < file.batchRows.length; index++) {
+    const columns = [by, ...COUNTED];
     const { data } = await file.readBatch(index, columns, { access: scratch });
-    const [key, phase, decision, time, duration, bytesIn, bytesOut] = data.children as [
-      Data,
-      Data,
-      Data,
-      Data,
-      Data,
-      Data,
-      Data,
+    const [key, phase, decision, ...numbers] = data.children as [Data, Data, Data, ...Data[]];
+    const [countsAt, isOutcomeAt, decidedAt] = [keys.of(key), outcomes.of(phase), decided.of(decision)];
+    const [time, duration, bytesIn, bytesOut] = numbers.map((each) => new Integers(each)) as [
+      Integers,
+      Integers,
+      Integers,
+      Integers,
     ];
-    yield Array.from({ length: data.length }, (_, row) => ({
-      key: wordValues.read(key, row),
-      isOutcome: wordValues.read(phase, row) === 'outcome',
-      decision: wordValues.read(decision, row)!,
-      began: momentValues.read(time, row)! - (int64Values.read(duration, row) ?? 0n),
-      bytesIn: int64Values.read(bytesIn, row),
-      bytesOut: int64Values.read(bytesOut, row),
-    }));
+    for (let row = 0; row < data.length; row++) {
+      const counts = countsAt(row);
+      // A null is stored as zero.
+      if (!tallies.begin(counts, time.at(row) - duration.at(row))) continue;
+      if (!isOutcomeAt(row)) {
+        counts.attempts += 1;
+        continue;
+      }
+      counts.decided[decidedAt(row)]! += 1;
+      counts.bytesIn += bytesIn.at(row);
+      counts.bytesOut += bytesOut.at(row);
+    }
+    yield data.length;
     scratch.reset();
+  }
+}
+
+/** Values for the words of a column, computed once for each word of the file. */
+class CodedWords<Value> {
+  readonly #valueOf: (word: string | null) => Value;
+  readonly #byCode: Value[] = [];
+  #absent: Value | undefined;
+
+  constructor(valueOf: (word: string | null) => Value) {
+    this.#valueOf = valueOf;
+  }
+
+  /** The value of each row of a batch. */
+  of(column: Data): (row: number) => Value {
+    const codes: Int32Array = column.values;
+    const byCode = this.#byCode;
+    const read = (row: number): Value =>
+      byCode[codes[row]!] ?? (byCode[codes[row]!] = this.#valueOf(wordValues.read(column, row)));
+    if (column.nullCount === 0) return read;
+    return (row) =>
+      isNull(column, row) ? (this.#absent ??= this.#valueOf(null)) : read(row);
+  }
+}
+
+/** Integers of 64 bits as numbers, which are exact up to 2^53. */
+class Integers {
+  readonly #halves: Int32Array;
+
+  constructor({ values }: Data) {
+    this.#halves = new Int32Array(values.buffer, values.byteOffset, 2 * values.length);
+  }
+
+  at(row: number): number {
+    return this.#halves[2 * row + 1]! * 2 ** 32 + (this.#halves[2 * row]! >>> 0);
   }
 }

@@ -1,7 +1,8 @@
 import { createHash, randomUUID, type Hash } from 'node:crypto';
-import { Schema, type RecordBatch } from 'apache-arrow';
+import { Schema, type Data, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
+import { int64Values, textValues, wordValues } from '../../arrow/value-column.ts';
 import { validateColumns } from '../../arrow/validate.ts';
 import { readUpTo } from '../../storage/open-object.ts';
 import type { NewObject, OpenObject } from '../../storage/storage.ts';
@@ -15,6 +16,7 @@ import {
   recordFields,
   withNewParts,
 } from '../record/columns.ts';
+import { columnOf, RowTexts } from '../record/row-text.ts';
 import { decodeRecord, otherVersion } from '../record/decoding.ts';
 import { SegmentChecks, SegmentSums } from './portions.ts';
 import type { LoggedRecord } from '../record/record.ts';
@@ -193,21 +195,27 @@ export function followBatch(
   from: ChainHead,
   batch: RecordBatch,
 ): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
-  let head = from;
+  const texts = new RowTexts(batch);
+  const [instances, sequences, hashes] = ['instance', 'sequence', 'hash'].map((name) =>
+    columnOf(batch, name),
+  ) as [Data, Data, Data];
+  let { count, hash } = from;
   for (let row = 0; row < batch.numRows; row++) {
-    const record = recordAt(batch, row);
-    const hash = hashOfRecord(head, record);
-    const count = head.count + 1n;
-    if (hash !== record.hash || record.sequence !== count) return { head, broken: record };
-    head = { count, hash };
+    const sequence = int64Values.read(sequences, row)!;
+    const prefix = recordPrefix(wordValues.read(instances, row)!, sequence);
+    const next = hashAfter(hash, prefix + texts.at(row));
+    if (next !== textValues.read(hashes, row) || sequence !== count + 1n) {
+      return { head: { count, hash }, broken: recordAt(batch, row) };
+    }
+    count = sequence;
+    hash = next;
   }
-  return { head };
+  return { head: { count, hash } };
 }
 
 /** Hash of a record that follows a head of the chain. */
 export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
-  const fields = recordPrefix(record.instance, record.sequence) + recordText(record);
-  return hashAfter(hash, Buffer.from(fields));
+  return hashAfter(hash, recordPrefix(record.instance, record.sequence) + recordText(record));
 }
 
 /** An open segment; its caller closes it. */
