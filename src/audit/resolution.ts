@@ -16,7 +16,7 @@ import type { AuditLog } from './writer.ts';
 /** Result of a request whose process ended before it wrote the outcome. */
 export type AttemptResult = 'committed' | 'not committed' | 'unknown';
 
-interface ResolutionOptions extends LogFolders {
+export interface ResolutionOptions extends LogFolders {
   /** Log of this process, to which the outcomes are written. */
   readonly log: AuditLog;
   /** Instances that were found to be resolved, which are not examined again. */
