@@ -14,6 +14,7 @@ const PROGRAMS = [
   'cli/create-gateway',
   'engine/workers/thread-main',
   'audit/segments/sealing-thread',
+  'audit/search/report-thread',
 ];
 
 /** Packages of many small modules, or ones that every command loads; all others are loaded where they are installed. */

@@ -19,7 +19,13 @@ const FIRST_MICROS = 1_790_000_000_000_000;
 const SUBJECTS = 400;
 const TABLES = 5_000;
 const ROTATE_BYTES = 64 * 2 ** 20;
-const OPERATIONS = ['DescribeTable', 'QueryTable', 'InsertIntoTable', 'CountTableRows', 'ListTables'];
+const OPERATIONS = [
+  'DescribeTable',
+  'QueryTable',
+  'InsertIntoTable',
+  'CountTableRows',
+  'ListTables',
+];
 /** One request in this many has an object list and rights, a context, or a commit. */
 const STRUCTURED = { objects: 53, context: 29, commit: 37 };
 /** One request in this many is denied, and one is never answered. */

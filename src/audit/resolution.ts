@@ -138,7 +138,11 @@ async function claim(options: ResolutionOptions, path: string): Promise<Claim | 
     earlier !== undefined && earlier.by !== by && !(await isAbandoned(options, earlier.by));
   if (works) return undefined;
   const { before } = earlier ?? {};
-  const own = { by, done: false, ...(before && { before: [...new Set([...before, earlier!.by])] }) };
+  const own = {
+    by,
+    done: false,
+    ...(before && { before: [...new Set([...before, earlier!.by])] }),
+  };
   await logStorage.replace(path, claimBytes(own));
   return own;
 }

@@ -104,7 +104,8 @@ async function recordNumbered(
   sequence: bigint,
 ): Promise<LoggedRecord | undefined> {
   const segment = parts.find(
-    ({ seal }) => seal !== undefined && seal.before.count < sequence && sequence <= seal.after.count,
+    ({ seal }) =>
+      seal !== undefined && seal.before.count < sequence && sequence <= seal.after.count,
   );
   if (segment !== undefined) return recordOfSegment(segment, sequence);
   const files = parts.filter(({ seal }) => seal === undefined).map(({ file }) => file);
@@ -122,7 +123,8 @@ async function recordOfSegment(
       let start = Number(sequence - seal!.before.count) - 1;
       for (const [index, count] of segment.file.batchRows.entries()) {
         const rows = { start, count: 1 };
-        if (start < count) return recordAt(await segment.file.readBatch(index, undefined, { rows }), 0);
+        if (start < count)
+          return recordAt(await segment.file.readBatch(index, undefined, { rows }), 0);
         start -= count;
       }
       return undefined;

@@ -63,7 +63,9 @@ describe('attempts without an outcome', () => {
     const note = await readAttemptsNote(log.processes, log.instance);
     const examined = { ...log, note };
     const all = await readAll(log.folder);
-    const expected = all.filter((each) => each.phase === 'attempt' && ids.includes(each.decision_id));
+    const expected = all.filter(
+      (each) => each.phase === 'attempt' && ids.includes(each.decision_id),
+    );
     const whole = await bytesToExamine({ ...log, note: undefined });
     expect(await bytesToExamine(examined)).toBeLessThan(whole / 2);
     expect(await unansweredAttempts(examined)).toEqual(expected);

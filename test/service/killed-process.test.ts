@@ -15,7 +15,11 @@ afterEach(() => service?.stop());
 
 interface Verified {
   readonly findings: readonly { readonly kind: string }[];
-  readonly heads: readonly { readonly instance: string; readonly count: number; readonly signed: number }[];
+  readonly heads: readonly {
+    readonly instance: string;
+    readonly count: number;
+    readonly signed: number;
+  }[];
 }
 
 async function verified(): Promise<Verified> {
@@ -27,8 +31,7 @@ async function verified(): Promise<Verified> {
 async function stoppedUnsigned(processes: readonly number[]): Promise<number> {
   return eventually(async () => {
     for (const pid of processes) process.kill(pid, 'SIGCONT');
-    for (const _ of [1, 2, 3, 4])
-      await send(service.url, 'GET /v1/table', { agent: new Agent() });
+    for (const _ of [1, 2, 3, 4]) await send(service.url, 'GET /v1/table', { agent: new Agent() });
     // They are in the file after some 30 ms, and signed within a second.
     await sleep(200);
     for (const pid of processes) process.kill(pid, 'SIGSTOP');
@@ -61,7 +64,9 @@ it('the log of a killed process is signed while the others serve, also if its su
   );
   await rmdir(anchor);
   await rename(`${anchor}.kept`, anchor);
-  await eventually(() => expect(service.errors).toContain('records of killed processes were signed'));
+  await eventually(() =>
+    expect(service.errors).toContain('records of killed processes were signed'),
+  );
   await eventually(async () => expect((await verified()).findings).toEqual([]));
   expect((await childrenOf(service.pid)).includes(killed)).toBe(false);
   expect(await service.end()).toBe(0);

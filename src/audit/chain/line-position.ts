@@ -107,7 +107,10 @@ class SortedLines {
   }
 
   /** Walks from line to line. */
-  async #walk(from: number, sequence: bigint): Promise<Pick<PlacedLine, 'next' | 'bytes'> | undefined> {
+  async #walk(
+    from: number,
+    sequence: bigint,
+  ): Promise<Pick<PlacedLine, 'next' | 'bytes'> | undefined> {
     for (let start = from; ;) {
       const next = await this.#lineAfter(start, this.#object.size());
       const found = next === undefined ? undefined : await this.sequenceAt(start);
@@ -134,7 +137,8 @@ class SortedLines {
   /** Bytes that are valid until the next call. */
   async #read(position: number, length: number): Promise<Buffer> {
     const bytes = this.#window.subarray(0, length);
-    const read = this.#object.readNow(bytes, position) ?? (await readUpTo(this.#object, bytes, position));
+    const read =
+      this.#object.readNow(bytes, position) ?? (await readUpTo(this.#object, bytes, position));
     return bytes.subarray(0, read);
   }
 }

@@ -56,7 +56,9 @@ export class OpenAttempts {
   /** The open attempts among so many records; undefined if there were too many to track. */
   note(count: bigint): AttemptsNote | undefined {
     if (this.#overflown) return undefined;
-    const open = [...this.#open].map(([decision, sequence]) => [decision, BigInt(sequence)] as const);
+    const open = [...this.#open].map(
+      ([decision, sequence]) => [decision, BigInt(sequence)] as const,
+    );
     return { count, open: new Map(open) };
   }
 }

@@ -162,7 +162,7 @@ export function recordAt({ data }: RecordBatch, row: number): LoggedRecord {
 }
 
 type ValuesOf = {
-  readonly [Name in keyof RecordRow & string]: (record: LoggedRecord) => RecordRow[Name] | null;
+  readonly [Name in keyof RecordRow]: (record: LoggedRecord) => RecordRow[Name] | null;
 };
 
 /** The values of records by column. Each is a function of its own, which is several times faster than a lookup by name. */
@@ -175,7 +175,8 @@ const valuesOf: ValuesOf = {
   request_id: (record) => record.request_id,
   decision_id: (record) => record.decision_id,
   principal: ({ principal }) =>
-    principal && (principal.scopes === undefined ? { ...principal, scopes: null } : (principal as PrincipalRow)),
+    principal &&
+    (principal.scopes === undefined ? { ...principal, scopes: null } : (principal as PrincipalRow)),
   subject: (record) => record.subject,
   credential: (record) => record.credential,
   source_ip: (record) => record.source_ip,
@@ -202,10 +203,10 @@ const valuesOf: ValuesOf = {
 
 /** A column of records for each field, in order. */
 const columns = rows.type.children.map(({ name }: Field) =>
-  columnOfValues(name as keyof RecordRow & string),
+  columnOfValues(name as keyof RecordRow),
 );
 
-function columnOfValues(name: keyof RecordRow & string): (records: readonly LoggedRecord[]) => Data {
+function columnOfValues(name: keyof RecordRow): (records: readonly LoggedRecord[]) => Data {
   const valueOf: (record: LoggedRecord) => unknown = valuesOf[name];
   const kind: Pick<ValueKind<unknown>, 'data'> = recordKinds[name];
   return (records) => kind.data(records.map((record) => valueOf(record) ?? null));

@@ -2,6 +2,8 @@ import { decodeRecord } from '../record/decoding.ts';
 import { microsOf } from '../record/time.ts';
 
 const NEWLINE = 0x0a;
+const OBJECT = 0x7b;
+const OBJECT_END = 0x7d;
 const QUOTE = 0x22;
 const ESCAPE = 0x5c;
 const COMMA = 0x2c;
@@ -30,6 +32,8 @@ export class LineFields {
   #end = -1;
   /** Position of the comma after the sequence number. */
   #comma = 0;
+  /** Position of the value that was read last: fields are mostly read in their order. */
+  #last = 0;
 
   /** @param bytes Whole lines of one instance. */
   constructor(bytes: Buffer) {
@@ -61,7 +65,10 @@ export class LineFields {
     this.#end = bytes.indexOf(NEWLINE, start);
     for (let digit = bytes[at]!; digit >= ZERO && digit <= NINE; digit = bytes[at]!) at += 1;
     this.#comma = at;
+    this.#last = at + DURATION_AT;
     const isRecord =
+      bytes[start] === OBJECT &&
+      bytes[this.#end - 1] === OBJECT_END &&
       bytes[at] === COMMA &&
       bytes[at + TIME_AT - 1] === QUOTE &&
       bytes[at + TIME_AT + TIME_LENGTH - 1] === LAST_OF_TIME &&
@@ -104,9 +111,11 @@ export class LineFields {
   #valueOf(name: string): number {
     let key = this.#names.get(name);
     if (key === undefined) this.#names.set(name, (key = Buffer.from(`,"${name}":`)));
-    const at = this.#bytes.indexOf(key, this.#comma + DURATION_AT);
+    let at = this.#bytes.indexOf(key, this.#last);
+    if (at < 0 || at > this.#end) at = this.#bytes.indexOf(key, this.#comma + DURATION_AT);
     if (at < 0 || at > this.#end) this.#damaged(name);
-    return at + key.length;
+    this.#last = at + key.length;
+    return this.#last;
   }
 
   #integerAt(from: number): number {
@@ -126,7 +135,8 @@ export class LineFields {
     const bytes = this.#bytes;
     const length = this.#second.length;
     let isSame = true;
-    for (let at = length - 1; at >= 0 && isSame; at--) isSame = bytes[from + at] === this.#second[at];
+    for (let at = length - 1; at >= 0 && isSame; at--)
+      isSame = bytes[from + at] === this.#second[at];
     if (!isSame) {
       bytes.copy(this.#second, 0, from, from + length);
       this.#secondMicros = Number(microsOf(`${this.#second.toString('latin1')}.000000Z`));

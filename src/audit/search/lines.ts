@@ -62,7 +62,8 @@ export class LinesSearch {
       }
       const end = bytes.indexOf(NEWLINE, start);
       const line = bytes.subarray(start, end);
-      const isCandidate = !this.#isEarlier(bytes, start) && others.every((one) => line.includes(one));
+      const isCandidate =
+        !this.#isEarlier(bytes, start) && others.every((one) => line.includes(one));
       if (isCandidate) yield line.toString();
       start = end + 1;
     }
@@ -78,7 +79,9 @@ export class LinesSearch {
   #judge(line: string): readonly Candidate[] {
     const record = decodeRecord(line);
     const candidate = candidateOf(record);
-    return isInWindow(this.#filter, candidate.began) && isAbout(this.#filter, record) ? [candidate] : [];
+    return isInWindow(this.#filter, candidate.began) && isAbout(this.#filter, record)
+      ? [candidate]
+      : [];
   }
 }
 

@@ -1,238 +1,117 @@
-import type { Data } from 'apache-arrow';
-import { isNull } from '../../arrow/data.ts';
-import { wordValues } from '../../arrow/value-column.ts';
-import { linePieces } from '../chain/log-files.ts';
-import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
-import { decisionOf } from '../record/decoding.ts';
-import { decisions, type Decision } from '../record/record.ts';
-import type { RequestFilter } from './filter.ts';
-import { LineFields } from './line-fields.ts';
-import type { OpenSegment } from '../segments/segment-file.ts';
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { logStorage } from '../chain/log-files.ts';
 import { microsOf } from '../record/time.ts';
+import { logPartsOf, type LogPart } from '../segments/log-part.ts';
+import type { RequestFilter } from './filter.ts';
+import {
+  countPart,
+  joinedCounts,
+  type CountedPart,
+  type KeyCounts,
+  type ReportKey,
+  type RequestCounts,
+} from './request-counts.ts';
 
-/** The grouping of a report. */
-export const reportKeys = ['subject', 'object', 'operation', 'rule'] as const;
-
-export type ReportKey = (typeof reportKeys)[number];
-
-/** Counts of the requests with one subject, object, operation or rule. */
-export interface RequestCounts {
-  /** Null for requests without a value. */
-  readonly key: string | null;
-  /** Requests with an outcome. */
-  readonly requests: number;
-  /** Requests without an outcome: in flight, or of unknown result. */
-  readonly open: number;
-  readonly decisions: ReadonlyMap<Decision, number>;
-  readonly bytesIn: bigint;
-  readonly bytesOut: bigint;
-  /** Arrival of the first and the last request, in microseconds since 1970. */
-  readonly first: bigint;
-  readonly last: bigint;
-}
+const THREAD = new URL('../../../dist/audit/search/report-thread.js', import.meta.url);
+/** Bytes of lines from which on they are counted on threads. */
+const THREADED_BYTES = 512 * 2 ** 20;
+/** Maximum number of threads, and of parts that each has before it. */
+const MOST_THREADS = 4;
+const AHEAD = 2;
 
 /**
  * Counts the requests of a window by a key, largest counts first.
  * @param progress Called with the number of records read.
+ * @param threadedBytes Lines of more bytes are counted on threads.
  */
 export async function reportRequests(
   folder: string,
   by: ReportKey,
   window: Pick<RequestFilter, 'since' | 'until'>,
   progress: (records: number) => void = () => undefined,
+  threadedBytes: number = THREADED_BYTES,
 ): Promise<readonly RequestCounts[]> {
-  const tallies = new CountsByKey(window);
-  let counted = 0;
-  for (const part of await logPartsOf(folder)) {
-    if (!mayHold(part, window)) continue;
-    const reader = {
-      lines: (path: string) => countedLines(path, by, tallies),
-      segment: (segment: OpenSegment) => countedSegment(segment, by, tallies),
-    };
-    for await (const records of readPart(part, reader)) {
-      counted += records;
-      progress(counted);
+  const parts = (await logPartsOf(folder)).filter((part) => mayHold(part, window));
+  const wanted = parts.map((part) => ({ part, by, window }));
+  let records = 0;
+  const add = (more: number): void => progress((records += more));
+  if (lineBytes(parts) > threadedBytes) return joinedCounts(await countedOnThreads(wanted, add));
+  const counted: (readonly KeyCounts[])[] = [];
+  for (const part of wanted) counted.push(await countPart(part, add));
+  return joinedCounts(counted);
+}
+
+function lineBytes(parts: readonly LogPart[]): number {
+  return parts.reduce((sum, { file, seal }) => {
+    const bytes = seal === undefined ? logStorage.stat(file.path)?.bytes : undefined;
+    return sum + (bytes ?? 0);
+  }, 0);
+}
+
+async function countedOnThreads(
+  wanted: readonly CountedPart[],
+  progress: (records: number) => void,
+): Promise<readonly (readonly KeyCounts[])[]> {
+  const count = Math.min(MOST_THREADS, availableParallelism(), wanted.length);
+  const threads = Array.from({ length: count }, () => new CountingThread());
+  const counted: (readonly KeyCounts[])[] = [];
+  let isOver = false;
+  const lanes = Array.from({ length: count * AHEAD }, async (_, lane) => {
+    for (let at = lane; at < wanted.length; at += count * AHEAD) {
+      const result = await threads[at % count]!.count(wanted[at]!);
+      if (isOver) return;
+      // A part that a thread could not count is counted here, or is an error of this thread.
+      counted[at] = result?.counts ?? (await countPart(wanted[at]!));
+      progress(result?.records ?? 0);
     }
+  });
+  try {
+    await Promise.all(lanes);
+  } finally {
+    isOver = true;
+    await Promise.all(threads.map((thread) => thread.close()));
   }
-  return tallies.sorted();
+  return counted;
 }
 
-/** Index of a decision in `decisions`. */
-type DecisionIndex = number;
+/** The answer of a thread; undefined if the part cannot be counted. */
+export type ThreadCounts =
+  | { readonly counts: readonly KeyCounts[]; readonly records: number }
+  | undefined;
 
-/** Counts of one key. Times are microseconds since 1970, which numbers represent exactly until 2255. */
-class KeyCounts {
-  readonly key: string | null;
-  /** Requests by their decisions. */
-  readonly decided = new Float64Array(decisions.length);
-  attempts = 0;
-  bytesIn = 0;
-  bytesOut = 0;
-  first = Number.POSITIVE_INFINITY;
-  last = Number.NEGATIVE_INFINITY;
+/** A thread that counts parts, one after the other. */
+class CountingThread {
+  readonly #worker = new Worker(THREAD, { stderr: true });
+  readonly #waiting: ((counts: ThreadCounts) => void)[] = [];
+  #ended = false;
 
-  constructor(key: string | null) {
-    this.key = key;
+  constructor() {
+    this.#worker.on('message', (counts: ThreadCounts) => this.#waiting.shift()?.(counts));
+    this.#worker.on('error', () => this.#end());
+    this.#worker.on('exit', () => this.#end());
   }
 
-  result(): RequestCounts {
-    const requests = this.decided.reduce((sum, count) => sum + count, 0);
-    const named = decisions.map((name, at) => [name, this.decided[at]!] as const);
-    return {
-      key: this.key,
-      requests,
-      // Attempt and outcome may name different rules.
-      open: Math.max(0, this.attempts - requests),
-      decisions: new Map(named.filter(([, count]) => count > 0)),
-      bytesIn: BigInt(this.bytesIn),
-      bytesOut: BigInt(this.bytesOut),
-      first: BigInt(this.first),
-      last: BigInt(this.last),
-    };
-  }
-}
-
-class CountsByKey {
-  readonly #since: number;
-  readonly #until: number;
-  readonly #byKey = new Map<string | null, KeyCounts>();
-  /** Counts with a record, in the order of their first. */
-  readonly #used: KeyCounts[] = [];
-
-  constructor({ since, until }: Pick<RequestFilter, 'since' | 'until'>) {
-    this.#since = Number(since ?? Number.NEGATIVE_INFINITY);
-    this.#until = Number(until ?? Number.POSITIVE_INFINITY);
+  /** Resolves without counts if the thread could not count the part. */
+  count(part: CountedPart): Promise<ThreadCounts> {
+    if (this.#ended) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#worker.postMessage(part, []);
+    });
   }
 
-  /** Counts of a key, which are part of the result once they have a request. */
-  of(key: string | null): KeyCounts {
-    let counts = this.#byKey.get(key);
-    if (counts === undefined) this.#byKey.set(key, (counts = new KeyCounts(key)));
-    return counts;
+  async close(): Promise<void> {
+    await this.#worker.terminate();
   }
 
-  /** Adds a record that began at a time. @returns False if that is outside of the window. */
-  begin(counts: KeyCounts, began: number): boolean {
-    if (began < this.#since || began >= this.#until) return false;
-    if (counts.last === Number.NEGATIVE_INFINITY) this.#used.push(counts);
-    if (began < counts.first) counts.first = began;
-    if (began > counts.last) counts.last = began;
-    return true;
-  }
-
-  sorted(): readonly RequestCounts[] {
-    return this.#used
-      .map((counts) => counts.result())
-      .filter(({ requests, open }) => requests + open > 0)
-      .sort((one, other) => other.requests + other.open - (one.requests + one.open));
+  #end(): void {
+    this.#ended = true;
+    for (const resolve of this.#waiting.splice(0)) resolve(undefined);
   }
 }
 
 /** Whether a part may hold records of the window. An outcome is never older than its request. */
 function mayHold({ seal }: LogPart, { since }: Pick<RequestFilter, 'since'>): boolean {
   return seal === undefined || since === undefined || microsOf(seal.to) >= since;
-}
-
-/** Counts the records of a file of lines. @returns The number of records of each piece. */
-async function* countedLines(
-  path: string,
-  by: ReportKey,
-  tallies: CountsByKey,
-): AsyncGenerator<number> {
-  for await (const { bytes, torn } of linePieces(path)) {
-    if (torn) return;
-    const line = new LineFields(bytes);
-    let records = 0;
-    for (; line.next(); records++) {
-      const counts = tallies.of(line.text(by));
-      if (!tallies.begin(counts, line.began())) continue;
-      if (!line.isOutcome()) {
-        counts.attempts += 1;
-        continue;
-      }
-      counts.decided[decisionIndex(line.text('decision'))]! += 1;
-      counts.bytesIn += line.integer('bytes_in');
-      counts.bytesOut += line.integer('bytes_out');
-    }
-    yield records;
-  }
-}
-
-function decisionIndex(decision: string | null): DecisionIndex {
-  return decisions.indexOf(decisionOf(decision ?? ''));
-}
-
-/** Columns of a segment that are counted, after the key. */
-const COUNTED = ['phase', 'decision', 'time', 'duration_us', 'bytes_in', 'bytes_out'];
-
-/** Counts the records of a segment by the codes of its dictionaries. @returns The number of records of each batch. */
-async function* countedSegment(
-  { file, scratch }: OpenSegment,
-  by: ReportKey,
-  tallies: CountsByKey,
-): AsyncGenerator<number> {
-  const keys = new CodedWords((key) => tallies.of(key));
-  const outcomes = new CodedWords((phase) => phase === 'outcome');
-  const decided = new CodedWords(decisionIndex);
-  for (let index = 0; index < file.batchRows.length; index++) {
-    const columns = [by, ...COUNTED];
-    const { data } = await file.readBatch(index, columns, { access: scratch });
-    const [key, phase, decision, ...numbers] = data.children as [Data, Data, Data, ...Data[]];
-    const [countsAt, isOutcomeAt, decidedAt] = [keys.of(key), outcomes.of(phase), decided.of(decision)];
-    const [time, duration, bytesIn, bytesOut] = numbers.map((each) => new Integers(each)) as [
-      Integers,
-      Integers,
-      Integers,
-      Integers,
-    ];
-    for (let row = 0; row < data.length; row++) {
-      const counts = countsAt(row);
-      // A null is stored as zero.
-      if (!tallies.begin(counts, time.at(row) - duration.at(row))) continue;
-      if (!isOutcomeAt(row)) {
-        counts.attempts += 1;
-        continue;
-      }
-      counts.decided[decidedAt(row)]! += 1;
-      counts.bytesIn += bytesIn.at(row);
-      counts.bytesOut += bytesOut.at(row);
-    }
-    yield data.length;
-    scratch.reset();
-  }
-}
-
-/** Values for the words of a column, computed once for each word of the file. */
-class CodedWords<Value> {
-  readonly #valueOf: (word: string | null) => Value;
-  readonly #byCode: Value[] = [];
-  #absent: Value | undefined;
-
-  constructor(valueOf: (word: string | null) => Value) {
-    this.#valueOf = valueOf;
-  }
-
-  /** The value of each row of a batch. */
-  of(column: Data): (row: number) => Value {
-    const codes: Int32Array = column.values;
-    const byCode = this.#byCode;
-    const read = (row: number): Value =>
-      byCode[codes[row]!] ?? (byCode[codes[row]!] = this.#valueOf(wordValues.read(column, row)));
-    if (column.nullCount === 0) return read;
-    return (row) =>
-      isNull(column, row) ? (this.#absent ??= this.#valueOf(null)) : read(row);
-  }
-}
-
-/** Integers of 64 bits as numbers, which are exact up to 2^53. */
-class Integers {
-  readonly #halves: Int32Array;
-
-  constructor({ values }: Data) {
-    this.#halves = new Int32Array(values.buffer, values.byteOffset, 2 * values.length);
-  }
-
-  at(row: number): number {
-    return this.#halves[2 * row + 1]! * 2 ** 32 + (this.#halves[2 * row]! >>> 0);
-  }
 }

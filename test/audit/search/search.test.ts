@@ -1,8 +1,9 @@
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { logTable } from '../../../src/audit/search/log-table.ts';
+import { RecordFault } from '../../../src/audit/record/decoding.ts';
 import { recordAt } from '../../../src/audit/record/columns.ts';
 import type { AuditRecord, Decision, LoggedRecord } from '../../../src/audit/record/record.ts';
 import type { RequestFilter } from '../../../src/audit/search/filter.ts';
@@ -141,7 +142,11 @@ const cases: readonly (readonly [string, RequestFilter, Judge])[] = [
   ],
   ['a decision', { decision: 'deny' }, ({ decision }) => decision === 'deny'],
   ['an allowed one', { decision: 'allow' }, ({ decision }) => decision === 'allow'],
-  ['a class of status', { status: (status) => status >= 400 && status < 500 }, ({ status }) => status === 404],
+  [
+    'a class of status',
+    { status: (status) => status >= 400 && status < 500 },
+    ({ status }) => status === 404,
+  ],
   ['a text with escapes', { text: 'ü "3"\\' }, ({ subject }) => subject === 'user:ü "3"\\'],
   [
     'a subject with escapes and a decision',
@@ -198,7 +203,29 @@ describe('a report', () => {
       requests().length,
     );
     expect(await reportRequests(lines, by, {})).toEqual(tallies);
+    expect(await reportRequests(lines, by, {}, undefined, 0)).toEqual(tallies);
   });
+
+  it.each([undefined, 0])(
+    'names the damage of a line, on threads from %s bytes on',
+    async (most) => {
+      const damaged = join(root, `damaged-${most}`);
+      await cp(lines, damaged, { recursive: true });
+      const [instance] = await readdir(damaged);
+      const path = join(damaged, instance!, '00000002.jsonl');
+      const text = await readFile(path, 'utf8');
+      for (const [from, to] of [
+        ['","sequence":', '","sequence":x'],
+        [',"subject":', ',"subjekt":'],
+        ['"}\n', '"]\n'],
+      ] as const) {
+        await writeFile(path, text.replace(from, to));
+        await expect(reportRequests(damaged, 'subject', {}, undefined, most)).rejects.toThrow(
+          RecordFault,
+        );
+      }
+    },
+  );
 
   it('counts the requests of a window', async () => {
     const window = { since: at(100), until: at(130) };
