@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import type { ThreadCounts } from './report.ts';
 import { countPart, type CountedPart } from './request-counts.ts';
 
-async function countsOf(part: CountedPart): Promise<ThreadCounts> {
+async function countsOf(part: CountedPart): Promise<ThreadCounts | undefined> {
   let records = 0;
   try {
     const counts = await countPart(part, (more) => (records += more));

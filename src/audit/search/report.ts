@@ -6,7 +6,7 @@ import { logPartsOf, type LogPart } from '../segments/log-part.ts';
 import type { RequestFilter } from './filter.ts';
 import {
   countPart,
-  joinedCounts,
+  JoinedCounts,
   type CountedPart,
   type KeyCounts,
   type ReportKey,
@@ -36,10 +36,10 @@ export async function reportRequests(
   const wanted = parts.map((part) => ({ part, by, window }));
   let records = 0;
   const add = (more: number): void => progress((records += more));
-  if (lineBytes(parts) > threadedBytes) return joinedCounts(await countedOnThreads(wanted, add));
-  const counted: (readonly KeyCounts[])[] = [];
-  for (const part of wanted) counted.push(await countPart(part, add));
-  return joinedCounts(counted);
+  const joined = new JoinedCounts();
+  if (lineBytes(parts) > threadedBytes) await countOnThreads(wanted, joined, add);
+  else for (const part of wanted) joined.add(await countPart(part, add));
+  return joined.sorted();
 }
 
 function lineBytes(parts: readonly LogPart[]): number {
@@ -49,20 +49,22 @@ function lineBytes(parts: readonly LogPart[]): number {
   }, 0);
 }
 
-async function countedOnThreads(
+async function countOnThreads(
   wanted: readonly CountedPart[],
+  joined: JoinedCounts,
   progress: (records: number) => void,
-): Promise<readonly (readonly KeyCounts[])[]> {
+): Promise<void> {
   const count = Math.min(MOST_THREADS, availableParallelism(), wanted.length);
   const threads = Array.from({ length: count }, () => new CountingThread());
-  const counted: (readonly KeyCounts[])[] = [];
-  let isOver = false;
+  const counted: ThreadCounts['counts'][] = [];
+  let [next, isOver] = [0, false];
   const lanes = Array.from({ length: count * AHEAD }, async (_, lane) => {
     for (let at = lane; at < wanted.length; at += count * AHEAD) {
       const result = await threads[at % count]!.count(wanted[at]!);
       if (isOver) return;
       // A part that a thread could not count is counted here, or is an error of this thread.
       counted[at] = result?.counts ?? (await countPart(wanted[at]!));
+      for (; counted[next] !== undefined; counted[next++] = []) joined.add(counted[next]!);
       progress(result?.records ?? 0);
     }
   });
@@ -72,28 +74,30 @@ async function countedOnThreads(
     isOver = true;
     await Promise.all(threads.map((thread) => thread.close()));
   }
-  return counted;
 }
 
-/** The answer of a thread; undefined if the part cannot be counted. */
-export type ThreadCounts =
-  | { readonly counts: readonly KeyCounts[]; readonly records: number }
-  | undefined;
+/** The answer of a thread. */
+export interface ThreadCounts {
+  readonly counts: readonly KeyCounts[];
+  readonly records: number;
+}
 
 /** A thread that counts parts, one after the other. */
 class CountingThread {
   readonly #worker = new Worker(THREAD, { stderr: true });
-  readonly #waiting: ((counts: ThreadCounts) => void)[] = [];
+  readonly #waiting: ((counts: ThreadCounts | undefined) => void)[] = [];
   #ended = false;
 
   constructor() {
-    this.#worker.on('message', (counts: ThreadCounts) => this.#waiting.shift()?.(counts));
+    this.#worker.on('message', (counts: ThreadCounts | undefined) =>
+      this.#waiting.shift()?.(counts),
+    );
     this.#worker.on('error', () => this.#end());
     this.#worker.on('exit', () => this.#end());
   }
 
   /** Resolves without counts if the thread could not count the part. */
-  count(part: CountedPart): Promise<ThreadCounts> {
+  count(part: CountedPart): Promise<ThreadCounts | undefined> {
     if (this.#ended) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

@@ -54,20 +54,25 @@ export async function countPart(
   return tallies.used;
 }
 
-/** Joins the counts of parts, in the order of the parts: largest counts first. */
-export function joinedCounts(parts: readonly (readonly KeyCounts[])[]): readonly RequestCounts[] {
-  const joined = new Map<string | null, KeyCounts>();
-  for (const counts of parts) {
+/** Joins the counts of parts, which are added in the order of the parts. */
+export class JoinedCounts {
+  readonly #byKey = new Map<string | null, KeyCounts>();
+
+  add(counts: readonly KeyCounts[]): void {
     for (const each of counts) {
-      const before = joined.get(each.key);
-      if (before === undefined) joined.set(each.key, { ...each, decided: each.decided.slice() });
+      const before = this.#byKey.get(each.key);
+      if (before === undefined) this.#byKey.set(each.key, each);
       else addCounts(before, each);
     }
   }
-  return [...joined.values()]
-    .map(resultOf)
-    .filter(({ requests, open }) => requests + open > 0)
-    .sort((one, other) => other.requests + other.open - (one.requests + one.open));
+
+  /** The counts of all keys, largest first. */
+  sorted(): readonly RequestCounts[] {
+    return [...this.#byKey.values()]
+      .map(resultOf)
+      .filter(({ requests, open }) => requests + open > 0)
+      .sort((one, other) => other.requests + other.open - (one.requests + one.open));
+  }
 }
 
 /** Index of a decision in `decisions`. */
@@ -77,7 +82,7 @@ type DecisionIndex = number;
 export interface KeyCounts {
   readonly key: string | null;
   /** Requests by their decisions, in the order of `decisions`. */
-  readonly decided: Float64Array;
+  readonly decided: number[];
   attempts: number;
   bytesIn: number;
   bytesOut: number;
@@ -86,7 +91,7 @@ export interface KeyCounts {
 }
 
 function noCounts(key: string | null): KeyCounts {
-  const decided = new Float64Array(decisions.length);
+  const decided = decisions.map(() => 0);
   const [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   return { key, decided, attempts: 0, bytesIn: 0, bytesOut: 0, first, last };
 }

@@ -16,7 +16,7 @@ import {
   recordFields,
   withNewParts,
 } from '../record/columns.ts';
-import { columnOf, RowTexts } from '../record/row-text.ts';
+import { columnOf, RecordTexts } from '../record/record-texts.ts';
 import { decodeRecord, otherVersion } from '../record/decoding.ts';
 import { SegmentChecks, SegmentSums } from './portions.ts';
 import type { LoggedRecord } from '../record/record.ts';
@@ -195,7 +195,7 @@ export function followBatch(
   from: ChainHead,
   batch: RecordBatch,
 ): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
-  const texts = new RowTexts(batch);
+  const texts = new RecordTexts(batch);
   const [instances, sequences, hashes] = ['instance', 'sequence', 'hash'].map((name) =>
     columnOf(batch, name),
   ) as [Data, Data, Data];

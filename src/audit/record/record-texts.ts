@@ -2,7 +2,7 @@ import { DataType, type Data, type RecordBatch } from 'apache-arrow';
 import { isNull } from '../../arrow/data.ts';
 import { textValues, wordValues } from '../../arrow/value-column.ts';
 import { recordAt, recordFields, recordKinds } from './columns.ts';
-import { principalText, recordText, textValue } from './encoding.ts';
+import { principalText, recordText, quotedText } from './encoding.ts';
 import { timeOf } from './time.ts';
 
 /** Columns that are empty in the most frequent records, whose text is then the same. */
@@ -14,7 +14,7 @@ type Texts = (row: number) => string;
  * Texts of the rows of a batch, encoded again from its columns: as `recordText` of the row's
  * record, but each word and each principal is encoded once.
  */
-export class RowTexts {
+export class RecordTexts {
   readonly #batch: RecordBatch;
   readonly #isFurther: readonly ((row: number) => boolean)[];
   readonly #before: readonly (readonly [string, Texts])[];
@@ -28,7 +28,7 @@ export class RowTexts {
     const integers = (name: string): Texts => integerTexts(columnOf(batch, name));
     const texts = (name: string): Texts => {
       const column = columnOf(batch, name);
-      return (row) => textValue(textValues.read(column, row));
+      return (row) => quotedText(textValues.read(column, row));
     };
     this.#before = [
       ['"phase":', words('phase')],
@@ -84,13 +84,13 @@ function holdsValue(column: Data): (row: number) => boolean {
 function wordTexts(column: Data): Texts {
   const codes: Int32Array = column.values;
   const cached: string[] = [];
-  const read: Texts = (row) => (cached[codes[row]!] ??= textValue(wordValues.read(column, row)));
+  const read: Texts = (row) => (cached[codes[row]!] ??= quotedText(wordValues.read(column, row)));
   return column.nullCount === 0 ? read : (row) => (isNull(column, row) ? 'null' : read(row));
 }
 
 function timeTexts(column: Data): Texts {
   const times: BigInt64Array = column.values;
-  return (row) => textValue(timeOf(Number(times[row]!)));
+  return (row) => quotedText(timeOf(Number(times[row]!)));
 }
 
 function integerTexts(column: Data): Texts {
