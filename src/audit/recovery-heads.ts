@@ -29,6 +29,14 @@ export interface RecoveryOptions extends LogFolders {
   readonly places: readonly CheckpointPlace[];
 }
 
+/** How much of the logs is read now. */
+export interface ReadLimits {
+  /** Instances with more bytes to read are deferred; none when absent. */
+  readonly mostBytes?: number;
+  /** Stops the reading after a file. */
+  readonly signal?: AbortSignal;
+}
+
 /** The result of an examination. */
 interface Survivors {
   readonly signed: readonly string[];
@@ -43,12 +51,11 @@ interface Survivors {
  * newest signed head are read: that head vouches for those before. If they do not follow from it,
  * or the chain ends before it, nothing is signed: `audit verify` says why. Each instance is
  * examined once.
- * @param mostBytes Instances with more bytes to read are deferred.
  * @throws the error of a place that cannot be read; a later call tries again.
  */
 export async function signSurvivors(
   options: RecoveryOptions,
-  mostBytes = Number.POSITIVE_INFINITY,
+  limits: ReadLimits = {},
 ): Promise<Survivors> {
   const { folder, processes, own } = options;
   await logStorage.folders.make(processes, 0o700);
@@ -60,11 +67,12 @@ export async function signSurvivors(
     if (!(await isAbandoned(options, instance))) continue;
     checkpoints ??= await checkpointsOf(options);
     try {
-      const result = await signSurvivor(options, instance, checkpoints, mostBytes);
+      const result = await signSurvivor(options, instance, checkpoints, limits);
       if (result === 'deferred') survivors.deferred.push(instance);
       else await logStorage.replace(join(processes, instance + ENDING), Buffer.alloc(0));
       if (result === 'signed') survivors.signed.push(instance);
     } catch (error) {
+      limits.signal?.throwIfAborted();
       survivors.failures.push(error);
     }
   }
@@ -83,13 +91,13 @@ async function signSurvivor(
   { folder, own, key, places }: RecoveryOptions,
   instance: string,
   checkpoints: TrustedCheckpoints,
-  mostBytes: number,
+  { mostBytes = Number.POSITIVE_INFINITY, signal }: ReadLimits,
 ): Promise<'signed' | 'unsigned' | 'deferred'> {
   if (checkpoints.findings.some((finding) => finding.instance === instance)) return 'unsigned';
   const tail = await tailOf(folder, instance, checkpoints);
   if (tail === undefined) return 'unsigned';
   if (tail.bytes > mostBytes) return 'deferred';
-  let head = await survivingHead(tail);
+  let head = await survivingHead(tail, signal);
   // Perhaps a file ends with records that were never confirmed: the whole chain says more.
   if (head === 'broken' && tail.chainBytes > mostBytes) return 'deferred';
   if (head === 'broken') head = await soundHead(folder, instance, checkpoints);
@@ -155,13 +163,13 @@ function sizeOf(files: readonly LogFile[]): number {
 }
 
 /** Head of a chain with unsigned records; undefined if all are signed. */
-async function survivingHead({
-  signed,
-  files,
-  position,
-}: UnsignedTail): Promise<ChainHead | 'broken' | undefined> {
+async function survivingHead(
+  { signed, files, position }: UnsignedTail,
+  signal: AbortSignal | undefined,
+): Promise<ChainHead | 'broken' | undefined> {
   let head = signed;
   for (const [at, file] of files.entries()) {
+    signal?.throwIfAborted();
     const read = await readChain(file, head, new Map(), at === 0 ? position : 0);
     if (read.broken !== undefined) return 'broken';
     head = read.head;

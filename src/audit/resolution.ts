@@ -11,6 +11,7 @@ import {
   unansweredAttempts,
   type ExaminedInstance,
 } from './unanswered.ts';
+import type { ReadLimits } from './recovery-heads.ts';
 import type { AuditLog } from './writer.ts';
 
 /** Result of a request whose process ended before it wrote the outcome. */
@@ -51,11 +52,10 @@ interface Resolved {
 /**
  * Writes the missing outcomes of processes that are gone, to the log of this process: one for
  * every attempt without an outcome. One process examines an instance, once.
- * @param mostBytes Instances with more bytes to read are deferred.
  */
 export async function resolveAttempts(
   options: ResolutionOptions,
-  mostBytes = Number.POSITIVE_INFINITY,
+  { mostBytes = Number.POSITIVE_INFINITY, signal }: ReadLimits = {},
 ): Promise<Resolved> {
   const { folder, log, processes, resolved: known } = options;
   await logStorage.folders.make(processes, 0o700);
@@ -66,7 +66,8 @@ export async function resolveAttempts(
     const path = join(processes, instance + ENDING);
     if ((await claimOf(path))?.done === true) known.add(instance);
     if (known.has(instance) || !(await isAbandoned(options, instance))) continue;
-    const examined = { folder, instance, note: await readAttemptsNote(processes, instance) };
+    const note = await readAttemptsNote(processes, instance);
+    const examined = { folder, instance, note, signal };
     if ((await bytesToExamine(examined)) > mostBytes) {
       deferred.push(instance);
       continue;

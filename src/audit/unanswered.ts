@@ -22,6 +22,8 @@ export interface ExaminedInstance {
   readonly instance: string;
   /** The attempts that were open at some record; undefined if no record is known. */
   readonly note: AttemptsNote | undefined;
+  /** Stops the reading after a file. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Attempts of an instance without an outcome in the same instance. Reads the records after the note. */
@@ -32,6 +34,7 @@ export async function unansweredAttempts(
   const open = new Map(note?.open);
   const parts = await partsAfter(examined);
   for (const part of parts) {
+    examined.signal?.throwIfAborted();
     for await (const { phase, decisionId, sequence } of halvesOf(part)) {
       if (note !== undefined && sequence <= note.count) continue;
       if (phase === 'attempt') open.set(decisionId, sequence);

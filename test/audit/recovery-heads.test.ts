@@ -113,14 +113,14 @@ describe('the log of a process that was killed', () => {
     await edit(files[0]!, '"r3"', '"x3"');
     const sizes = await Promise.all(files.map(async (path) => (await stat(path)).size));
     const mostBytes = sizes.reduce((sum, size) => sum + size, 0) / 2;
-    expect((await signSurvivors(options(log), mostBytes)).signed).toEqual([log.instance]);
+    expect((await signSurvivors(options(log), { mostBytes })).signed).toEqual([log.instance]);
     expect(log.place.count(log.instance)).toBe(300n);
     expect(await findings(log)).toEqual(['edited']);
   });
 
   it('is left for later if more than the limit is to be read', async () => {
     const log = await killed();
-    expect(await signSurvivors(options(log), 1000)).toEqual({
+    expect(await signSurvivors(options(log), { mostBytes: 1000 })).toEqual({
       signed: [],
       deferred: [log.instance],
       failures: [],

@@ -95,7 +95,10 @@ describe('attempts without an outcome', () => {
       resolved: new Set(),
       fateOf: async () => 'unknown',
     };
-    expect(await resolveAttempts(options, 1000)).toEqual({ written: 0, deferred: [log.instance] });
+    expect(await resolveAttempts(options, { mostBytes: 1000 })).toEqual({
+      written: 0,
+      deferred: [log.instance],
+    });
     expect((await resolveAttempts(options)).written).toBe(OPEN.length);
     expect((await resolveAttempts(options)).written).toBe(0);
     expect((await resolveAttempts({ ...options, resolved: new Set() })).written).toBe(0);

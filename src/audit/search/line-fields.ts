@@ -1,4 +1,4 @@
-import { decodeRecord } from '../record/decoding.ts';
+import { decodeRecord, RecordFault } from '../record/decoding.ts';
 import { microsOf } from '../record/time.ts';
 
 const NEWLINE = 0x0a;
@@ -147,6 +147,6 @@ export class LineFields {
   /** @throws RecordFault that says what the line is, or that it lacks a field */
   #damaged(name: string): never {
     const record = decodeRecord(this.#bytes.toString('utf8', this.#start, this.#end));
-    throw new RangeError(`record ${record.sequence} has no field ${name} in its place`);
+    throw new RecordFault(`record ${record.sequence} has no field "${name}" in its place`);
   }
 }

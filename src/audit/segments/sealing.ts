@@ -112,17 +112,20 @@ async function isFinished(
   { own, staleMillis, isOthers }: SealingOptions,
   { instance, file, after }: Place,
 ): Promise<boolean> {
-  if (instance !== own && (await isOthers?.(instance)) === true) return false;
-  if (after > 0) return true;
-  if (instance === own) return false;
+  if (instance === own) return after > 0;
   const written = logStorage.stat(file.path)?.writtenMillis ?? Date.now();
-  return Date.now() - written > staleMillis;
+  if (after === 0 && Date.now() - written <= staleMillis) return false;
+  return (await isOthers?.(instance)) !== true;
 }
 
-async function seal({ key, write }: SealingOptions, place: Place): Promise<SegmentSeal> {
-  const { instance, file, head } = place;
+async function seal(
+  { folder, key, write }: SealingOptions,
+  { instance, file, head }: Place,
+): Promise<SegmentSeal> {
   const path = segmentOf(file.path);
-  const written = await write(file.path, path, head, Math.max(0, place.after - 1));
+  // Others were finished since the run began.
+  const later = (await logFilesOf(folder, instance)).filter((each) => each.path > file.path);
+  const written = await write(file.path, path, head, Math.max(0, later.length - 1));
   const text = sealText(key, { instance, file: basename(path), before: head, ...written });
   await replaceSeal(file, text, file.path);
   return parseSeal(text);

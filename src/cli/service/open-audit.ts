@@ -4,7 +4,11 @@ import {
 } from '../../audit/segments/background-sealing.ts';
 import { isOver } from '../../audit/instances/owner.ts';
 import { openExporter, withExporter } from '../../audit/exporter.ts';
-import { signSurvivors, type RecoveryOptions } from '../../audit/recovery-heads.ts';
+import {
+  signSurvivors,
+  type ReadLimits,
+  type RecoveryOptions,
+} from '../../audit/recovery-heads.ts';
 import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { Recorder } from '../../gateway/record.ts';
@@ -101,24 +105,24 @@ const START_BYTES = 256 * 2 ** 20;
  * this one runs.
  */
 async function signBefore({ log, opened }: Start, options: RecoveryOptions): Promise<void> {
-  const sign = async (mostBytes?: number): Promise<void> => {
-    const { signed, failures } = await signSurvivors(options, mostBytes);
+  const sign = async (limits: ReadLimits): Promise<void> => {
+    const { signed, failures } = await signSurvivors(options, limits);
     if (signed.length > 0)
       log.warn({ instances: signed }, 'records of killed processes were signed');
     if (failures.length > 0) throw failures[0];
   };
   const failed = (error: unknown): void =>
     log.error({ err: error }, 'records of killed processes could not be signed');
-  await sign(START_BYTES).catch(failed);
+  await sign({ mostBytes: START_BYTES }).catch(failed);
   recoverInRounds(opened, sign, failed);
 }
 
 function recoverInRounds(
   opened: Opened,
-  work: () => Promise<void>,
+  work: (limits: ReadLimits) => Promise<void>,
   failed: (error: unknown) => void,
 ): void {
-  const rounds = new RecoveryRounds(work, failed);
+  const rounds = new RecoveryRounds((signal) => work({ signal }), failed);
   opened.add(() => rounds.stop());
 }
 
@@ -151,13 +155,13 @@ export async function resolveBefore(
     resolved: new Set<string>(),
     fateOf: (attempt: LoggedRecord): Promise<AttemptResult> => fateOf(attempt, upkeep),
   };
-  const resolve = async (mostBytes?: number): Promise<void> => {
-    const { written: outcomes } = await resolveAttempts(options, mostBytes);
+  const resolve = async (limits: ReadLimits): Promise<void> => {
+    const { written: outcomes } = await resolveAttempts(options, limits);
     if (outcomes > 0) log.warn({ outcomes }, 'attempts without an outcome were resolved');
   };
   const failed = (error: unknown): void =>
     log.error({ err: error }, 'attempts without an outcome could not be resolved');
-  await resolve(START_BYTES).catch(failed);
+  await resolve({ mostBytes: START_BYTES }).catch(failed);
   recoverInRounds(opened, resolve, failed);
 }
 

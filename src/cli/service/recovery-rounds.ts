@@ -11,9 +11,12 @@ export class RecoveryRounds {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
 
-  /** @param failed Called when a round failed and the one before did not. */
+  /**
+   * @param work Ends soon after its signal is aborted.
+   * @param failed Called when a round failed and the one before did not.
+   */
   constructor(
-    work: () => Promise<void>,
+    work: (signal: AbortSignal) => Promise<void>,
     failed: (error: unknown) => void,
     pauseMillis = PAUSE_MILLIS,
   ) {
@@ -27,7 +30,7 @@ export class RecoveryRounds {
   }
 
   async #run(
-    work: () => Promise<void>,
+    work: (signal: AbortSignal) => Promise<void>,
     failed: (error: unknown) => void,
     pauseMillis: number,
   ): Promise<void> {
@@ -36,10 +39,10 @@ export class RecoveryRounds {
       await sleep(pauseMillis, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted) return;
       try {
-        await work();
+        await work(signal);
         fails = false;
       } catch (error) {
-        if (!fails) failed(error);
+        if (!fails && !signal.aborted) failed(error);
         fails = true;
       }
     }

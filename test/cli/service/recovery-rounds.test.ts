@@ -18,11 +18,12 @@ it('work that fails is tried again, and a series of failures is reported once', 
   expect(rounds).toBe(after);
 });
 
-it('a stop waits for the round in progress', async () => {
+it('a stop ends the round in progress, and waits for its end', async () => {
   let [begun, ended] = [false, false];
   const recovery = new RecoveryRounds(
-    async () => {
+    async (signal) => {
       begun = true;
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
       await new Promise((resolve) => setTimeout(resolve, 20));
       ended = true;
     },
