@@ -152,8 +152,9 @@ export const recordFields: readonly Field[] = rows.type.children.map(
 
 /** Records as a batch of a schema of `recordFields`. */
 export function batchOfRecords(schema: Schema, records: readonly LoggedRecord[]): RecordBatch {
-  const children = columns.map((column) => column(records));
-  return batchOfData(schema, children, records.length);
+  const columns = new RecordColumns();
+  for (const record of records) columns.add(record);
+  return columns.take(schema);
 }
 
 /** The record of a row of such a batch. @throws RecordFault for a phase or decision that is unknown */
@@ -201,15 +202,38 @@ const valuesOf: ValuesOf = {
   hash: (record) => record.hash,
 };
 
-/** A column of records for each field, in order. */
-const columns = rows.type.children.map(({ name }: Field) =>
-  columnOfValues(name as keyof RecordRow),
-);
+/** Values of records by column, which become a batch. */
+export class RecordColumns {
+  readonly #columns = recordFields.map(({ name }) => columnOfValues(name as keyof RecordRow));
+  #rows = 0;
 
-function columnOfValues(name: keyof RecordRow): (records: readonly LoggedRecord[]) => Data {
-  const valueOf: (record: LoggedRecord) => unknown = valuesOf[name];
-  const kind: Pick<ValueKind<unknown>, 'data'> = recordKinds[name];
-  return (records) => kind.data(records.map((record) => valueOf(record) ?? null));
+  /** Number of records. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  add(record: LoggedRecord): void {
+    this.#rows += 1;
+    for (const { valueOf, values } of this.#columns) values.push(valueOf(record) ?? null);
+  }
+
+  /** The records as a batch of a schema of `recordFields`; none are left. */
+  take(schema: Schema): RecordBatch {
+    const rows = this.#rows;
+    this.#rows = 0;
+    const children = this.#columns.map(({ kind, values }) => kind.data(values.splice(0)));
+    return batchOfData(schema, children, rows);
+  }
+}
+
+interface ValueColumn {
+  readonly valueOf: (record: LoggedRecord) => unknown;
+  readonly kind: Pick<ValueKind<unknown>, 'data'>;
+  readonly values: unknown[];
+}
+
+function columnOfValues(name: keyof RecordRow): ValueColumn {
+  return { valueOf: valuesOf[name], kind: recordKinds[name], values: [] };
 }
 
 const NO_CONTEXT: readonly ContextRow[] = [];

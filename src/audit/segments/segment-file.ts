@@ -10,9 +10,9 @@ import { hashAfter, type ChainHead } from '../chain/hash-chain.ts';
 import { lineBatches, logStorage, openLogFile } from '../chain/log-files.ts';
 import { recordPrefix, recordText } from '../record/encoding.ts';
 import {
-  batchOfRecords,
   newPartsOf,
   recordAt,
+  RecordColumns,
   recordFields,
   withNewParts,
 } from '../record/columns.ts';
@@ -120,7 +120,12 @@ export async function writeSegment(
   const file = logStorage.create(temporary, { mode: 0o600, links: 'all' });
   try {
     const segment = new SegmentWriter(file, before);
-    for await (const records of batchesOf(lines)) await segment.add(records);
+    for await (const batch of lineBatches(lines)) {
+      for (const line of batch) {
+        const written = segment.add(decodeRecord(line));
+        if (written !== undefined) await written;
+      }
+    }
     const written = await segment.end();
     await file.sync();
     logStorage.rename(temporary, path);
@@ -136,6 +141,7 @@ class SegmentWriter {
   readonly #file: NewObject;
   readonly #schema = new Schema([...recordFields]);
   readonly #writer = new FileWriter(this.#schema);
+  readonly #columns = new RecordColumns();
   readonly #digest: Hash = createHash('sha256');
   readonly #sums = new SegmentSums();
   #head: ChainHead;
@@ -147,23 +153,29 @@ class SegmentWriter {
     this.#head = before;
   }
 
-  async add(records: readonly LoggedRecord[]): Promise<void> {
-    if (this.#from === undefined) await this.#put(this.#writer.begin());
-    const batch = batchOfRecords(this.#schema, records);
+  /** Adds a record, and writes a batch if it is complete. */
+  add(record: LoggedRecord): Promise<void> | undefined {
+    const { time } = record;
+    if (this.#from === undefined || time < this.#from) this.#from = time;
+    if (time > this.#to) this.#to = time;
+    this.#columns.add(record);
+    return this.#columns.rows < BATCH_ROWS ? undefined : this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#writer.bytes === 0) await this.#put(this.#writer.begin());
+    const batch = this.#columns.take(this.#schema);
     const { head, broken } = followBatch(this.#head, batch);
     if (broken !== undefined) {
       throw new UnfitSegment(`record ${head.count + 1n} does not follow from the one before`);
     }
     this.#head = head;
-    for (const { time } of records) {
-      if (this.#from === undefined || time < this.#from) this.#from = time;
-      if (time > this.#to) this.#to = time;
-    }
     for (const piece of this.#writer.batch(batch)) await this.#put(piece);
   }
 
   async end(): Promise<WrittenSegment> {
     if (this.#from === undefined) throw new UnfitSegment('the file holds no record');
+    if (this.#columns.rows > 0) await this.#flush();
     await this.#put(this.#writer.end());
     const sha256 = this.#digest.digest('hex');
     const portions = this.#sums.text();
@@ -175,19 +187,6 @@ class SegmentWriter {
     this.#sums.add(bytes);
     await this.#file.write([bytes]);
   }
-}
-
-async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]> {
-  let records: LoggedRecord[] = [];
-  for await (const lines of lineBatches(path)) {
-    for (const line of lines) {
-      records.push(decodeRecord(line));
-      if (records.length < BATCH_ROWS) continue;
-      yield records;
-      records = [];
-    }
-  }
-  if (records.length > 0) yield records;
 }
 
 /** Head of the chain after the intact rows of a batch, and the first row that breaks it. */
