@@ -32,6 +32,7 @@ import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/i
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
+import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
 import { JobRunner, type OnFault, type JobRunnerOptions } from './upkeep/jobs/job-runner.ts';
 import { Transactions } from './upkeep/jobs/transactions.ts';
@@ -197,6 +198,8 @@ export interface EngineOptions {
    * refused, `upkeep` is null, no work begins, and what a crash left undone stays so.
    */
   readonly readOnly?: boolean;
+  /** How the rows of Lance tables are read; not at all unless it is given. */
+  readonly lance?: LanceAccess;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
 }
@@ -509,7 +512,8 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     memory: held,
     unpack,
   };
-  const reading = { catalog, tables, tags, reader, heavy, answerMemory };
+  const { lance } = options;
+  const reading = { catalog, tables, tags, reader, heavy, answerMemory, lance };
   const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),

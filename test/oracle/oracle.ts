@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as LanceDb from '@lancedb/lancedb';
 import { lancedb } from '../clients/lancedb.ts';
-import { Service } from '../support/service.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
 import { Judge } from './judge.ts';
+import { LanceReader } from './lance-reader.ts';
 import { programOf, type Mix } from './program.ts';
 import { reportOf, summaryOf } from './report.ts';
 import { run, type Pair, type Run } from './run.ts';
@@ -21,22 +22,38 @@ export interface Plan {
   readonly length: number;
 }
 
+/** Which tables the service answers for: its own, or those that LanceDB writes through its catalog. */
+type TableSort = 'engine' | 'lance';
+
 /** LanceDB in this process and the built service beside it, for random programs. */
 export class Oracle {
   readonly #folder: string;
   readonly #database: LanceDb.Connection;
   readonly #service: Service;
+  readonly #sort: TableSort;
   #tables = 0;
 
-  private constructor(folder: string, database: LanceDb.Connection, service: Service) {
+  private constructor(
+    folder: string,
+    database: LanceDb.Connection,
+    service: Service,
+    sort: TableSort,
+  ) {
     this.#folder = folder;
     this.#database = database;
     this.#service = service;
+    this.#sort = sort;
   }
 
-  static async start(): Promise<Oracle> {
+  static async start(sort: TableSort = 'engine'): Promise<Oracle> {
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-oracle-'));
-    return new Oracle(folder, await lancedb.connect(folder), await Service.start());
+    const service = await Service.start();
+    const headers = { 'x-api-key': ADMIN_KEY };
+    const database =
+      sort === 'engine'
+        ? await lancedb.connect(folder)
+        : await lancedb.connectNamespace('rest', { uri: service.url, headers });
+    return new Oracle(folder, database, service, sort);
   }
 
   async stop(): Promise<void> {
@@ -49,7 +66,11 @@ export class Oracle {
   pair(): Pair {
     const name = `t${this.#tables++}`;
     const judge = new Judge(this.#database, name);
-    const subject = new Subject(this.#service.url, name);
+    const own = new Subject(this.#service.url, name);
+    if (this.#sort === 'lance') {
+      return { judge, subject: new LanceReader(judge, own), close: () => judge.close() };
+    }
+    const subject = own;
     const close = async (): Promise<void> => {
       await judge.close();
       await subject.close();
