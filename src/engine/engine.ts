@@ -32,6 +32,7 @@ import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/i
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
+import { withLanceChanges } from './handlers/rows/lance-handlers.ts';
 import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
 import { JobRunner, type OnFault, type JobRunnerOptions } from './upkeep/jobs/job-runner.ts';
@@ -521,10 +522,15 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
     CreateTable: createTable(writing),
     CloneTable: cloneTable({ catalog, tables, tags }),
-    InsertIntoTable: insertIntoTable(writing),
-    MergeInsertIntoTable: mergeInsertIntoTable(changing),
-    UpdateTable: updateTable(changing),
-    DeleteFromTable: deleteFromTable(changing),
+    ...withLanceChanges(
+      { ...parts, ...writing, versions: new VersionStore(options.store), lance },
+      {
+        InsertIntoTable: insertIntoTable(writing),
+        MergeInsertIntoTable: mergeInsertIntoTable(changing),
+        UpdateTable: updateTable(changing),
+        DeleteFromTable: deleteFromTable(changing),
+      },
+    ),
     QueryTable: queryTable(reading),
     CountTableRows: countTableRows(reading),
     ExplainTableQueryPlan: explainQuery(reading),

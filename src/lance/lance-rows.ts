@@ -3,16 +3,21 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import type { QueryRequest } from '../engine/request/request.ts';
 import {
   LibraryEnded,
+  type LanceRowChange,
+  type LanceCounts,
   type LanceLibrary,
   type LanceStatement,
   type LanceTableVersion,
+  type LanceVersions,
 } from '../engine/versions/managed/lance-library.ts';
+import { ChangeCommit } from './change-commit.ts';
 import type { LibraryPool } from './library-pool.ts';
 import type {
   CommittedVersion,
   LibraryTask,
   QueryMessage,
   TableAtVersion,
+  VersionQuestion,
 } from './wire/messages.ts';
 
 /** How often a read is begun again because the process ended. Another task may have ended it. */
@@ -66,6 +71,31 @@ export class LanceRows implements LanceLibrary {
     return this.#text(table, work, statement, vectorsOf(query));
   }
 
+  async change(
+    table: LanceTableVersion,
+    change: LanceRowChange,
+    rows: Uint8Array | null,
+    versions: LanceVersions,
+    statement: LanceStatement,
+  ): Promise<LanceCounts> {
+    const commit = new ChangeCommit(versions);
+    const task = taskOf(table, { kind: 'change', change });
+    const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
+    try {
+      return await repeated(async () => {
+        try {
+          return countsOf(JSON.parse(await textOf(await this.#pool.run(task, statement, input))));
+        } catch (error) {
+          // A committed change stays, whatever became of the process.
+          if (await commit.isMade()) return {};
+          throw error;
+        }
+      });
+    } finally {
+      await commit.close();
+    }
+  }
+
   async #run(
     table: LanceTableVersion,
     work: TaskWork,
@@ -73,7 +103,7 @@ export class LanceRows implements LanceLibrary {
     vectors: Uint8Array,
   ): Promise<AsyncGenerator<Uint8Array>> {
     const task = taskOf(table, work);
-    return repeated(() => this.#pool.run(task, statement, vectors));
+    return repeated(() => this.#pool.run(task, statement, { vectors }));
   }
 
   async #text(
@@ -83,12 +113,20 @@ export class LanceRows implements LanceLibrary {
     vectors: Uint8Array,
   ): Promise<string> {
     const task = taskOf(table, work);
-    return repeated(async () => {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of await this.#pool.run(task, statement, vectors)) pieces.push(piece);
-      return Buffer.concat(pieces).toString();
-    });
+    return repeated(async () => textOf(await this.#pool.run(task, statement, { vectors })));
   }
+}
+
+async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all).toString();
+}
+
+/** The numbers of a result of the library. */
+function countsOf(result: object): LanceCounts {
+  const numbers = Object.entries(result).filter(([, value]) => typeof value === 'number');
+  return Object.fromEntries(numbers);
 }
 
 function taskOf(table: LanceTableVersion, work: TaskWork): LibraryTask {

@@ -32,7 +32,7 @@ export function libraryFault(
 
 function nameOf(text: string): ErrorName {
   if (FILE_FAULTS.some((mark) => text.includes(mark))) return 'Internal';
-  return /No field named|Column \S+ not found|does not exist in the schema/.test(text)
+  return /No field named|Column \S+ not found|does not exist in (?:the|dataset) schema/.test(text)
     ? 'TableColumnNotFound'
     : 'InvalidInput';
 }
@@ -43,6 +43,7 @@ function plainText(text: string, location: string): string {
     .split('Caused by:')[0]!
     .replaceAll(/, (?:\/[\w@.+-]+)+\.rs:\d+:\d+/g, '')
     .replaceAll(/\s+/g, ' ')
+    .replace(/: Schema \{.*/, '')
     .replace(/^(?:Failed to [\w ]+: )?(?:GenericFailure, )?/, '')
     .replace(/^lance error: /, '')
     .replace(/^(?:LanceError\(\w+\)|Invalid user input|Invalid input)[:,] /, '');

@@ -1,6 +1,6 @@
 import { CatalogError } from '../protocol/errors.ts';
 import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
-import { LibraryProcess } from './library-process.ts';
+import { LibraryProcess, type TaskInput } from './library-process.ts';
 import type { LibraryTask } from './wire/messages.ts';
 
 /** Tasks that one process works on at once. */
@@ -45,18 +45,17 @@ export class LibraryPool {
   /**
    * Runs a task on the process that has the least to do. Resolves once the first of its bytes are
    * there; the task continues as they are taken, until the signal.
-   * @param vectors The values of its query vectors.
    * @throws CatalogError ServiceUnavailable when all processes stay busy, LibraryEnded; as the task does
    */
   async run(
     task: LibraryTask,
     { budget, owner, signal }: LanceStatement,
-    vectors: Uint8Array,
+    input: TaskInput,
   ): Promise<AsyncGenerator<Uint8Array>> {
     signal().throwIfAborted();
     const chosen = await this.#room(owner, task.table.location, signal());
     const left = budget.limits.time - budget.spent;
-    const result = chosen.begin(task, left === Infinity ? null : Math.max(1, left), vectors);
+    const result = chosen.begin(task, left === Infinity ? null : Math.max(1, left), input);
     this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);
     const cancel = (): void => result.cancel(new Error('the request was aborted'));
     signal().addEventListener('abort', cancel, { once: true });

@@ -6,7 +6,13 @@ import { OverBudget } from '../protocol/budget.ts';
 import { TaskResult } from '../engine/workers/task-result.ts';
 import { LibraryEnded } from '../engine/versions/managed/lance-library.ts';
 import { FrameReader, sendFrame } from './wire/frames.ts';
-import type { FromLibrary, LibraryTask, ToLibrary } from './wire/messages.ts';
+import type {
+  FromLibrary,
+  LibraryTask,
+  ToLibrary,
+  VersionQuestion,
+  VersionReply,
+} from './wire/messages.ts';
 import { libraryFault } from './library-fault.ts';
 
 /** The built program: the process runs no TypeScript. Found from the sources as well as from what is built of them. */
@@ -23,6 +29,12 @@ const ERROR_TEXT_LENGTH = 2000;
 /** Most objects of JavaScript in a process, in MiB: rows and caches lie outside of them. */
 const HEAP_MIB = 128;
 
+/** Size of the pieces in which the rows of a change are sent. */
+const ROWS_PIECE_BYTES = 2 ** 20;
+
+/** The answer to a change that was given up. */
+const ENDED: VersionReply = { status: 503, value: { error: 'the request has ended', code: 17 } };
+
 export interface LibraryProcessOptions {
   /** Memory of the process, in bytes. Above it gets no more tasks; the kernel refuses half as much more. */
   readonly memory: number;
@@ -30,7 +42,17 @@ export interface LibraryProcessOptions {
   readonly ended: (fault: string | undefined) => void;
 }
 
-interface RunningWork {
+/** What belongs to a task beside it. */
+export interface TaskInput {
+  /** The values of its query vectors. */
+  readonly vectors?: Uint8Array;
+  /** The rows of a change as an Arrow file. */
+  readonly rows?: Uint8Array | null;
+  /** Answers the questions of a change. Does not reject. */
+  readonly versions?: (question: VersionQuestion) => Promise<VersionReply>;
+}
+
+interface RunningWork extends Pick<TaskInput, 'versions'> {
   readonly result: TaskResult;
   readonly task: LibraryTask;
   readonly millis: number | null;
@@ -98,17 +120,18 @@ export class LibraryProcess {
   /**
    * Begins a task.
    * @param millis Time that the task may take; null for any.
-   * @param vectors The values of its query vectors.
    */
-  begin(task: LibraryTask, millis: number | null, vectors: Uint8Array): TaskResult {
+  begin(task: LibraryTask, millis: number | null, input: TaskInput): TaskResult {
     const id = this.#next++;
     this.#child.ref();
+    const { vectors, rows, versions } = input;
     this.#send({ kind: 'begin', id, task, millis }, vectors);
+    if (rows != null) this.#sendRows(id, rows);
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
       () => this.#cancel(id),
     );
-    this.#works.set(id, { result, task, millis });
+    this.#works.set(id, { result, task, millis, ...(versions && { versions }) });
     return result;
   }
 
@@ -133,6 +156,7 @@ export class LibraryProcess {
     else if (message.kind === 'unusable') this.#refuseAll(message.reason);
     else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
     else if (message.kind === 'fault') this.#fail(message);
+    else if (message.kind === 'ask') void this.#answer(message);
     else this.#done(message);
   }
 
@@ -155,6 +179,25 @@ export class LibraryProcess {
       work.result.end();
     }
     this.#letGo();
+  }
+
+  /** Sends the rows of a change in pieces, so that other messages are not kept waiting. */
+  #sendRows(id: number, rows: Uint8Array): void {
+    for (let start = 0; start < rows.byteLength; start += ROWS_PIECE_BYTES) {
+      const piece = rows.subarray(start, start + ROWS_PIECE_BYTES);
+      const last = start + ROWS_PIECE_BYTES >= rows.byteLength;
+      this.#send({ kind: 'rows', id, last }, piece);
+    }
+  }
+
+  /** Answers a question of a change, as long as it runs. */
+  async #answer({
+    id,
+    call,
+    question,
+  }: Extract<FromLibrary, { readonly kind: 'ask' }>): Promise<void> {
+    const reply = (await this.#works.get(id)?.versions?.(question)) ?? ENDED;
+    this.#send({ kind: 'told', id, call, reply });
   }
 
   #cancel(id: number): void {

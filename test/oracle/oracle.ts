@@ -6,6 +6,7 @@ import { lancedb } from '../clients/lancedb.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { Judge } from './judge.ts';
 import { LanceReader } from './lance-reader.ts';
+import { LanceSubject } from './lance-subject.ts';
 import { programOf, type Mix } from './program.ts';
 import { reportOf, summaryOf } from './report.ts';
 import { run, type Pair, type Run } from './run.ts';
@@ -22,60 +23,63 @@ export interface Plan {
   readonly length: number;
 }
 
-/** Which tables the service answers for: its own, or those that LanceDB writes through its catalog. */
-type TableSort = 'engine' | 'lance';
+/**
+ * Which tables the service answers for: its own, Lance tables that the judge writes through its
+ * catalog, or Lance tables that it changes itself.
+ */
+type TableSort = 'engine' | 'lance' | 'changed lance';
+
+interface OracleParts {
+  readonly folder: string;
+  /** Databases in the folder, and in the catalog of the service. */
+  readonly local: LanceDb.Connection;
+  readonly served: LanceDb.Connection;
+  readonly service: Service;
+  readonly sort: TableSort;
+}
 
 /** LanceDB in this process and the built service beside it, for random programs. */
 export class Oracle {
-  readonly #folder: string;
-  readonly #database: LanceDb.Connection;
-  readonly #service: Service;
-  readonly #sort: TableSort;
+  readonly #parts: OracleParts;
   #tables = 0;
 
-  private constructor(
-    folder: string,
-    database: LanceDb.Connection,
-    service: Service,
-    sort: TableSort,
-  ) {
-    this.#folder = folder;
-    this.#database = database;
-    this.#service = service;
-    this.#sort = sort;
+  private constructor(parts: OracleParts) {
+    this.#parts = parts;
   }
 
   static async start(sort: TableSort = 'engine'): Promise<Oracle> {
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-oracle-'));
     const service = await Service.start();
     const headers = { 'x-api-key': ADMIN_KEY };
-    const database =
-      sort === 'engine'
-        ? await lancedb.connect(folder)
-        : await lancedb.connectNamespace('rest', { uri: service.url, headers });
-    return new Oracle(folder, database, service, sort);
+    const served = await lancedb.connectNamespace('rest', { uri: service.url, headers });
+    const local = await lancedb.connect(folder);
+    return new Oracle({ folder, local, served, service, sort });
   }
 
   async stop(): Promise<void> {
-    this.#database.close();
-    await this.#service.stop();
-    await rm(this.#folder, { recursive: true, force: true });
+    const { local, served, service, folder } = this.#parts;
+    local.close();
+    served.close();
+    await service.stop();
+    await rm(folder, { recursive: true, force: true });
   }
 
   /** Both sides, without a table yet. */
   pair(): Pair {
+    const { local, served, service, sort } = this.#parts;
     const name = `t${this.#tables++}`;
-    const judge = new Judge(this.#database, name);
-    const own = new Subject(this.#service.url, name);
-    if (this.#sort === 'lance') {
-      return { judge, subject: new LanceReader(judge, own), close: () => judge.close() };
+    const subject = new Subject(service.url, name);
+    if (sort === 'lance') {
+      const judge = new Judge(served, name);
+      return { judge, subject: new LanceReader(judge, subject), close: () => judge.close() };
     }
-    const subject = own;
+    const judge = new Judge(local, name);
     const close = async (): Promise<void> => {
       await judge.close();
       await subject.close();
     };
-    return { judge, subject, close };
+    const tested = sort === 'engine' ? subject : new LanceSubject(served, name, subject);
+    return { judge, subject: tested, close };
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { LanceRowChange } from '../../engine/versions/managed/lance-library.ts';
 import type { NearestRequest, QueryRequest } from '../../engine/request/request.ts';
 
 /** A version of a table that the catalog has committed. */
@@ -38,6 +39,8 @@ export type LibraryTask = {
   | { readonly kind: 'count'; readonly predicate: string | null }
   | { readonly kind: 'explain'; readonly query: QueryMessage; readonly verbose: boolean }
   | { readonly kind: 'analyze'; readonly query: QueryMessage }
+  /** The rows of a change are an Arrow file that follows the task. */
+  | { readonly kind: 'change'; readonly change: LanceRowChange }
 );
 
 /** Messages to a library process. Tasks have numbers. */
@@ -51,7 +54,29 @@ export type ToLibrary =
     }
   /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
+  /** A piece of the rows of a change; its bytes are those of the frame. */
+  | { readonly kind: 'rows'; readonly id: number; readonly last: boolean }
+  /** The answer to a question about the versions of the table. */
+  | {
+      readonly kind: 'told';
+      readonly id: number;
+      readonly call: number;
+      readonly reply: VersionReply;
+    }
   | { readonly kind: 'cancel'; readonly id: number };
+
+/** What the library asks of the catalog: `version/list`, `version/describe` or `version/create`. */
+export interface VersionQuestion {
+  readonly action: string;
+  readonly branch: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** An answer of the catalog: an HTTP status and JSON. */
+export interface VersionReply {
+  readonly status: number;
+  readonly value: object;
+}
 
 /** Messages of a library process: pieces of a result, then its end. */
 export type FromLibrary =
@@ -70,6 +95,13 @@ export type FromLibrary =
       readonly id: number;
       readonly over: 'time' | null;
       readonly text: string;
+    }
+  /** A change asks the catalog about the versions of its table. */
+  | {
+      readonly kind: 'ask';
+      readonly id: number;
+      readonly call: number;
+      readonly question: VersionQuestion;
     }
   /** Nothing of a task runs any more. */
   | { readonly kind: 'end'; readonly id: number; readonly spent: number }

@@ -2,10 +2,23 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { CommittedVersion, TableAtVersion } from '../wire/messages.ts';
+import type {
+  CommittedVersion,
+  TableAtVersion,
+  VersionQuestion,
+  VersionReply,
+} from '../wire/messages.ts';
 
 /** Greatest body of a request: the library sends a name, a version and a branch. */
 const MAX_BODY_BYTES = 65_536;
+
+/** Answers questions about the versions of a table. */
+export type AnswerVersions = (question: VersionQuestion) => Promise<VersionReply>;
+
+interface KnownTable {
+  readonly location: string;
+  readonly answer: AnswerVersions;
+}
 
 /**
  * The catalog as the library sees it: a Lance namespace on the loopback interface, in the process of
@@ -16,7 +29,7 @@ const MAX_BODY_BYTES = 65_536;
 export class CatalogEndpoint {
   readonly #server: Server;
   readonly #token = randomBytes(32).toString('base64url');
-  readonly #tables = new Map<string, TableAtVersion>();
+  readonly #tables = new Map<string, KnownTable>();
   #next = 0;
 
   private constructor() {
@@ -43,10 +56,13 @@ export class CatalogEndpoint {
     return { 'x-api-key': this.#token };
   }
 
-  /** Makes a table known. Returns its name. */
-  add(table: TableAtVersion): string {
+  /**
+   * Makes a table known. Returns its name.
+   * @param answer Answers for its versions; the one version alone unless given.
+   */
+  add(table: TableAtVersion, answer: AnswerVersions = pinned(table)): string {
     const name = `t${this.#next++}`;
-    this.#tables.set(name, table);
+    this.#tables.set(name, { location: table.location, answer });
     return name;
   }
 
@@ -61,9 +77,12 @@ export class CatalogEndpoint {
     const table = this.#tables.get(name);
     if (table === undefined) return refuse(response, 404, 4);
     const body = await bodyOf(request);
+    if (action === 'describe') {
+      return send(response, 200, { location: table.location, managed_versioning: true });
+    }
     const branch = textOf(body['branch']) ?? searchParams.get('branch') ?? 'main';
-    const answer = answers[action]?.(table, branch, body['version']);
-    return answer === undefined ? refuse(response, 406, 0) : send(response, 200, answer);
+    const { status, value } = await table.answer({ action, branch, body });
+    send(response, status, value);
   }
 
   #isOwn(key: string | string[] | undefined): boolean {
@@ -72,24 +91,22 @@ export class CatalogEndpoint {
   }
 }
 
-type EndpointAnswer = (
-  table: TableAtVersion,
-  branch: string,
-  version: unknown,
-) => object | undefined;
-
-/** The operations that the library uses to open a table at a version. */
-const answers: Readonly<Record<string, EndpointAnswer>> = {
-  describe: ({ location }) => ({ location, managed_versioning: true }),
-  'version/list': (table, branch) => {
-    const version = versionOn(table, branch);
-    return version && { versions: [entryOf(table, version)] };
-  },
-  'version/describe': (table, branch, number) => {
-    const version = versionOn(table, branch);
-    return version?.version === number ? { version: entryOf(table, version!) } : undefined;
-  },
+const UNKNOWN: VersionReply = {
+  status: 406,
+  value: { error: 'the version is not known here', code: 0 },
 };
+
+/** Answers for one version. */
+function pinned(table: TableAtVersion): AnswerVersions {
+  return async ({ action, branch, body }) => {
+    const version = versionOn(table, branch);
+    if (version === undefined) return UNKNOWN;
+    const entry = entryOf(table, version);
+    if (action === 'version/list') return { status: 200, value: { versions: [entry] } };
+    const isAsked = action === 'version/describe' && body['version'] === version.version;
+    return isAsked ? { status: 200, value: { version: entry } } : UNKNOWN;
+  };
+}
 
 function versionOn(
   { branch, at, main }: TableAtVersion,

@@ -4,10 +4,11 @@ import { Socket } from 'node:net';
 import type * as LanceDb from '@lancedb/lancedb';
 import { FrameReader, sendFrame } from '../wire/frames.ts';
 import type { FromLibrary, LibraryTask, ToLibrary } from '../wire/messages.ts';
-import { CatalogEndpoint } from './catalog-endpoint.ts';
+import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
 import { OpenTables } from './open-tables.ts';
 import { RunningTask } from './running-task.ts';
-import { taskPieces } from './tasks.ts';
+import { changeRows } from './table-change.ts';
+import { taskPieces, type ReadTask } from './tasks.ts';
 
 /** How often the process reports its memory, in ms. */
 const MEMORY_MILLIS = 500;
@@ -15,6 +16,7 @@ const MEMORY_MILLIS = 500;
 /** The library with the tables that it has open. */
 interface Library {
   readonly library: typeof LanceDb;
+  readonly endpoint: CatalogEndpoint;
   readonly tables: OpenTables;
 }
 
@@ -46,13 +48,19 @@ async function openLibrary(memory: number): Promise<Library> {
     { uri: endpoint.url, headers: endpoint.headers },
     { session },
   );
-  return { library, tables: new OpenTables(connection, endpoint) };
+  return { library, endpoint, tables: new OpenTables(connection, endpoint) };
 }
 
 function receive(message: ToLibrary, bytes: Uint8Array): void {
-  if (message.kind === 'begin') void begin(message, floatsOf(bytes));
-  else if (message.kind === 'more') running.get(message.id)?.more();
-  else running.get(message.id)?.cancel();
+  if (message.kind === 'begin') {
+    void begin(message, floatsOf(bytes));
+    return;
+  }
+  const task = running.get(message.id);
+  if (message.kind === 'more') task?.more();
+  else if (message.kind === 'rows') task?.take(bytes, message.last);
+  else if (message.kind === 'told') task?.told(message.call, message.reply);
+  else task?.cancel();
 }
 
 async function begin(
@@ -61,12 +69,27 @@ async function begin(
 ): Promise<void> {
   const current = new RunningTask(id, millis, send);
   running.set(id, current);
-  await current.run(piecesOf(task, vectors, current));
+  await current.run(
+    task.kind === 'change' ? changePieces(task, current) : piecesOf(task, vectors, current),
+  );
   running.delete(id);
 }
 
+async function* changePieces(
+  { table: place, change }: Extract<LibraryTask, { readonly kind: 'change' }>,
+  current: RunningTask,
+): AsyncGenerator<Uint8Array> {
+  const { library, endpoint } = await opened;
+  const hasRows = change.kind !== 'delete' && change.kind !== 'update';
+  const rows = hasRows ? await current.rows() : new Uint8Array(0);
+  const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
+  const ask: AnswerVersions = (question) => current.ask(question);
+  const counts = await changeRows({ library, endpoint, place, rows, ask, until }, change);
+  yield Buffer.from(JSON.stringify(counts));
+}
+
 async function* piecesOf(
-  task: LibraryTask,
+  task: ReadTask,
   vectors: Float32Array,
   current: RunningTask,
 ): AsyncGenerator<Uint8Array> {

@@ -62,7 +62,7 @@ export class OpenTables {
 
   #open(place: TableAtVersion): OpenTable {
     const name = this.#endpoint.add(place);
-    const table = openAt(this.#connection, name, place);
+    const table = openAt(this.#connection, name, place.branch, place.at.version);
     // Each user waits for it, and fails by itself.
     table.catch(() => undefined);
     return { name, table, users: 0 };
@@ -86,12 +86,13 @@ export class OpenTables {
   }
 }
 
-async function openAt(
+/** Opens a table at the version that the endpoint answers. @param version That of a branch; its newest unless given. */
+export async function openAt(
   connection: Connection,
   name: string,
-  { branch, at }: TableAtVersion,
+  branch: string,
+  version?: number,
 ): Promise<Table> {
   const main = await connection.openTable(name);
-  if (branch === 'main') return main;
-  return (await main.branches()).checkout(branch, at.version);
+  return branch === 'main' ? main : (await main.branches()).checkout(branch, version);
 }

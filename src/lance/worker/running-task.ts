@@ -1,4 +1,4 @@
-import type { FromLibrary } from '../wire/messages.ts';
+import type { FromLibrary, VersionQuestion, VersionReply } from '../wire/messages.ts';
 
 /** Greatest size of a piece of a result. */
 const PIECE_BYTES = 2 ** 20;
@@ -23,6 +23,14 @@ export class RunningTask {
   #end: (reason: Error) => void = () => undefined;
   readonly #ended: Promise<never>;
   #isEnded = false;
+  /** Questions that are not answered, by their number. */
+  readonly #calls = new Map<number, (reply: VersionReply) => void>();
+  #nextCall = 0;
+  readonly #rows: Uint8Array[] = [];
+  #haveRows: () => void = () => undefined;
+  readonly #allRows = new Promise<void>((resolve) => {
+    this.#haveRows = resolve;
+  });
   /** The library's current work, which cannot be stopped. */
   #work: Promise<unknown> = Promise.resolve();
 
@@ -42,10 +50,38 @@ export class RunningTask {
     this.#wake();
   }
 
+  /** Takes a piece of the rows of a change. */
+  take(piece: Uint8Array, isLast: boolean): void {
+    this.#rows.push(piece);
+    if (isLast) this.#haveRows();
+  }
+
+  /** All rows of a change. */
+  async rows(): Promise<Uint8Array> {
+    await Promise.race([this.#allRows, this.#ended]);
+    return Buffer.concat(this.#rows.splice(0));
+  }
+
+  /** Asks the catalog of the gateway; refused once the task has ended. */
+  async ask(question: VersionQuestion): Promise<VersionReply> {
+    if (this.#isEnded) return { status: 503, value: { error: 'the request has ended', code: 17 } };
+    const call = this.#nextCall++;
+    return new Promise((resolve) => {
+      this.#calls.set(call, resolve);
+      this.#send({ kind: 'ask', id: this.#id, call, question });
+    });
+  }
+
+  told(call: number, reply: VersionReply): void {
+    this.#calls.get(call)?.(reply);
+    this.#calls.delete(call);
+  }
+
   cancel(): void {
     this.#isEnded = true;
     this.#end(new TaskEnded());
     this.#wake();
+    for (const call of this.#calls.keys()) this.told(call, { status: 503, value: {} });
   }
 
   /** Waits for work of the library, as long as the task has time. */

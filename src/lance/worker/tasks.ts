@@ -14,15 +14,18 @@ export interface TaskParts {
   readonly until: Await;
 }
 
+/** A task that reads. */
+export type ReadTask = Exclude<LibraryTask, { readonly kind: 'change' }>;
+
 /** The result of a task, in pieces. @throws as the library does */
-export function taskPieces(parts: TaskParts, task: LibraryTask): AsyncGenerator<Uint8Array> {
+export function taskPieces(parts: TaskParts, task: ReadTask): AsyncGenerator<Uint8Array> {
   return runners[task.kind](parts, task as never);
 }
 
 const runners: {
-  readonly [Kind in LibraryTask['kind']]: (
+  readonly [Kind in ReadTask['kind']]: (
     parts: TaskParts,
-    task: Extract<LibraryTask, { readonly kind: Kind }>,
+    task: Extract<ReadTask, { readonly kind: Kind }>,
   ) => AsyncGenerator<Uint8Array>;
 } = {
   async *query(parts, { query }) {

@@ -20,6 +20,42 @@ export interface LanceTableVersion {
   readonly main: CommittedManifest;
 }
 
+/** A change of the rows of a Lance table. */
+export type LanceRowChange =
+  | { readonly kind: 'append' | 'overwrite' }
+  | { readonly kind: 'delete'; readonly predicate: string }
+  | {
+      readonly kind: 'update';
+      readonly predicate: string | null;
+      /** Columns and the SQL of their new values. */
+      readonly updates: readonly (readonly [string, string])[];
+    }
+  | {
+      readonly kind: 'merge';
+      readonly on: readonly string[];
+      readonly update: boolean;
+      readonly updateIf: string | null;
+      readonly insert: boolean;
+      readonly remove: boolean;
+      readonly removeIf: string | null;
+      readonly useIndex: boolean;
+    };
+
+/**
+ * The catalog for one change: its versions, and the commit of the change. `create` is asked again after
+ * a conflict. When it rejects, the change is given up, and nothing of it remains.
+ */
+export interface LanceVersions {
+  /** The newest version. */
+  newest(branch: string): Promise<object>;
+  at(branch: string, version: unknown): Promise<object>;
+  /** Commits a staged manifest. Undefined when another version is the next one. */
+  create(branch: string, body: Readonly<Record<string, unknown>>): Promise<object | undefined>;
+}
+
+/** The numbers that the library gives for a change, by their names in its results. */
+export type LanceCounts = Readonly<Record<string, number>>;
+
 /** The budget, the owner and the signal of a request. */
 export type LanceStatement = Pick<Statement, 'budget' | 'owner' | 'signal'>;
 
@@ -48,6 +84,18 @@ export interface LanceLibrary {
     verbose: boolean,
     statement: LanceStatement,
   ): Promise<string>;
+  /**
+   * Changes rows.
+   * @param rows The rows of the change as an Arrow file; none if null.
+   * @throws what `versions.create` rejected with
+   */
+  change(
+    table: LanceTableVersion,
+    change: LanceRowChange,
+    rows: Uint8Array | null,
+    versions: LanceVersions,
+    statement: LanceStatement,
+  ): Promise<LanceCounts>;
   /** The plan of a query that is run, with measurements. */
   analyze(
     table: LanceTableVersion,
