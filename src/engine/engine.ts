@@ -66,6 +66,7 @@ import { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
+import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
 import { Tables } from './versions/tables.ts';
@@ -513,7 +514,7 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     memory: held,
     unpack,
   };
-  const { lance } = options;
+  const lance = options.lance && { ...options.lance, files: new OwnFiles(tables.storage) };
   const reading = { catalog, tables, tags, reader, heavy, answerMemory, lance };
   const changing = { ...writing, reader };
   return {

@@ -159,8 +159,8 @@ function vectorsOf({ nearest }: QueryRequest): Uint8Array {
   );
 }
 
-function placeOf({ location, branch, at, main }: LanceTableVersion): TableAtVersion {
-  return { location, branch, at: committed(at), main: committed(main) };
+function placeOf({ id, location, branch, at, main }: LanceTableVersion): TableAtVersion {
+  return { id, location, branch, at: committed(at), main: committed(main) };
 }
 
 /** @throws CatalogError Unsupported for versions that belong to no line of versions. */

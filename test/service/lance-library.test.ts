@@ -1,4 +1,5 @@
-import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Connection, Table } from '@lancedb/lancedb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -173,6 +174,64 @@ describe('files of a table', () => {
     const answer = await ask('followed', 'query', everything);
     expect([answer.status, answer.headers['x-lancedb-version']]).toEqual([200, '1']);
     expect((await ask('followed', 'query', { ...everything, version: 7 })).status).toBe(404);
+  });
+});
+
+describe('a registered table', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'lance-')));
+    await start({ config: `locations: { allowed: [${JSON.stringify(folder)}] }\n` });
+    const local = await lancedb.connect(folder);
+    await local.createTable('source', [{ id: 1 }, { id: 2 }]);
+    await local.cloneTable('copy', join(folder, 'source.lance'), { isShallow: true });
+  });
+
+  afterAll(async () => {
+    await service.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it('is read and changed where it lies', async () => {
+    const body = { location: join(folder, 'source.lance') };
+    expect((await send(service.url, 'POST /v1/table/given/register', { body })).status).toBe(200);
+    expect((await ask('given', 'count_rows')).text).toBe('2');
+    const deleted = await ask('given', 'delete', { predicate: 'id = 1' });
+    expect(deleted.json).toEqual({ version: 2, num_deleted_rows: 1 });
+    const table = await (await lancedb.connect(folder)).openTable('source');
+    expect(await table.countRows()).toBe(1);
+  });
+
+  it('is another one when it was written anew at its location', async () => {
+    const path = join(folder, 'source.lance');
+    const body = { location: path };
+    const local = await lancedb.connect(folder);
+    for (const ids of [[7, 8, 9], [4]]) {
+      await ask('given', 'deregister');
+      await rm(path, { recursive: true });
+      await local.createTable(
+        'source',
+        ids.map((id) => ({ id })),
+      );
+      expect((await send(service.url, 'POST /v1/table/given/register', { body })).status).toBe(200);
+      const { bytes } = await ask('given', 'query', everything);
+      expect([...(arrow.tableFromIPC(bytes).getChild('id') ?? [])]).toEqual(ids);
+    }
+  });
+
+  it('that names files of another table is refused: the right to read it does not cover them', async () => {
+    const body = { location: join(folder, 'copy.lance') };
+    expect((await send(service.url, 'POST /v1/table/copied/register', { body })).status).toBe(200);
+    for (const [action, sent] of [
+      ['query', everything],
+      ['count_rows', {}],
+      ['delete', { predicate: 'id = 1' }],
+    ] as const) {
+      const refused = await ask('copied', action, sent);
+      expect([refused.status, refused.json['code']]).toEqual([406, 0]);
+      expect(String(refused.json['error'])).toMatch(/names files in the folder of another table/);
+    }
   });
 });
 

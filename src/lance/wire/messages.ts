@@ -10,6 +10,8 @@ export interface CommittedVersion {
 
 /** A table at one version. */
 export interface TableAtVersion {
+  /** Id of the table. */
+  readonly id: string;
   /** Absolute path of the table's folder. */
   readonly location: string;
   readonly branch: string;

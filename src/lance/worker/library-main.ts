@@ -42,13 +42,17 @@ async function openLibrary(memory: number): Promise<Library> {
   const require = createRequire(import.meta.url);
   const library = require('@lancedb/lancedb') as typeof LanceDb;
   const endpoint = await CatalogEndpoint.open();
-  const session = new library.Session(BigInt(memory >> 2), BigInt(memory >> 3));
-  const connection = await library.connectNamespace(
-    'rest',
-    { uri: endpoint.url, headers: endpoint.headers },
-    { session },
-  );
-  return { library, endpoint, tables: new OpenTables(connection, endpoint) };
+  const { url: uri, headers } = endpoint;
+  const connect = (): Promise<LanceDb.Connection> => {
+    const session = new library.Session(
+      BigInt(Math.floor(memory / 4)),
+      BigInt(Math.floor(memory / 8)),
+    );
+    return library.connectNamespace('rest', { uri, headers }, { session });
+  };
+  const tables = new OpenTables(connect, endpoint);
+  await tables.ready();
+  return { library, endpoint, tables };
 }
 
 function receive(message: ToLibrary, bytes: Uint8Array): void {

@@ -27,11 +27,12 @@ import type { ManagedParts } from '../call/managed-parts.ts';
 import { branchParameter } from '../call/parameters.ts';
 import { committedVersions, gatesOf, versionRequest, waiting } from '../versions/create-version.ts';
 import { versionEntry } from '../versions/table-versions.ts';
-import { libraryTable } from './library-reads.ts';
+import { libraryTable, type LanceAccess } from './library-reads.ts';
 
 /** Parts of the changes of Lance tables. */
 export interface LibraryChanges extends ManagedParts {
   readonly library: LanceLibrary;
+  readonly lance?: LanceAccess | undefined;
 }
 
 /** A change of rows and how it is answered. */

@@ -17,6 +17,7 @@ import {
   type LanceLibrary,
   type LanceTableVersion,
 } from '../../versions/managed/lance-library.ts';
+import type { OwnFiles } from '../../versions/managed/lance-files.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import type { Call } from '../call/handler.ts';
@@ -25,6 +26,8 @@ import { readPlace, type TableView } from '../call/read-place.ts';
 /** How the rows of Lance tables are reached: through the library, or not at all. */
 export interface LanceAccess {
   readonly library?: LanceLibrary;
+  /** Checks the files of versions that the library is to open. */
+  readonly files?: Pick<OwnFiles, 'require'>;
   /** Advice to clients where there is no library. */
   readonly instead: string;
 }
@@ -41,6 +44,7 @@ export function inLibrary(
 interface LanceReads {
   readonly tables: Pick<TableView, 'chain' | 'version'>;
   readonly tags: Pick<Tags, 'require'>;
+  readonly lance?: LanceAccess | undefined;
 }
 
 /**
@@ -50,19 +54,21 @@ interface LanceReads {
  * @throws CatalogError TableVersionNotFound, TableTagNotFound, TableBranchNotFound.
  */
 export async function libraryTable(
-  { tables, tags }: LanceReads,
+  { tables, tags, lance }: LanceReads,
   call: Call,
   found: Stored<TableRecord>,
   fields: Fields,
 ): Promise<LanceTableVersion> {
   const { branch, version } = await readPlace(tags, found.content, call, fields);
   const { content } = await adoptedTable(call, found, branch);
-  const place = { path: call.request.object, location: locationOf(content), branch };
+  const { id } = content;
+  const place = { id, path: call.request.object, location: locationOf(content), branch };
   const { content: at } = await tables.version(
     content,
     version,
     await tables.chain(content, branch),
   );
+  await lance?.files?.require({ ...place, at });
   if (branch === MAIN) return { ...place, at, main: at };
   return { ...place, at, main: (await tables.version(content)).content };
 }

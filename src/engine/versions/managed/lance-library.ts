@@ -9,6 +9,8 @@ type CommittedManifest = Pick<VersionRecord, 'version' | 'manifest'>;
 
 /** A Lance table at one version. */
 export interface LanceTableVersion {
+  /** Id of the table: another table may take its location. */
+  readonly id: string;
   /** The name of the table, for errors. */
   readonly path: ObjectPath;
   /** Absolute path of its folder. */
