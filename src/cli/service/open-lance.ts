@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { LanceAccess } from '../../engine/handlers/rows/library-reads.ts';
 import { LanceRows } from '../../lance/lance-rows.ts';
 import { LibraryPool } from '../../lance/library-pool.ts';
+import type { Config } from '../config/config-table.ts';
 import { UsageError } from '../output/service-error.ts';
 import type { Start } from './opened.ts';
 
@@ -19,13 +20,12 @@ export function openLance({
   log,
   opened,
 }: Pick<Start, 'config' | 'log' | 'opened'>): LanceAccess {
-  const mode = config['lance.engine'];
   const orElsewhere = 'or open it at its location';
-  if (mode === 'off') return { instead: `set lance.engine to auto, ${orElsewhere}` };
-  if (!isLibraryInstalled()) {
-    if (mode === 'required') throw new UsageError(`lance.engine is required: ${INSTALL}`);
+  requireLibrary(config);
+  if (config['lance.engine'] === 'off')
+    return { instead: `set lance.engine to auto, ${orElsewhere}` };
+  if (!isLibraryInstalled())
     return { instead: `${INSTALL} and restart the gateway, ${orElsewhere}` };
-  }
   const pool = new LibraryPool({
     processes: config['lance.processes'],
     memory: config['lance.memory'],
@@ -33,6 +33,12 @@ export function openLance({
   });
   opened.add(() => pool.close());
   return { library: new LanceRows(pool), instead: orElsewhere };
+}
+
+/** @throws UsageError if the library is required and not installed */
+export function requireLibrary(config: Config): void {
+  if (config['lance.engine'] !== 'required' || isLibraryInstalled()) return;
+  throw new UsageError(`lance.engine is required: ${INSTALL}`);
 }
 
 /** Whether the library is installed beside the program. It is not loaded. */

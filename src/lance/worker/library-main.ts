@@ -43,16 +43,12 @@ async function openLibrary(memory: number): Promise<Library> {
   const library = require('@lancedb/lancedb') as typeof LanceDb;
   const endpoint = await CatalogEndpoint.open();
   const { url: uri, headers } = endpoint;
-  const connect = (): Promise<LanceDb.Connection> => {
-    const session = new library.Session(
-      BigInt(Math.floor(memory / 4)),
-      BigInt(Math.floor(memory / 8)),
-    );
-    return library.connectNamespace('rest', { uri, headers }, { session });
-  };
-  const tables = new OpenTables(connect, endpoint);
-  await tables.ready();
-  return { library, endpoint, tables };
+  const session = new library.Session(
+    BigInt(Math.floor(memory / 4)),
+    BigInt(Math.floor(memory / 8)),
+  );
+  const connection = await library.connectNamespace('rest', { uri, headers }, { session });
+  return { library, endpoint, tables: new OpenTables(connection, endpoint) };
 }
 
 function receive(message: ToLibrary, bytes: Uint8Array): void {

@@ -6,9 +6,6 @@ import type { Await } from './tasks.ts';
 /** Tables that stay open between requests. */
 const MAX_OPEN = 64;
 
-/** Locations whose tables are remembered. */
-const MAX_LOCATIONS = 10_000;
-
 interface OpenTable {
   readonly name: string;
   readonly table: Promise<Table>;
@@ -29,27 +26,14 @@ interface LentTable {
  * opened again when the catalog has a newer one.
  */
 export class OpenTables {
-  readonly #connect: () => Promise<Connection>;
+  readonly #connection: Connection;
   readonly #endpoint: Pick<CatalogEndpoint, 'add' | 'remove'>;
-  #connection: Promise<Connection>;
-  /** The table at each location, by its id. */
-  readonly #ids = new Map<string, string>();
-  /** By location, branch and version; the least recently used first. */
+  /** By table, location, branch and version; the least recently used first. */
   readonly #tables = new Map<string, OpenTable>();
 
-  /** @param connect Opens a connection with caches of its own. */
-  constructor(
-    connect: () => Promise<Connection>,
-    endpoint: Pick<CatalogEndpoint, 'add' | 'remove'>,
-  ) {
-    this.#connect = connect;
-    this.#connection = connect();
+  constructor(connection: Connection, endpoint: Pick<CatalogEndpoint, 'add' | 'remove'>) {
+    this.#connection = connection;
     this.#endpoint = endpoint;
-  }
-
-  /** Resolves when tables can be opened. */
-  async ready(): Promise<void> {
-    await this.#connection;
   }
 
   /** A table for a task, which gives it back. @throws as the library does */
@@ -76,24 +60,10 @@ export class OpenTables {
     }
   }
 
-  /** The caches know files by their paths, so they are dropped when a location has another table. */
-  #renew({ id, location }: TableAtVersion): void {
-    const last = this.#ids.get(location);
-    if (last === id) return;
-    if (last !== undefined || this.#ids.size === MAX_LOCATIONS) {
-      this.#ids.clear();
-      this.#connection = this.#connect();
-    }
-    this.#ids.set(location, id);
-  }
-
   #open(place: TableAtVersion): OpenTable {
-    this.#renew(place);
     const name = this.#endpoint.add(place);
     const { branch, at } = place;
-    const table = this.#connection.then((connection) =>
-      openAt(connection, name, branch, at.version),
-    );
+    const table = openAt(this.#connection, name, branch, at.version);
     // Each user waits for it, and fails by itself.
     table.catch(() => undefined);
     return { name, table, users: 0 };
