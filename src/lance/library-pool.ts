@@ -37,11 +37,6 @@ export class LibraryPool {
     this.#options = options;
   }
 
-  /** The ids of the processes. */
-  get pids(): readonly number[] {
-    return [...this.#processes, ...this.#leaving].flatMap(({ pid }) => pid ?? []);
-  }
-
   /**
    * Runs a task on the process that has the least to do. Resolves once the first of its bytes are
    * there; the task continues as they are taken, until the signal.

@@ -98,10 +98,6 @@ export class LibraryProcess {
     this.#letGo();
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
-
   /** Number of tasks whose work goes on. */
   get busy(): number {
     return this.#works.size + this.#cancelled.size;

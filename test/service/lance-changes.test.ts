@@ -144,6 +144,31 @@ describe('a change', () => {
   });
 });
 
+describe('a client that leaves during a change', () => {
+  it('leaves all of it or nothing, and the process goes on', async () => {
+    await made(
+      'left',
+      Array.from({ length: 2000 }, (_, id) => id),
+    );
+    await ask('left', 'count_rows');
+    const before = await libraries();
+    for (let round = 0; round < 6; round++) {
+      const leaving = new AbortController();
+      const updates = [['id', 'id + 10000']];
+      const sent = { body: { updates }, signal: leaving.signal };
+      const gone = ask('left', 'update', sent).catch(() => undefined);
+      for (let reads = 0; reads < round; reads++) await ask('left', 'count_rows');
+      leaving.abort();
+      await gone;
+    }
+    expect((await ask('left', 'count_rows')).text).toBe('2000');
+    const ids = await idsOf('left');
+    expect(ids.at(-1)! - ids[0]!).toBe(1999);
+    expect((await ask('left', 'insert', { body: streamOf([5]) })).status).toBe(200);
+    expect(await libraries()).toEqual(before);
+  });
+});
+
 describe('a commit rule', () => {
   it('refuses a change at once, and the next one is made', async () => {
     await made('log');

@@ -42,16 +42,16 @@ const CACHE_BYTES = 2n ** 24n;
 export async function changeRows(parts: ChangeParts, change: LanceRowChange): Promise<object> {
   const { library, endpoint, place, until } = parts;
   const name = endpoint.add(place, (question) => answerOf(parts, question));
-  try {
-    const { url: uri, headers } = endpoint;
-    const session = new library.Session(CACHE_BYTES, CACHE_BYTES);
-    const open = library
-      .connectNamespace('rest', { uri, headers }, { session })
-      .then((connection) => openAt(connection, name, place.branch));
-    return await until(changed(await until(open), change, parts.rows));
-  } finally {
-    endpoint.remove(name);
-  }
+  const { url: uri, headers } = endpoint;
+  const session = new library.Session(CACHE_BYTES, CACHE_BYTES);
+  const work = library
+    .connectNamespace('rest', { uri, headers }, { session })
+    .then((connection) => openAt(connection, name, place.branch))
+    .then((table) => changed(table, change, parts.rows));
+  // The library may ask for its commit after the task was cancelled, and must get an answer.
+  const forget = (): void => endpoint.remove(name);
+  work.then(forget, forget);
+  return until(work);
 }
 
 /**

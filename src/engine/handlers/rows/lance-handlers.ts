@@ -69,7 +69,8 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   }),
   UpdateTable: async (_, call) => {
     if (Object.keys(propertiesField(call)).length > 0) {
-      const why = 'properties of a Lance table are not set by an update: send them with describe';
+      const why =
+        'an update of a Lance table sets no properties: leave properties out of the request';
       throw new CatalogError('Unsupported', why);
     }
     const [updates, predicate] = [updatesField(call.body), textField(call.body, 'predicate')];
