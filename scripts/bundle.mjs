@@ -13,6 +13,7 @@ const PROGRAMS = [
   'cli/main',
   'cli/create-gateway',
   'engine/workers/thread-main',
+  'lance/worker/library-main',
   'audit/segments/sealing-thread',
   'audit/search/report-thread',
 ];
