@@ -320,7 +320,7 @@ export const settings = {
     orNull(whole(8, 10_000)),
     32,
     '32',
-    'adjacent small files of a table that are merged in the background once there are so many of similar size; null for never',
+    'number of adjacent files of similar size from which on they are merged in the background; null for never',
   ),
   'scrub.rate': setting(
     orNull(sizeBetween([64 * 1024, '64KiB'], [1024 ** 4, '1TiB'])),
