@@ -38,7 +38,7 @@ describe('the memory of answers', () => {
   });
 
   it('is released by a stalled answer once another one needs it', async () => {
-    const memory = new AnswerMemory(10, FOREVER_MILLIS);
+    const memory = new AnswerMemory(10, { patience: { idle: FOREVER_MILLIS, needed: 100 } });
     const stalled = holder(memory, 8);
     await memory.take(8);
     memory.stall(stalled);
@@ -48,7 +48,7 @@ describe('the memory of answers', () => {
   });
 
   it('is released by an answer that stalls while another one waits', async () => {
-    const memory = new AnswerMemory(10, FOREVER_MILLIS);
+    const memory = new AnswerMemory(10, { patience: { idle: FOREVER_MILLIS, needed: 100 } });
     const stalled = holder(memory, 8);
     await memory.take(8);
     const taken = memory.take(8);
@@ -58,7 +58,7 @@ describe('the memory of answers', () => {
   });
 
   it('stays with a reader that reads again', async () => {
-    const memory = new AnswerMemory(10, FOREVER_MILLIS);
+    const memory = new AnswerMemory(10, { patience: { idle: FOREVER_MILLIS, needed: 100 } });
     const [slow, stalled] = [holder(memory, 8), holder(memory, 1)];
     await memory.take(8);
     await memory.take(1);
@@ -71,7 +71,7 @@ describe('the memory of answers', () => {
   });
 
   it('is released by a stalled answer after a while, though nobody needs it', async () => {
-    const memory = new AnswerMemory(10, 1);
+    const memory = new AnswerMemory(10, { patience: { idle: 1, needed: 1 } });
     const stalled = holder(memory, 8);
     await memory.take(8);
     memory.stall(stalled);

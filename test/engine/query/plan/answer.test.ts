@@ -12,6 +12,7 @@ import {
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { batchOf } from '../../../../src/arrow/select.ts';
+import { AnswerMemory } from '../../../../src/engine/format/memory/answer-memory.ts';
 import { RepeatableBody } from '../../../../src/engine/query/plan/answer-body.ts';
 import { rowsAnswer } from '../../../../src/engine/query/plan/answer.ts';
 import type { AnswerBody } from '../../../../src/protocol/backend.ts';
@@ -87,12 +88,15 @@ describe('an answer of rows', () => {
     async function interrupted(
       isChosen: (piece: number) => boolean,
       after: readonly RecordBatch[] = all,
+      isCached = false,
     ): Promise<Buffer> {
       const { body } = await rowsAnswer({
         schema,
         batches: batchesFrom(all),
         version: 1n,
         signal,
+        memory: new AnswerMemory(Infinity),
+        isCached: () => isCached,
         after: ({ batches }) => batchesFrom(after.slice(batches)),
       });
       if (!(body instanceof RepeatableBody)) throw new Error('the answer is not repeatable');
@@ -108,6 +112,12 @@ describe('an answer of rows', () => {
       const whole = await interrupted(() => false);
       expect(tableFromIPC(whole).numRows).toBe(4 * ROWS);
       expect((await interrupted((piece) => piece % step === 0)).equals(whole)).toBe(true);
+    });
+
+    it.each([1, 2, 3, 5])('behind each piece of %d in place has the same bytes', async (step) => {
+      const whole = await interrupted(() => false);
+      const viewed = await interrupted((piece) => piece % step === 0, all, true);
+      expect(viewed.equals(whole)).toBe(true);
     });
 
     it('is cut if the rows that were sent are others now', async () => {
