@@ -168,11 +168,7 @@ async function* closing<Item>(
   }
 }
 
-async function count(
-  table: VirtualTable,
-  call: Call,
-  { heavy }: VirtualReads,
-): Promise<Answer> {
+async function count(table: VirtualTable, call: Call, { heavy }: VirtualReads): Promise<Answer> {
   const predicate = textField(call.body, 'predicate');
   const rows = await VirtualRows.of(table);
   try {

@@ -26,12 +26,6 @@ export interface Releasable {
   release(): void;
 }
 
-/** An answer whose reader does not read. */
-interface Stall {
-  readonly sinceMillis: number;
-  readonly timer: NodeJS.Timeout;
-}
-
 /** Who takes memory. */
 export interface MemoryClaim {
   /** One owner at most for all answers if absent. */
@@ -61,8 +55,10 @@ export class AnswerMemory {
   readonly #patience: Patience;
   #held = 0;
   readonly #ofOwner = new Map<string, number>();
-  /** Answers whose reader does not read, the longest waiting first. */
-  readonly #stalled = new Map<Releasable, Stall>();
+  /** Answers whose reader does not read, and since when in ms; the longest waiting first. */
+  readonly #stalled = new Map<Releasable, number>();
+  /** Set while an answer may be stalled: a reader that is slower than the engine stalls often, but briefly. */
+  #timer: NodeJS.Timeout | undefined;
   readonly #waiters: Waiter[] = [];
 
   /** @param bytes Capacity. An answer that runs alone may hold more. */
@@ -108,12 +104,12 @@ export class AnswerMemory {
 
   /** Notes that the reader of an answer does not read. */
   stall(answer: Releasable): void {
-    if (!this.#stalled.has(answer)) this.#releaseLater(answer, performance.now());
+    if (!this.#stalled.has(answer)) this.#stalled.set(answer, performance.now());
+    if (this.#timer === undefined) this.#releaseLater();
   }
 
   /** Notes that the reader of an answer reads again, or that the answer has ended. */
   resume(answer: Releasable): void {
-    clearTimeout(this.#stalled.get(answer)?.timer);
     this.#stalled.delete(answer);
   }
 
@@ -155,29 +151,34 @@ export class AnswerMemory {
       signal?.addEventListener('abort', leave, { once: true });
       this.#waiters.push(waiter);
       this.#grant();
-      if (this.#waiters.length === 1) this.#hurry();
+      if (this.#waiters.length === 1) this.#releaseLater();
     });
   }
 
-  /** Has stalled answers release their memory sooner. */
-  #hurry(): void {
-    for (const [answer, { sinceMillis, timer }] of this.#stalled) {
-      clearTimeout(timer);
-      this.#releaseLater(answer, sinceMillis);
+  /** Waits for the patience with the answer that has been stalled for longest. */
+  #releaseLater(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const sinceMillis of this.#stalled.values()) {
+      const left = Math.max(0, sinceMillis + this.#patienceMillis - performance.now());
+      this.#timer = setTimeout(() => this.#release(), Math.ceil(left)).unref();
+      return;
     }
   }
 
-  #releaseLater(answer: Releasable, sinceMillis: number): void {
+  get #patienceMillis(): number {
     const { idle, needed } = this.#patience;
-    const patience = this.#waiters.length > 0 ? Math.min(needed, idle) : idle;
-    const left = Math.max(0, sinceMillis + patience - performance.now());
-    const timer = setTimeout(() => this.#release(answer), left).unref();
-    this.#stalled.set(answer, { sinceMillis, timer });
+    return this.#waiters.length > 0 ? Math.min(needed, idle) : idle;
   }
 
-  #release(answer: Releasable): void {
-    this.resume(answer);
-    answer.release();
+  /** Has each answer that has been stalled for too long release its memory. */
+  #release(): void {
+    for (const [answer, sinceMillis] of this.#stalled) {
+      if (sinceMillis + this.#patienceMillis > performance.now()) break;
+      this.#stalled.delete(answer);
+      answer.release();
+    }
+    this.#releaseLater();
   }
 
   /** Grants in the order of asking; an owner that holds as much as it may is passed over. */

@@ -29,9 +29,6 @@ export interface PortionSource {
   readonly isRepeatable: boolean;
 }
 
-/** Largest view that is handed out, in bytes. */
-const VIEW_BYTES = 2 ** 19;
-
 /** How an answer takes memory. */
 interface BodyMemory extends MemoryClaim {
   /** Shared by answers in flight; absent if pieces are copied before the next one is read. */
@@ -187,7 +184,7 @@ export class RepeatableBody implements ByteStream, Releasable {
     const from = this.#portion[this.#index];
     if (from === undefined || !this.#isViewed(from)) return undefined;
     if (this.#memory?.pieces.view(from.buffer) === false) return undefined;
-    const view = from.subarray(this.#offset, this.#offset + VIEW_BYTES);
+    const view = from.subarray(this.#offset);
     if (this.#memory !== undefined) this.#views.add(view);
     this.#moveBy(view.byteLength, from);
     return view;

@@ -78,4 +78,45 @@ describe('the memory of answers', () => {
     await eventually(() => expect(stalled.released).toBe(1));
     expect(memory.held).toBe(0);
   });
+
+  it('is not given to an answer whose client left while it waited', async () => {
+    const memory = new AnswerMemory(10);
+    await memory.take(8);
+    const client = new AbortController();
+    const left = memory.take(9, { signal: () => client.signal });
+    const stayed = memory.take(2);
+    client.abort(new Error('the client left'));
+    await expect(left).rejects.toThrow('the client left');
+    await stayed;
+    expect(memory.held).toBe(10);
+  });
+
+  it('is not waited for by a client that has left already', async () => {
+    const memory = new AnswerMemory(10);
+    await memory.take(8);
+    const signal = () => AbortSignal.abort(new Error('the client left'));
+    await expect(memory.take(9, { signal })).rejects.toThrow('the client left');
+    memory.adjust(-8);
+    expect(memory.held).toBe(0);
+  });
+
+  it('is for threads never all of one owner', async () => {
+    const memory = AnswerMemory.forThreads(10);
+    const [ann, bob] = [{ owner: 'ann' }, { owner: 'bob' }];
+    await memory.take(4, ann);
+    const order: string[] = [];
+    const more = Promise.resolve(memory.take(4, ann)).then(() => order.push('ann'));
+    await Promise.resolve(memory.take(4, bob)).then(() => order.push('bob'));
+    expect(order).toEqual(['bob']);
+    memory.adjust(-4, ann);
+    await more;
+    expect(order).toEqual(['bob', 'ann']);
+  });
+
+  it('is for threads enough for two owners, whatever they need', () => {
+    const memory = AnswerMemory.forThreads(10);
+    expect(memory.take(100, { owner: 'ann' })).toBeUndefined();
+    expect(memory.take(100, { owner: 'bob' })).toBeUndefined();
+    expect(memory.take(1, { owner: 'cid' })).toBeInstanceOf(Promise);
+  });
 });
