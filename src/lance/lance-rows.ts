@@ -3,7 +3,7 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import type { QueryRequest } from '../engine/request/request.ts';
 import {
   LibraryEnded,
-  type LanceRowChange,
+  type LanceChange,
   type LanceCounts,
   type LanceLibrary,
   type LanceStatement,
@@ -73,13 +73,13 @@ export class LanceRows implements LanceLibrary {
 
   async change(
     table: LanceTableVersion,
-    change: LanceRowChange,
+    change: LanceChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
     const commit = new ChangeCommit(versions);
-    const task = taskOf(table, { kind: 'change', change });
+    const task = taskOf(table, { kind: 'change', change, hasRows: rows !== null });
     const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
     try {
       return await repeated(async () => {

@@ -16,6 +16,17 @@ const FILE_FAULTS = [
   'panicked',
 ];
 
+/** Marks of errors in requests, the first that fits; any other is `InvalidInput`. */
+const REQUEST_FAULTS: readonly (readonly [RegExp, ErrorName])[] = [
+  [/No field named|Column \S+ not found|Field (?:path )?['`].*['`] not found/, 'TableColumnNotFound'],
+  [/does not exist in (?:the schema|dataset schema|the dataset)/, 'TableColumnNotFound'],
+  [/Column .* already exists|Type conflicts between|Duplicate field name/, 'TableSchemaValidationError'],
+  [/Cannot cast column|contains NULL values/, 'TableSchemaValidationError'],
+  [/cannot contain `\.`/, 'TableSchemaValidationError'],
+  [/index not found: name=/, 'TableIndexNotFound'],
+  [/Index name '.*' already exists/, 'TableIndexAlreadyExists'],
+];
+
 /** The error of a request, by what the library says. */
 export function libraryFault(
   { name: table, table: { location } }: LibraryTask,
@@ -32,9 +43,7 @@ export function libraryFault(
 
 function nameOf(text: string): ErrorName {
   if (FILE_FAULTS.some((mark) => text.includes(mark))) return 'Internal';
-  return /No field named|Column \S+ not found|does not exist in (?:the|dataset) schema/.test(text)
-    ? 'TableColumnNotFound'
-    : 'InvalidInput';
+  return REQUEST_FAULTS.find(([mark]) => mark.test(text))?.[1] ?? 'InvalidInput';
 }
 
 /** The first sentence of an error, without where in the library it arose and where the table lies. */

@@ -1,4 +1,4 @@
-import type { LanceRowChange } from '../../engine/versions/managed/lance-library.ts';
+import type { LanceChange } from '../../engine/versions/managed/lance-library.ts';
 import type { NearestRequest, QueryRequest } from '../../engine/request/request.ts';
 
 /** A version of a table that the catalog has committed. */
@@ -41,8 +41,12 @@ export type LibraryTask = {
   | { readonly kind: 'count'; readonly predicate: string | null }
   | { readonly kind: 'explain'; readonly query: QueryMessage; readonly verbose: boolean }
   | { readonly kind: 'analyze'; readonly query: QueryMessage }
-  /** The rows of a change are an Arrow file that follows the task. */
-  | { readonly kind: 'change'; readonly change: LanceRowChange }
+  | {
+      readonly kind: 'change';
+      readonly change: LanceChange;
+      /** Whether an Arrow file follows the task. */
+      readonly hasRows: boolean;
+    }
 );
 
 /** Messages to a library process. Tasks have numbers. */

@@ -7,7 +7,7 @@ import type { FromLibrary, LibraryTask, ToLibrary } from '../wire/messages.ts';
 import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
 import { OpenTables } from './open-tables.ts';
 import { RunningTask } from './running-task.ts';
-import { changeRows } from './table-change.ts';
+import { changedTable } from './table-change.ts';
 import { taskPieces, type ReadTask } from './tasks.ts';
 
 /** How often the process reports its memory, in ms. */
@@ -76,15 +76,14 @@ async function begin(
 }
 
 async function* changePieces(
-  { table: place, change }: Extract<LibraryTask, { readonly kind: 'change' }>,
+  { table: place, change, hasRows }: Extract<LibraryTask, { readonly kind: 'change' }>,
   current: RunningTask,
 ): AsyncGenerator<Uint8Array> {
   const { library, endpoint } = await opened;
-  const hasRows = change.kind !== 'delete' && change.kind !== 'update';
   const rows = hasRows ? await current.rows() : new Uint8Array(0);
   const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
   const ask: AnswerVersions = (question) => current.ask(question);
-  const counts = await changeRows({ library, endpoint, place, rows, ask, until }, change);
+  const counts = await changedTable({ library, endpoint, place, rows, ask, until }, change);
   yield Buffer.from(JSON.stringify(counts));
 }
 

@@ -1,5 +1,5 @@
 import type * as LanceDb from '@lancedb/lancedb';
-import type { LanceRowChange } from '../../engine/versions/managed/lance-library.ts';
+import type { LanceChange } from '../../engine/versions/managed/lance-library.ts';
 import type { TableAtVersion, VersionReply } from '../wire/messages.ts';
 import type { AnswerVersions, CatalogEndpoint } from './catalog-endpoint.ts';
 import { openAt } from './open-tables.ts';
@@ -8,6 +8,8 @@ import type { Await } from './tasks.ts';
 /** A table of the library below its classes for rows, which would decode them. */
 interface NativeTable {
   add(file: Uint8Array, mode: string): Promise<object>;
+  addColumnsWithSchema(file: Uint8Array): Promise<object>;
+  alterColumns(alterations: readonly object[]): Promise<object>;
   mergeInsert(on: readonly string[]): NativeMerge;
 }
 
@@ -24,7 +26,7 @@ export interface ChangeParts {
   readonly library: typeof LanceDb;
   readonly endpoint: CatalogEndpoint;
   readonly place: TableAtVersion;
-  /** The rows of the change as an Arrow file. */
+  /** The rows of the change, or its columns, as an Arrow file; empty if it has none. */
   readonly rows: Uint8Array;
   /** Asks the catalog of the gateway. */
   readonly ask: AnswerVersions;
@@ -35,11 +37,11 @@ export interface ChangeParts {
 const CACHE_BYTES = 2n ** 24n;
 
 /**
- * Changes rows. The table is opened for this change alone, with caches of its own: after a refused
+ * Changes a table. It is opened for this change alone, with caches of its own: after a refused
  * commit the library believes in a version that does not exist.
  * @returns The counts of the library. @throws as the library does
  */
-export async function changeRows(parts: ChangeParts, change: LanceRowChange): Promise<object> {
+export async function changedTable(parts: ChangeParts, change: LanceChange): Promise<object> {
   const { library, endpoint, place, until } = parts;
   const name = endpoint.add(place, (question) => answerOf(parts, question));
   const { url: uri, headers } = endpoint;
@@ -71,19 +73,53 @@ async function answerOf(
 
 async function changed(
   table: LanceDb.Table,
-  change: LanceRowChange,
+  change: LanceChange,
   rows: Uint8Array,
 ): Promise<object> {
-  const native = (table as unknown as { readonly inner: NativeTable }).inner;
-  if (change.kind === 'delete') return table.delete(change.predicate);
-  if (change.kind === 'update') {
-    const where = change.predicate === null ? {} : { where: change.predicate };
-    return table.update({ valuesSql: new Map(change.updates), ...where });
-  }
-  if (change.kind !== 'merge') return native.add(rows, change.kind);
-  let merge = native.mergeInsert(change.on).useIndex(change.useIndex);
-  if (change.update) merge = merge.whenMatchedUpdateAll(change.updateIf);
-  if (change.insert) merge = merge.whenNotMatchedInsertAll();
-  if (change.remove) merge = merge.whenNotMatchedBySourceDelete(change.removeIf);
-  return merge.execute(rows);
+  const { inner: native } = table as unknown as { readonly inner: NativeTable };
+  return (await changers[change.kind]({ table, native, rows }, change as never)) ?? {};
 }
+
+interface Opened {
+  readonly table: LanceDb.Table;
+  readonly native: NativeTable;
+  readonly rows: Uint8Array;
+}
+
+const changers: {
+  readonly [Kind in LanceChange['kind']]: (
+    opened: Opened,
+    change: Extract<LanceChange, { readonly kind: Kind }>,
+  ) => Promise<object | void>;
+} = {
+  append: ({ native, rows }) => native.add(rows, 'append'),
+  overwrite: ({ native, rows }) => native.add(rows, 'overwrite'),
+  delete: ({ table }, { predicate }) => table.delete(predicate),
+  update: ({ table }, { predicate, updates }) =>
+    table.update({
+      valuesSql: new Map(updates),
+      ...(predicate !== null && { where: predicate }),
+    }),
+  merge: ({ native, rows }, change) => {
+    let merge = native.mergeInsert(change.on).useIndex(change.useIndex);
+    if (change.update) merge = merge.whenMatchedUpdateAll(change.updateIf);
+    if (change.insert) merge = merge.whenNotMatchedInsertAll();
+    if (change.remove) merge = merge.whenNotMatchedBySourceDelete(change.removeIf);
+    return merge.execute(rows);
+  },
+  add_columns: ({ table, native, rows }, { expressions }) =>
+    expressions.length === 0
+      ? native.addColumnsWithSchema(rows)
+      : table.addColumns(expressions.map(([name, valueSql]) => ({ name, valueSql }))),
+  alter_columns: ({ native }, { alterations }) =>
+    native.alterColumns(
+      alterations.map(({ path, rename, nullable, type }) => ({
+        path,
+        ...(rename !== null && { rename }),
+        ...(nullable !== null && { nullable }),
+        ...(type !== null && { dataType: type }),
+      })),
+    ),
+  drop_columns: ({ table }, { columns }) => table.dropColumns([...columns]),
+  update_field_metadata: ({ table }, { updates }) => table.updateFieldMetadata([...updates]),
+};

@@ -5,9 +5,12 @@ import type {
   LanceDeletions,
   LanceField,
   LanceFragment,
+  LanceIndexSegment,
   LanceManifest,
 } from './lance-manifest.ts';
 import {
+  bytesField,
+  LanceManifestError,
   rowCountField,
   entryField,
   innerMessage,
@@ -32,20 +35,32 @@ export function decodeLanceManifest(message: Uint8Array): LanceManifest {
 }
 
 /**
- * Counts the indices of a table. One index may have several entries of one name.
+ * The segments of a table's indices. Segments of one index have the same name.
  * @param section The message that a manifest says the place of.
  * @throws LanceManifestError
  */
-export function countIndices(section: Uint8Array): number {
-  const names = new Set<string>();
-  decodeProtobuf<null>(section, { 1: (_, pbf) => names.add(indexName(pbf)) }, null);
-  return names.size;
+export function decodeIndices(section: Uint8Array): readonly LanceIndexSegment[] {
+  const fields: FieldReaders<LanceIndexSegment[]> = {
+    1: (all, pbf) => all.push(innerMessage(pbf, segmentFields, { uuid: '', name: '' })),
+  };
+  return decodeProtobuf(section, fields, []);
 }
 
-function indexName(pbf: PbfReader): string {
-  const index = { name: '' };
-  const fields: FieldReaders<typeof index> = { 3: (one, inner) => (one.name = utf8Field(inner)) };
-  return innerMessage(pbf, fields, index).name;
+const segmentFields: FieldReaders<Draft<LanceIndexSegment>> = {
+  1: (segment, pbf) => (segment.uuid = innerMessage(pbf, uuidFields, { text: '' }).text),
+  3: (segment, pbf) => (segment.name = utf8Field(pbf)),
+  9: (segment, pbf) => (segment.base = smallField(pbf)),
+};
+
+const uuidFields: FieldReaders<{ text: string }> = {
+  1: (uuid, pbf) => (uuid.text = uuidOf(bytesField(pbf))),
+};
+
+/** @throws LanceManifestError for another number of bytes. */
+function uuidOf(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString('hex');
+  if (hex.length !== 32) throw new LanceManifestError('the id of an index has not 16 bytes');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 type ManifestDraft = Omit<Draft<LanceManifest>, 'fields' | 'fragments' | 'metadata' | 'bases'> & {

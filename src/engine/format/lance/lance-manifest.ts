@@ -51,6 +51,18 @@ export interface LanceField {
   readonly metadata: ReadonlyMap<string, string>;
 }
 
+/** A part of an index that was built at once, in a folder of its own. */
+export interface LanceIndexSegment {
+  /** Name of its folder. */
+  readonly uuid: string;
+  /** Name of the index. */
+  readonly name: string;
+  /**
+   * Base of the manifest that holds the folder; absent for the folder of the manifest's own branch.
+   */
+  readonly base?: number;
+}
+
 /** The parts of a Lance manifest that the catalog needs. */
 export interface LanceManifest {
   readonly version: bigint;

@@ -52,7 +52,7 @@ function readFields<Result>(pbf: PbfReader, fields: FieldReaders<Result>, result
 const VARINT = 0;
 const BYTES = 2;
 
-function bytesField(pbf: PbfReader): Uint8Array {
+export function bytesField(pbf: PbfReader): Uint8Array {
   requireKind(pbf, BYTES);
   const bytes = pbf.readBytes();
   if (pbf.pos > pbf.length) throw damaged();

@@ -1,12 +1,13 @@
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
-import type { LanceManifest } from './lance-manifest.ts';
-import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
+import type { LanceIndexSegment, LanceManifest } from './lance-manifest.ts';
+import { decodeIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
 import { LanceManifestError } from './lance-message.ts';
 
 /** A manifest and facts of its file. */
 interface ManifestFile {
   readonly manifest: LanceManifest;
-  readonly numIndices: number;
+  /** The segments of its indices. */
+  readonly segments: readonly LanceIndexSegment[];
   /** The size of the file. */
   readonly bytes: number;
 }
@@ -72,8 +73,8 @@ async function readParts(open: OpenManifest): Promise<ManifestFile> {
   const section = await readSection(open, tail.readBigUInt64LE(0));
   const manifest = decodeLanceManifest(section);
   const { indices } = manifest;
-  const numIndices = indices === null ? 0 : countIndices(await readSection(open, indices));
-  return { manifest, numIndices, bytes: open.size };
+  const segments = indices === null ? [] : decodeIndices(await readSection(open, indices));
+  return { manifest, segments, bytes: open.size };
 }
 
 /** Reads a section of the file: its length in four bytes, then its content. */

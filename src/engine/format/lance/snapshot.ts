@@ -38,7 +38,7 @@ export async function lanceSnapshot(
   { version, manifest: name }: Pick<VersionRecord, 'version' | 'manifest'>,
 ): Promise<LanceSnapshot> {
   try {
-    const { manifest, numIndices } = await readManifestFile(storage, join(folder, name));
+    const { manifest, segments } = await readManifestFile(storage, join(folder, name));
     const fields = arrowFields(manifest.fields);
     const fragments = manifest.fragments.map((fragment) => ({
       rows: Number(liveRowCount(fragment)),
@@ -46,6 +46,7 @@ export async function lanceSnapshot(
       bytes: Number(fragmentBytes(fragment)),
     }));
     const schema = new Schema([...fields], new Map(manifest.metadata));
+    const numIndices = new Set(segments.map((segment) => segment.name)).size;
     return { version, schema, fragments, numIndices };
   } catch (error) {
     // Lance clients remove old versions on their own.

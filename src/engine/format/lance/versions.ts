@@ -8,6 +8,8 @@ export const LANCE_VERSIONS = '_versions';
 /** Folders of data files and of deletion files. */
 export const LANCE_DATA = 'data';
 export const LANCE_DELETIONS = '_deletions';
+/** Folder of indices: a folder for each segment. */
+export const LANCE_INDICES = '_indices';
 
 /** A version of a Lance table: its number, and the path of its manifest. */
 export interface LanceVersion {

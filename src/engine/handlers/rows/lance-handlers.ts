@@ -15,7 +15,8 @@ import type { Call, Handler, HandlerTable } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import { byQueryMode, propertiesField } from '../call/parameters.ts';
 import type { LanceAccess } from './library-reads.ts';
-import { changeLanceTable, type RowChange } from './library-changes.ts';
+import { changeLanceTable, type TableChange } from './library-changes.ts';
+import { columnChanges } from './lance-columns.ts';
 import { mergeParameters } from './merge-parameters.ts';
 import { timeoutOf } from './merge-insert-into-table.ts';
 import { deletePredicate, updatesField } from './update-table.ts';
@@ -40,7 +41,8 @@ export function withLanceChanges(parts: LanceRowParts, handlers: HandlerTable): 
 }
 
 /** The change that a request asks for. @throws CatalogError InvalidInput and others for its body. */
-type ChangeOf = (parts: IncomingLimits, call: Call) => Promise<RowChange>;
+export type ChangeOf = (
+  parts: IncomingLimits, call: Call) => TableChange | Promise<TableChange>;
 
 function onLance(
   parts: LanceRowParts & { readonly library: LanceLibrary },
@@ -55,6 +57,7 @@ function onLance(
 }
 
 const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
+  ...columnChanges,
   InsertIntoTable: async (parts, call) => {
     const kind = byQueryMode(call, insertModes);
     const { rows, count } = await fileOf(parts, call);
@@ -63,7 +66,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   DeleteFromTable: async (_, { body }) => ({
     change: { kind: 'delete', predicate: deletePredicate(body) },
     rows: null,
-    body: ({ rowsRemoved }, { numDeletedRows }) => ({
+    body: ({ summary: { rowsRemoved } }, { numDeletedRows }) => ({
       num_deleted_rows: numDeletedRows ?? rowsRemoved,
     }),
   }),
@@ -77,7 +80,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
     return {
       change: { kind: 'update', predicate, updates },
       rows: null,
-      body: ({ rowsChanged }, { rowsUpdated }) => {
+      body: ({ summary: { rowsChanged } }, { rowsUpdated }) => {
         const count = rowsUpdated ?? rowsChanged;
         return { rows_updated: count, updated_rows: count };
       },
@@ -91,7 +94,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
       change: { kind: 'merge', ...merge },
       rows,
       check: checkTime,
-      body: ({ rowsAdded, rowsRemoved, rowsChanged }, counts) => {
+      body: ({ summary: { rowsAdded, rowsRemoved, rowsChanged } }, counts) => {
         const inserted = counts['numInsertedRows'] ?? rowsAdded;
         const updated = counts['numUpdatedRows'] ?? rowsChanged ?? 0n;
         return {

@@ -2,20 +2,21 @@ import { join } from 'node:path';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { stringifyJson } from '../../../protocol/json.ts';
-import { Flushes } from '../../../storage/flushes.ts';
-import type { Storage } from '../../../storage/storage.ts';
+import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import { itemAt } from '../../base/items.ts';
 import type { Fields } from '../../base/fields.ts';
 import { statementOf } from '../../base/statement.ts';
+import { sealOf, type Seal } from '../../catalog/records/seal.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
-import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
-import type { CommitSummary } from '../../../protocol/commit-summary.ts';
-import { filesOfFragment } from '../../versions/managed/lance-files.ts';
+import type { Stored, TableRecord } from '../../format/records.ts';
+import { durableGates } from '../../versions/managed/durable-files.ts';
 import type {
-  LanceRowChange,
+  LanceChange,
   LanceCounts,
   LanceLibrary,
+  LanceStatement,
+  LanceTableVersion,
   LanceVersions,
 } from '../../versions/managed/lance-library.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
@@ -35,55 +36,101 @@ export interface LibraryChanges extends ManagedParts {
   readonly lance?: LanceAccess | undefined;
 }
 
-/** A change of rows and how it is answered. */
-export interface RowChange {
-  readonly change: LanceRowChange;
-  /** The rows of the change as an Arrow file; null if it has none. */
+/** A change of a Lance table and how it is answered. */
+export interface TableChange {
+  readonly change: LanceChange;
+  /** The rows of the change, or its columns, as an Arrow file; null if it has none. */
   readonly rows: Uint8Array | null;
   /** Called before each commit. @throws CatalogError for a change that is given up. */
-  readonly check?: () => void;
+  readonly check?: (() => void) | undefined;
   /** The body of the answer beside the version. */
-  readonly body: (summary: CommitSummary, counts: LanceCounts) => object;
+  readonly body: (made: MadeVersion, counts: LanceCounts) => object;
+}
+
+/** The version that a change made. */
+export interface MadeVersion {
+  readonly summary: CommitSummary;
+  readonly manifest: LanceManifest;
 }
 
 /**
- * Changes the rows of a Lance table: the library writes the files and stages a manifest, and the
- * catalog commits it as it commits those of Lance clients, as a part of this request.
+ * Changes a Lance table: the library writes the files and stages a manifest, and the catalog
+ * commits it as it commits those of Lance clients, as a part of this request.
  * @throws CatalogError as a commit of a Lance client is refused, and as the library refuses.
  */
 export async function changeLanceTable(
   parts: LibraryChanges,
   call: Call,
   table: Stored<TableRecord>,
-  { change, rows, body, check }: RowChange,
+  { change, rows, body, check }: TableChange,
 ): Promise<Answer> {
   const branch = branchParameter(call);
-  const place = await libraryTable(parts, call, table, {});
-  let made: PlannedVersion | undefined;
-  const answer = ({ record, summary }: PlannedVersion, counts: LanceCounts): Answer =>
-    jsonAnswer(
+  const answer = ({ planned, manifest }: Committed, counts: LanceCounts): Answer => {
+    const { record, summary } = planned;
+    return jsonAnswer(
       call,
-      { version: record.version, ...body(summary, counts) },
+      { version: record.version, ...body({ summary, manifest }, counts) },
       { commit: { ...summary, kind: change.kind } },
     );
-  const seal = call.once.seal((all: readonly PlannedVersion[]) => answer(itemAt(all, 0), {}));
-  const gates = durableGates(call, branch, change);
+  };
+  const { made, counts } = await commitOfLibrary({ ...parts, ...waiting(parts, call) }, {
+    table: table.content,
+    place: await libraryTable(parts, call, table, {}),
+    branch,
+    change,
+    rows,
+    check,
+    gates: withSchemaRight(gatesOf(call), call, branch, change),
+    seal: call.once.seal((committed: Committed) => answer(committed, {})),
+    statement: statementOf(call),
+  });
+  return answer(made, counts);
+}
+
+/** A version that the library made and the catalog committed. */
+interface Committed {
+  readonly planned: PlannedVersion;
+  readonly manifest: LanceManifest;
+}
+
+/** A change that the library makes and the catalog commits. */
+interface LibraryCommit extends Pick<TableChange, 'change' | 'rows' | 'check'> {
+  readonly table: TableRecord;
+  readonly place: LanceTableVersion;
+  /** The line that gets the version. */
+  readonly branch: string;
+  readonly gates: Gates;
+  readonly seal: Seal<Committed> | undefined;
+  readonly statement: LanceStatement;
+}
+
+/** Has the library make a version, and commits it. @throws CatalogError */
+async function commitOfLibrary(
+  parts: LibraryChanges,
+  { table, place, branch, change, rows, check, gates, seal, statement }: LibraryCommit,
+): Promise<{ readonly made: Committed; readonly counts: LanceCounts }> {
+  const { path } = place;
+  let manifest: LanceManifest | undefined;
+  let planned: PlannedVersion | undefined;
+  const committed = (one: PlannedVersion): Committed => ({ planned: one, manifest: manifest! });
+  const sealed = sealOf(seal, (all: readonly PlannedVersion[]) => committed(itemAt(all, 0)));
+  const durable = durableGates(gates, (staged) => {
+    ({ manifest } = staged);
+  });
   const versions: LanceVersions = {
-    newest: (name) => entryOf(parts, table.content, name),
-    at: (name, version) => entryOf(parts, table.content, name, BigInt(Number(version))),
+    newest: (name) => entryOf(parts, table, name),
+    at: (name, version) => entryOf(parts, table, name, BigInt(Number(version))),
     create: async (name, fields) => {
       check?.();
       if (name !== branch) throw new CatalogError('InvalidInput', `the change is one of ${branch}`);
-      const request = versionRequest(call.request.object, fields as Fields, branch);
-      const planned = await committedVersions(waiting(parts, call), [request], seal, gates).catch(
-        unlessOvertaken,
-      );
-      made = planned?.[0];
-      return made && numbersOf(versionEntry(made.table, made.record));
+      const request = versionRequest(path, fields as Fields, branch);
+      const all = await committedVersions(parts, [request], sealed, durable).catch(unlessOvertaken);
+      planned = all?.[0];
+      return planned && numbersOf(versionEntry(planned.table, planned.record));
     },
   };
-  const counts = await parts.library.change(place, change, rows, versions, statementOf(call));
-  if (made !== undefined) return answer(made, counts);
+  const counts = await parts.library.change(place, change, rows, versions, statement);
+  if (planned !== undefined) return { made: committed(planned), counts };
   throw new CatalogError('Internal', 'the Lance library ended the change without a commit');
 }
 
@@ -109,28 +156,23 @@ function numbersOf(value: object): object {
   return JSON.parse(stringifyJson(value)) as object;
 }
 
-/** Gates of a commit whose files the gateway itself acknowledges: they are on stable storage before it. */
-function durableGates(call: Call, branch: string, change: LanceRowChange): Gates {
-  const { judge, ...gates } = gatesOf(call);
-  const judgeDurable: JudgeStaged = async (staged) => {
+/** Gates of a change, of which one that gives the table other columns needs the right to that. */
+function withSchemaRight(
+  { judge, ...gates }: Gates,
+  call: Call,
+  branch: string,
+  { kind }: LanceChange,
+): Gates {
+  const judgeRight: JudgeStaged = async (staged) => {
     const { storage, table, base, manifest } = staged;
-    const location = locationOf(table);
-    const before = base && (await manifestOf(storage, location, base));
-    if (change.kind === 'overwrite' && before !== undefined && !hasFieldsOf(manifest, before)) {
+    const before =
+      base && (await readManifestFile(storage, join(locationOf(table), base.manifest))).manifest;
+    if (kind === 'overwrite' && before !== undefined && !hasFieldsOf(manifest, before)) {
       call.permit.require('schema', call.request.object, branch);
     }
     await judge?.(staged);
-    await flushFiles(storage, staged.file, manifest, before);
   };
-  return { ...gates, judge: judgeDurable };
-}
-
-async function manifestOf(
-  storage: Storage,
-  location: string,
-  { manifest }: VersionRecord,
-): Promise<LanceManifest> {
-  return (await readManifestFile(storage, join(location, manifest))).manifest;
+  return { ...gates, judge: judgeRight };
 }
 
 function hasFieldsOf(one: LanceManifest, other: LanceManifest): boolean {
@@ -138,39 +180,4 @@ function hasFieldsOf(one: LanceManifest, other: LanceManifest): boolean {
     JSON.stringify(fields.map(({ name, type, nullable }) => [name, type, nullable])),
   );
   return left === right;
-}
-
-/** Puts the files that a version has and the one before has not on stable storage, with their names. */
-async function flushFiles(
-  storage: Storage,
-  file: string,
-  { fragments }: LanceManifest,
-  before: LanceManifest | undefined,
-): Promise<void> {
-  const line = join(file, '..', '..');
-  const old = new Set(before?.fragments.flatMap((each) => filesOfFragment(line, each)).map(pathOf));
-  const fresh = fragments
-    .flatMap((each) => filesOfFragment(line, each))
-    .map(pathOf)
-    .filter((path) => !old.has(path));
-  const flushes = new Flushes();
-  for (const path of fresh) flushes.add(flushFile(storage, path));
-  for (const folder of new Set(fresh.map((path) => join(path, '..')))) {
-    flushes.add(storage.flush(folder));
-    flushes.add(storage.flush(join(folder, '..')));
-  }
-  await flushes.settled();
-}
-
-function pathOf({ file }: { readonly file: string }): string {
-  return file;
-}
-
-async function flushFile(storage: Storage, path: string): Promise<void> {
-  const file = await storage.open(path, 'all');
-  try {
-    await file.sync();
-  } finally {
-    file.close();
-  }
 }

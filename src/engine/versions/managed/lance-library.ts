@@ -22,8 +22,8 @@ export interface LanceTableVersion {
   readonly main: CommittedManifest;
 }
 
-/** A change of the rows of a Lance table. */
-export type LanceRowChange =
+/** A change of a Lance table: its kind is that of the commit in the audit log. */
+export type LanceChange =
   | { readonly kind: 'append' | 'overwrite' }
   | { readonly kind: 'delete'; readonly predicate: string }
   | {
@@ -41,7 +41,35 @@ export type LanceRowChange =
       readonly remove: boolean;
       readonly removeIf: string | null;
       readonly useIndex: boolean;
+    }
+  | {
+      readonly kind: 'add_columns';
+      /** Names and the SQL of the values. Without any the columns are those of the Arrow file, and null. */
+      readonly expressions: readonly (readonly [string, string])[];
+    }
+  | { readonly kind: 'alter_columns'; readonly alterations: readonly LanceAlteration[] }
+  | { readonly kind: 'drop_columns'; readonly columns: readonly string[] }
+  | {
+      readonly kind: 'update_field_metadata';
+      readonly updates: readonly LanceFieldUpdate[];
     };
+
+/** A change of one column; null members leave a property unchanged. */
+interface LanceAlteration {
+  readonly path: string;
+  readonly rename: string | null;
+  readonly nullable: boolean | null;
+  /** The type in the vocabulary of LanceDB, as JSON. */
+  readonly type: string | null;
+}
+
+/** A change of one field's metadata; a null value takes the key away. */
+interface LanceFieldUpdate {
+  readonly path: string;
+  readonly metadata: Readonly<Record<string, string | null>>;
+  /** Whether unnamed keys are removed. */
+  readonly replace: boolean;
+}
 
 /**
  * The catalog for one change: its versions, and the commit of the change. `create` is asked again after
@@ -62,7 +90,7 @@ export type LanceCounts = Readonly<Record<string, number>>;
 export type LanceStatement = Pick<Statement, 'budget' | 'owner' | 'signal'>;
 
 /**
- * Row operations on Lance tables, done by the Lance library. All throw CatalogError: InvalidInput and
+ * Operations on Lance tables, done by the Lance library. All throw CatalogError: InvalidInput and
  * TableColumnNotFound for what the library refuses, OverBudget, Internal for files that cannot be read,
  * `LibraryEnded` when the process of the library has ended.
  */
@@ -87,13 +115,13 @@ export interface LanceLibrary {
     statement: LanceStatement,
   ): Promise<string>;
   /**
-   * Changes rows.
-   * @param rows The rows of the change as an Arrow file; none if null.
+   * Changes a table.
+   * @param rows The rows of the change, or its columns, as an Arrow file; none if null.
    * @throws what `versions.create` rejected with
    */
   change(
     table: LanceTableVersion,
-    change: LanceRowChange,
+    change: LanceChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
     statement: LanceStatement,

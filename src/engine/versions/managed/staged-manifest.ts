@@ -90,7 +90,7 @@ async function read(file: OpenObject, bytes: number, manifestPath: string): Prom
 }
 
 /** A version that a Lance client has staged and that can be the next one. */
-interface StagedVersion {
+export interface StagedVersion {
   readonly storage: Storage;
   readonly path: ObjectPath;
   readonly table: TableRecord;

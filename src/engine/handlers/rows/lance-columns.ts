@@ -1,0 +1,13 @@
+import { Field } from 'apache-arrow';
+import { typeToJson } from '../../../arrow/json-schema.ts';
+import { schemaOf } from '../../../arrow/nested-type.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { OperationName } from '../../../protocol/operations/operation-name.ts';
+import { arrowFields } from '../../format/lance/lance-schema.ts';
+import { fieldAt, fieldPlace } from '../../format/field-place.ts';
+import { columnsField } from '../columns/drop-columns.ts';
+import { fieldUpdates } from '../columns/field-metadata.ts';
+import { newColumnsField, type NewColumn } from '../columns/new-columns.ts';
+import { alterationsField } from '../columns/type-field.ts';
+import { fileOfRows } from './rows-file.ts';
+import type { TableChange } from './library-changes.ts';
