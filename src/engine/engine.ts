@@ -4,7 +4,6 @@ import { isStoreDamage, StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { LocalStorage } from '../storage/local-storage.ts';
-import type { Committer } from './catalog/records/commit-loop.ts';
 import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { Journal } from './catalog/journal/journal.ts';
@@ -35,6 +34,10 @@ import { pastHandlers } from './handlers/past-versions.ts';
 import { withLanceChanges } from './handlers/rows/lance-handlers.ts';
 import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
+import { buildLanceIndex } from './handlers/jobs/lance-index-job.ts';
+import { withLanceIndices } from './handlers/jobs/lance-indices.ts';
+import type { ManagedParts } from './handlers/call/managed-parts.ts';
+import type { Job, JobWork } from './upkeep/jobs/job.ts';
 import { JobRunner, type OnFault, type JobRunnerOptions } from './upkeep/jobs/job-runner.ts';
 import { Transactions } from './upkeep/jobs/transactions.ts';
 import { KnownAnswers, withRecall } from './handlers/call/known-answers.ts';
@@ -154,12 +157,14 @@ function jobJudge(judging: Judging, operation: OperationName, id: string): Commi
 /** Implementation of each kind of job; its files are not collected meanwhile. */
 function jobWorks(
   parts: BackfillParts & IndexJobParts,
+  buildingLance: JobWork,
   running: Running,
 ): JobRunnerOptions['works'] {
   const [filling, building] = [backfill(parts), buildIndex(parts)];
   return {
     backfill: (job) => running.during(() => filling(job)),
     index: (job) => running.during(() => building(job)),
+    lance_index: (job) => running.during(() => buildingLance(job)),
   };
 }
 
@@ -310,14 +315,22 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
-  const works = jobWorks({ store, tables, reader, indexer, ...filling }, running);
+  const tags = new Tags(store, committer);
+  const branches = new Branches(store, committer);
+  const versions = new VersionStore(store);
+  const locations = rootsOf(storage, options);
+  const lance = options.lance && { ...options.lance, files: new OwnFiles(storage) };
+  const managed = { storage, catalog, store, committer, versions, branches, tags, tables };
+  const lanceParts = { ...managed, locations, lance };
+  const judgeIndex = ({ record }: Job) => jobJudge(judges, 'CreateTableIndex', record.id);
+  const buildingLance = buildLanceIndex({ ...lanceParts, judge: judgeIndex });
+  const indexed = { store, tables, reader, indexer, ...filling };
+  const works = jobWorks(indexed, buildingLance, running);
   const isGone = (name: string) => presence.isGone(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
   const keeper = new JournalKeeper({ storage, folder: join(data, 'catalog'), store, committer });
-  const tags = new Tags(store, committer);
-  const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
-  const written = { storage, catalog, store, committer, tables, tags, branches, attend };
+  const written = { ...lanceParts, attend };
   const parts = { ...written, reader, heavy, answerMemory, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
   const found = { storage, root, places, memory, manifests, reader, heavy, answerMemory };
@@ -464,14 +477,8 @@ function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWor
   return judging(source, secret, clock, rules?.verdicts, threads);
 }
 
-interface HandlerParts {
-  readonly storage: Storage;
-  readonly catalog: Catalog;
-  readonly store: Store;
-  readonly committer: Committer;
-  readonly tables: Tables;
-  readonly tags: Tags;
-  readonly branches: Branches;
+interface HandlerParts extends ManagedParts {
+  readonly lance: LanceAccess | undefined;
   readonly reader: FragmentReader;
   readonly heavy: HeavyWork;
   readonly answerMemory: AnswerMemory;
@@ -485,36 +492,36 @@ interface HandlerParts {
 
 /** Every operation that is built, on tables that exist. */
 function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, store, tables, reader } = parts;
+  const { catalog, tables, reader, lance } = parts;
   const { page } = options;
-  return {
-    ...handlerTable(options, parts),
+  const writing = writingParts(options, parts);
+  const built = {
+    ...handlerTable(options, parts, writing),
     ...schemaHandlers({ catalog, tables, reader }),
-    ...tableObjectHandlers({
-      ...parts,
-      versions: new VersionStore(store),
-      locations: rootsOf(tables.storage, options),
-    }),
+    ...tableObjectHandlers(parts),
     ...indexHandlers({ ...parts, pageLimit: page }),
     ...indexFileHandlers({ catalog, tables, reader }),
     ...historyHandlers({ ...parts, pageLimit: page }),
     ...workHandlers({ ...parts, page, cacheBytes: options.cacheBytes }),
   };
+  const library = lance?.library;
+  if (library === undefined) return built;
+  const changing = { ...parts, ...writing, library };
+  return withLanceIndices({ ...changing, pageLimit: page }, withLanceChanges(changing, built));
+}
+
+function writingParts({ arrowBody }: EngineOptions, parts: HandlerParts) {
+  const { catalog, tables, store, locations, held: memory, unpack } = parts;
+  return { catalog, tables, store, locations, maxArrowBytes: arrowBody, memory, unpack };
 }
 
 /** The operations that read and write. */
-function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, answerMemory, held, unpack } = parts;
-  const writing = {
-    catalog,
-    tables,
-    store: options.store,
-    locations: rootsOf(tables.storage, options),
-    maxArrowBytes: options.arrowBody,
-    memory: held,
-    unpack,
-  };
-  const lance = options.lance && { ...options.lance, files: new OwnFiles(tables.storage) };
+function handlerTable(
+  options: EngineOptions,
+  parts: HandlerParts,
+  writing: ReturnType<typeof writingParts>,
+): HandlerTable {
+  const { catalog, tables, tags, reader, heavy, answerMemory, lance } = parts;
   const reading = { catalog, tables, tags, reader, heavy, answerMemory, lance };
   const changing = { ...writing, reader };
   return {
@@ -523,15 +530,10 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
     CreateTable: createTable(writing),
     CloneTable: cloneTable({ catalog, tables, tags }),
-    ...withLanceChanges(
-      { ...parts, ...writing, versions: new VersionStore(options.store), lance },
-      {
-        InsertIntoTable: insertIntoTable(writing),
-        MergeInsertIntoTable: mergeInsertIntoTable(changing),
-        UpdateTable: updateTable(changing),
-        DeleteFromTable: deleteFromTable(changing),
-      },
-    ),
+    InsertIntoTable: insertIntoTable(writing),
+    MergeInsertIntoTable: mergeInsertIntoTable(changing),
+    UpdateTable: updateTable(changing),
+    DeleteFromTable: deleteFromTable(changing),
     QueryTable: queryTable(reading),
     CountTableRows: countTableRows(reading),
     ExplainTableQueryPlan: explainQuery(reading),

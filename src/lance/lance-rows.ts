@@ -5,6 +5,8 @@ import {
   LibraryEnded,
   type LanceChange,
   type LanceCounts,
+  type LanceIndex,
+  type LanceIndexStats,
   type LanceLibrary,
   type LanceStatement,
   type LanceTableVersion,
@@ -69,6 +71,29 @@ export class LanceRows implements LanceLibrary {
   ): Promise<string> {
     const work = { kind: 'analyze', query: queryMessage(query) } as const;
     return this.#text(table, work, statement, vectorsOf(query));
+  }
+
+  async indices(
+    table: LanceTableVersion,
+    statement: LanceStatement,
+  ): Promise<readonly LanceIndex[]> {
+    const text = await this.#text(table, { kind: 'indices' }, statement, NO_VECTORS);
+    return JSON.parse(text) as readonly LanceIndex[];
+  }
+
+  async indexStats(
+    table: LanceTableVersion,
+    index: string,
+    statement: LanceStatement,
+  ): Promise<LanceIndexStats | null> {
+    const work = { kind: 'index_stats', index } as const;
+    return JSON.parse(
+      await this.#text(table, work, statement, NO_VECTORS),
+    ) as LanceIndexStats | null;
+  }
+
+  async prewarm(table: LanceTableVersion, index: string, statement: LanceStatement): Promise<void> {
+    await this.#text(table, { kind: 'prewarm', index }, statement, NO_VECTORS);
   }
 
   async change(

@@ -18,9 +18,15 @@ const FILE_FAULTS = [
 
 /** Marks of errors in requests, the first that fits; any other is `InvalidInput`. */
 const REQUEST_FAULTS: readonly (readonly [RegExp, ErrorName])[] = [
-  [/No field named|Column \S+ not found|Field (?:path )?['`].*['`] not found/, 'TableColumnNotFound'],
+  [
+    /No field named|Column \S+ not found|Field (?:path )?['`].*['`] not found/,
+    'TableColumnNotFound',
+  ],
   [/does not exist in (?:the schema|dataset schema|the dataset)/, 'TableColumnNotFound'],
-  [/Column .* already exists|Type conflicts between|Duplicate field name/, 'TableSchemaValidationError'],
+  [
+    /Column .* already exists|Type conflicts between|Duplicate field name/,
+    'TableSchemaValidationError',
+  ],
   [/Cannot cast column|contains NULL values/, 'TableSchemaValidationError'],
   [/cannot contain `\.`/, 'TableSchemaValidationError'],
   [/index not found: name=/, 'TableIndexNotFound'],

@@ -41,6 +41,8 @@ export type LibraryTask = {
   | { readonly kind: 'count'; readonly predicate: string | null }
   | { readonly kind: 'explain'; readonly query: QueryMessage; readonly verbose: boolean }
   | { readonly kind: 'analyze'; readonly query: QueryMessage }
+  | { readonly kind: 'indices' }
+  | { readonly kind: 'index_stats' | 'prewarm'; readonly index: string }
   | {
       readonly kind: 'change';
       readonly change: LanceChange;

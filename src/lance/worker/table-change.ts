@@ -1,5 +1,9 @@
 import type * as LanceDb from '@lancedb/lancedb';
-import type { LanceChange } from '../../engine/versions/managed/lance-library.ts';
+import type {
+  LanceChange,
+  LanceIndexSpec,
+  LanceIndexType,
+} from '../../engine/versions/managed/lance-library.ts';
 import type { TableAtVersion, VersionReply } from '../wire/messages.ts';
 import type { AnswerVersions, CatalogEndpoint } from './catalog-endpoint.ts';
 import { openAt } from './open-tables.ts';
@@ -49,7 +53,7 @@ export async function changedTable(parts: ChangeParts, change: LanceChange): Pro
   const work = library
     .connectNamespace('rest', { uri, headers }, { session })
     .then((connection) => openAt(connection, name, place.branch))
-    .then((table) => changed(table, change, parts.rows));
+    .then((table) => changed({ library, table, place, rows: parts.rows }, change));
   // The library may ask for its commit after the task was cancelled, and must get an answer.
   const forget = (): void => endpoint.remove(name);
   work.then(forget, forget);
@@ -71,19 +75,14 @@ async function answerOf(
   return { status: 200, value: { version: { version, manifest_path, timestamp_millis: 0 } } };
 }
 
-async function changed(
-  table: LanceDb.Table,
-  change: LanceChange,
-  rows: Uint8Array,
-): Promise<object> {
-  const { inner: native } = table as unknown as { readonly inner: NativeTable };
-  return (await changers[change.kind]({ table, native, rows }, change as never)) ?? {};
+async function changed(opened: Omit<Opened, 'native'>, change: LanceChange): Promise<object> {
+  const { inner: native } = opened.table as unknown as { readonly inner: NativeTable };
+  return (await changers[change.kind]({ ...opened, native }, change as never)) ?? {};
 }
 
-interface Opened {
+interface Opened extends Pick<ChangeParts, 'library' | 'place' | 'rows'> {
   readonly table: LanceDb.Table;
   readonly native: NativeTable;
-  readonly rows: Uint8Array;
 }
 
 const changers: {
@@ -122,4 +121,32 @@ const changers: {
     ),
   drop_columns: ({ table }, { columns }) => table.dropColumns([...columns]),
   update_field_metadata: ({ table }, { updates }) => table.updateFieldMetadata([...updates]),
+  restore: async ({ table, place }) => {
+    await table.checkout(place.at.version);
+    await table.restore();
+  },
+  create_index: ({ library, table }, { column, name, replace, index }) => {
+    const config = indexOf(library, index);
+    return table.createIndex(column, { config, name, replace });
+  },
+  drop_index: ({ table }, { name }) => table.dropIndex(name),
+};
+
+function indexOf({ Index }: typeof LanceDb, { type, options }: LanceIndexSpec): LanceDb.Index {
+  return indexMakers[type](Index, options);
+}
+
+const indexMakers: Readonly<
+  Record<LanceIndexType, (index: typeof LanceDb.Index, options: object) => LanceDb.Index>
+> = {
+  BTREE: (index) => index.btree(),
+  BITMAP: (index) => index.bitmap(),
+  LABEL_LIST: (index) => index.labelList(),
+  FM: (index) => index.fm(),
+  FTS: (index, options) => index.fts(options),
+  IVF_FLAT: (index, options) => index.ivfFlat(options),
+  IVF_PQ: (index, options) => index.ivfPq(options),
+  IVF_RQ: (index, options) => index.ivfRq(options),
+  IVF_HNSW_PQ: (index, options) => index.hnswPq(options),
+  IVF_HNSW_SQ: (index, options) => index.hnswSq(options),
 };

@@ -34,6 +34,15 @@ const runners: {
   async *count({ table, until }, { predicate }) {
     yield textBytes(String(await until(table.countRows(predicate ?? undefined))));
   },
+  async *indices({ table, until }) {
+    yield textBytes(JSON.stringify(await until(table.listIndices())));
+  },
+  async *index_stats({ table, until }, { index }) {
+    yield textBytes(JSON.stringify((await until(table.indexStats(index))) ?? null));
+  },
+  async *prewarm({ table, until }, { index }) {
+    await until(table.prewarmIndex(index));
+  },
   async *explain(parts, { query, verbose }) {
     const built = await queryOf(parts, query);
     yield textBytes(await parts.until(built.explainPlan(verbose)));

@@ -8,7 +8,7 @@ import {
 import { childrenOf, withChildren } from '../../../arrow/nested-type.ts';
 import { retype } from '../../../arrow/nullability.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
-import type { JsonValue } from '../../../protocol/json.ts';
+import type { Fields } from '../../base/fields.ts';
 import type { Handler } from '../call/handler.ts';
 import type { Contents } from '../../format/change.ts';
 import { fieldPlace, type FieldPlace } from '../../format/field-place.ts';
@@ -29,7 +29,7 @@ import { columnData } from '../../../arrow/data.ts';
  */
 export function dropColumns(parts: SchemaParts): Handler {
   return async (call) => {
-    const names = namesOf(call.body['columns']);
+    const names = columnsField(call.body);
     const change = (on: ChangeBase) => without(on, names);
     return commitSchemaChange(parts, call, change, (made) =>
       versionAnswer(call, 'drop_columns', made),
@@ -37,7 +37,8 @@ export function dropColumns(parts: SchemaParts): Handler {
   };
 }
 
-function namesOf(value: JsonValue | undefined): readonly string[] {
+/** The field `columns`. @throws CatalogError InvalidInput. */
+export function columnsField({ columns: value }: Fields): readonly string[] {
   const names = Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
   if (names.length > 0) return names;
   throw new CatalogError('InvalidInput', 'columns must name at least one column');

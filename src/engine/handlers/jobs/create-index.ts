@@ -40,7 +40,7 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
       type: 'index',
       column: column.name,
       where: null,
-      name: nameOf(call, column),
+      name: indexName(call.body, column.name),
       uuid: randomUUID(),
       ...kind,
       replace: call.request.dialect === 'lancedb',
@@ -80,9 +80,12 @@ function columnOf({ body }: Call, { schema }: Snapshot): Field {
   );
 }
 
-/** Names are used in paths, where `.` and `..` are not allowed. */
-function nameOf({ body }: Call, column: Field): string {
-  const name = textField(body, 'name') ?? `${column.name}_idx`;
+/**
+ * The name of an index. Names are used in paths, where `.` and `..` are not allowed.
+ * @throws CatalogError InvalidInput
+ */
+export function indexName(body: Fields, column: string): string {
+  const name = textField(body, 'name') ?? `${column}_idx`;
   const hasLength = name !== '' && name.length <= MOST_CHARACTERS;
   if (hasLength && !/\p{Cc}|\p{Surrogate}|^\.{1,2}$/u.test(name)) return name;
   throw new CatalogError(

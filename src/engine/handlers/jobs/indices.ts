@@ -184,13 +184,15 @@ async function snapshotOf(parts: IndexParts, call: Call): Promise<Snapshot> {
   return snapshot;
 }
 
-function requireIndex(
-  { indices = [] }: Pick<Snapshot, 'indices'>,
-  { request: { object, indexName = '' } }: Call,
-): IndexDefinition {
+function requireIndex({ indices = [] }: Pick<Snapshot, 'indices'>, call: Call): IndexDefinition {
+  const { indexName = '' } = call.request;
   const index = indices.find(({ name }) => name === indexName);
   if (index !== undefined) return index;
-  throw new CatalogError(
+  throw indexNotFound(call);
+}
+
+export function indexNotFound({ request: { object, indexName = '' } }: Call): CatalogError {
+  return new CatalogError(
     'TableIndexNotFound',
     `table ${canonicalPath(object)} has no index ${JSON.stringify(indexName)}`,
   );

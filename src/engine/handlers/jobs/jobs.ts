@@ -2,10 +2,11 @@ import type { Answer } from '../../../protocol/backend.ts';
 import { namedPath } from '../../../protocol/database.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import type { Call, HandlerTable } from '../call/handler.ts';
-import type {
-  JobSpec,
-  TransactionRecord,
-  TransactionStatus,
+import {
+  indexOfJob,
+  type JobSpec,
+  type TransactionRecord,
+  type TransactionStatus,
 } from '../../upkeep/jobs/transaction.ts';
 import { textField } from '../../base/fields.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
@@ -82,7 +83,8 @@ async function describeJob(parts: TransactionParts, call: Call): Promise<Answer>
 }
 
 function indexOf(job: JobSpec): object {
-  return job.type === 'index' ? { index: job.name, index_type: job.indexType } : {};
+  const index = indexOfJob(job);
+  return index === null ? {} : { index: index.name, index_type: index.type };
 }
 
 function resultOf({ progress, version }: TransactionRecord): object {

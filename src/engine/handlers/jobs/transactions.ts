@@ -3,7 +3,7 @@ import type { Answer } from '../../../protocol/backend.ts';
 import { namedPath } from '../../../protocol/database.ts';
 import { jsonAnswer, type AnswerNotes } from '../call/answers.ts';
 import type { Call, HandlerTable } from '../call/handler.ts';
-import type { TransactionRecord } from '../../upkeep/jobs/transaction.ts';
+import { indexOfJob, type TransactionRecord } from '../../upkeep/jobs/transaction.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
 import {
   actionsField,
@@ -62,13 +62,14 @@ function transactionAnswer(
 /** The service's properties of a transaction's job. */
 function ownProperties(record: TransactionRecord, table: string): Record<string, string> {
   const { job, progress, version, failure } = record;
+  const index = indexOfJob(job);
   return {
     'job.type': job.type,
     'job.table': table,
     'job.branch': job.branch,
     'job.column': job.column,
     ...(job.where === null ? {} : { 'job.where': job.where }),
-    ...(job.type === 'index' ? { 'job.index': job.name, 'job.index_type': job.indexType } : {}),
+    ...(index === null ? {} : { 'job.index': index.name, 'job.index_type': index.type }),
     'job.rows_done': String(progress.done),
     'job.rows_total': String(progress.total),
     ...(version === null ? {} : { 'job.version': version }),

@@ -1,3 +1,4 @@
+import type { Answer } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
@@ -9,68 +10,80 @@ import {
   type Incoming,
   type IncomingLimits,
 } from '../../format/incoming.ts';
+import type { Stored, TableRecord } from '../../format/records.ts';
 import { noRows } from '../../query/plan/answer.ts';
-import type { LanceLibrary } from '../../versions/managed/lance-library.ts';
 import type { Call, Handler, HandlerTable } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import { byQueryMode, propertiesField } from '../call/parameters.ts';
-import type { LanceAccess } from './library-reads.ts';
-import { changeLanceTable, type TableChange } from './library-changes.ts';
+import { changeLanceTable, type ChangeOf, type LibraryChanges } from './library-changes.ts';
 import { columnChanges } from './lance-columns.ts';
 import { mergeParameters } from './merge-parameters.ts';
 import { timeoutOf } from './merge-insert-into-table.ts';
 import { deletePredicate, updatesField } from './update-table.ts';
 
-/** Parts of the row operations on Lance tables. */
-export interface LanceRowParts extends ManagedParts, IncomingLimits {
-  readonly lance?: LanceAccess | undefined;
+/** The same handlers, of which those that make a version make those of Lance tables through the library. */
+export function withLanceChanges(
+  parts: LibraryChanges & IncomingLimits,
+  handlers: HandlerTable,
+): HandlerTable {
+  const changing = Object.entries(changes).map(([name, changeOf]) => [
+    name,
+    async (call: Call, table: Stored<TableRecord>) =>
+      changeLanceTable(parts, call, table, await changeOf(call, parts)),
+  ]);
+  return onLanceTables(parts, handlers, Object.fromEntries(changing));
 }
 
-/**
- * The same handlers, of which those that change rows change Lance tables through the library, where
- * there is one.
- */
-export function withLanceChanges(parts: LanceRowParts, handlers: HandlerTable): HandlerTable {
-  const library = parts.lance?.library;
-  if (library === undefined) return handlers;
-  const changing = Object.entries(changes).flatMap(([name, changeOf]) => {
-    const handler = handlers[name as OperationName];
-    return handler === undefined ? [] : [[name, onLance({ ...parts, library }, changeOf, handler)]];
-  });
-  return { ...handlers, ...Object.fromEntries(changing) };
+type LanceHandlers = Readonly<
+  Partial<Record<OperationName, (call: Call, table: Stored<TableRecord>) => Promise<Answer>>>
+>;
+
+/** The same handlers, some of which have others for Lance tables. */
+export function onLanceTables(
+  { catalog }: Pick<ManagedParts, 'catalog'>,
+  handlers: HandlerTable,
+  others: LanceHandlers,
+): HandlerTable {
+  const both = Object.entries(others).map(([name, other]): [string, Handler] => [
+    name,
+    async (call) => {
+      const table = await catalog.requireTable(call.request.object);
+      if (table.content.kind === 'lance') return other(call, table);
+      return handlers[name as OperationName]!(call);
+    },
+  ]);
+  return { ...handlers, ...Object.fromEntries(both) };
 }
 
-/** The change that a request asks for. @throws CatalogError InvalidInput and others for its body. */
-export type ChangeOf = (
-  parts: IncomingLimits, call: Call) => TableChange | Promise<TableChange>;
-
-function onLance(
-  parts: LanceRowParts & { readonly library: LanceLibrary },
-  changeOf: ChangeOf,
-  handler: Handler,
-): Handler {
-  return async (call) => {
-    const table = await parts.catalog.requireTable(call.request.object);
-    if (table.content.kind !== 'lance') return handler(call);
-    return changeLanceTable(parts, call, table, await changeOf(parts, call));
-  };
-}
+/** Changes of the versions of Lance tables. */
+const versionChanges: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
+  RestoreTable: ({ body: { version = null } }) => ({
+    change: { kind: 'restore' },
+    rows: null,
+    from: { version },
+  }),
+  DropTableIndex: ({ request: { indexName = '' } }) => ({
+    change: { kind: 'drop_index', name: indexName },
+    rows: null,
+  }),
+};
 
 const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   ...columnChanges,
-  InsertIntoTable: async (parts, call) => {
+  ...versionChanges,
+  InsertIntoTable: async (call, parts) => {
     const kind = byQueryMode(call, insertModes);
     const { rows, count } = await fileOf(parts, call);
     return { change: { kind: kind.kind }, rows, body: () => ({ num_inserted_rows: count }) };
   },
-  DeleteFromTable: async (_, { body }) => ({
+  DeleteFromTable: async ({ body }) => ({
     change: { kind: 'delete', predicate: deletePredicate(body) },
     rows: null,
     body: ({ summary: { rowsRemoved } }, { numDeletedRows }) => ({
       num_deleted_rows: numDeletedRows ?? rowsRemoved,
     }),
   }),
-  UpdateTable: async (_, call) => {
+  UpdateTable: async (call) => {
     if (Object.keys(propertiesField(call)).length > 0) {
       const why =
         'an update of a Lance table sets no properties: leave properties out of the request';
@@ -86,7 +99,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
       },
     };
   },
-  MergeInsertIntoTable: async (parts, call) => {
+  MergeInsertIntoTable: async (call, parts) => {
     const request = mergeParameters(call.request.query, timeoutOf(call));
     const { checkTime, ...merge } = request;
     const { rows } = await fileOf(parts, call);

@@ -7,6 +7,7 @@ import { itemAt } from '../../base/items.ts';
 import type { Fields } from '../../base/fields.ts';
 import { statementOf } from '../../base/statement.ts';
 import { sealOf, type Seal } from '../../catalog/records/seal.ts';
+import type { IncomingLimits } from '../../format/incoming.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
@@ -26,7 +27,13 @@ import { jsonAnswer } from '../call/answers.ts';
 import type { Call } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import { branchParameter } from '../call/parameters.ts';
-import { committedVersions, gatesOf, versionRequest, waiting } from '../versions/create-version.ts';
+import {
+  committedVersions,
+  gatesOf,
+  versionRequest,
+  waiting,
+  type Beside,
+} from '../versions/create-version.ts';
 import { versionEntry } from '../versions/table-versions.ts';
 import { libraryTable, type LanceAccess } from './library-reads.ts';
 
@@ -36,15 +43,20 @@ export interface LibraryChanges extends ManagedParts {
   readonly lance?: LanceAccess | undefined;
 }
 
+/** The change that a request asks for. @throws CatalogError InvalidInput and others for its body. */
+export type ChangeOf = (call: Call, limits: IncomingLimits) => TableChange | Promise<TableChange>;
+
 /** A change of a Lance table and how it is answered. */
 export interface TableChange {
   readonly change: LanceChange;
   /** The rows of the change, or its columns, as an Arrow file; null if it has none. */
   readonly rows: Uint8Array | null;
+  /** Where the version stands that the change starts from; the newest unless given. */
+  readonly from?: Fields;
   /** Called before each commit. @throws CatalogError for a change that is given up. */
   readonly check?: (() => void) | undefined;
-  /** The body of the answer beside the version. */
-  readonly body: (made: MadeVersion, counts: LanceCounts) => object;
+  /** The body of the answer beside the version; nothing unless given. */
+  readonly body?: (made: MadeVersion, counts: LanceCounts) => object;
 }
 
 /** The version that a change made. */
@@ -62,28 +74,31 @@ export async function changeLanceTable(
   parts: LibraryChanges,
   call: Call,
   table: Stored<TableRecord>,
-  { change, rows, body, check }: TableChange,
+  { change, rows, from = {}, body, check }: TableChange,
 ): Promise<Answer> {
   const branch = branchParameter(call);
   const answer = ({ planned, manifest }: Committed, counts: LanceCounts): Answer => {
     const { record, summary } = planned;
     return jsonAnswer(
       call,
-      { version: record.version, ...body({ summary, manifest }, counts) },
+      { version: record.version, ...body?.({ summary, manifest }, counts) },
       { commit: { ...summary, kind: change.kind } },
     );
   };
-  const { made, counts } = await commitOfLibrary({ ...parts, ...waiting(parts, call) }, {
-    table: table.content,
-    place: await libraryTable(parts, call, table, {}),
-    branch,
-    change,
-    rows,
-    check,
-    gates: withSchemaRight(gatesOf(call), call, branch, change),
-    seal: call.once.seal((committed: Committed) => answer(committed, {})),
-    statement: statementOf(call),
-  });
+  const { made, counts } = await commitOfLibrary(
+    { ...parts, ...waiting(parts, call) },
+    {
+      table: table.content,
+      place: await libraryTable(parts, call, table, from),
+      branch,
+      change,
+      rows,
+      check,
+      gates: withSchemaRight(gatesOf(call), call, branch, change),
+      seal: call.once.seal((committed: Committed) => answer(committed, {})),
+      statement: statementOf(call),
+    },
+  );
   return answer(made, counts);
 }
 
@@ -100,14 +115,15 @@ interface LibraryCommit extends Pick<TableChange, 'change' | 'rows' | 'check'> {
   /** The line that gets the version. */
   readonly branch: string;
   readonly gates: Gates;
-  readonly seal: Seal<Committed> | undefined;
+  readonly seal?: Seal<Committed> | undefined;
+  readonly beside?: Beside;
   readonly statement: LanceStatement;
 }
 
 /** Has the library make a version, and commits it. @throws CatalogError */
-async function commitOfLibrary(
+export async function commitOfLibrary(
   parts: LibraryChanges,
-  { table, place, branch, change, rows, check, gates, seal, statement }: LibraryCommit,
+  { table, place, branch, change, rows, check, gates, seal, beside, statement }: LibraryCommit,
 ): Promise<{ readonly made: Committed; readonly counts: LanceCounts }> {
   const { path } = place;
   let manifest: LanceManifest | undefined;
@@ -124,7 +140,9 @@ async function commitOfLibrary(
       check?.();
       if (name !== branch) throw new CatalogError('InvalidInput', `the change is one of ${branch}`);
       const request = versionRequest(path, fields as Fields, branch);
-      const all = await committedVersions(parts, [request], sealed, durable).catch(unlessOvertaken);
+      const all = await committedVersions(parts, [request], sealed, durable, beside).catch(
+        unlessOvertaken,
+      );
       planned = all?.[0];
       return planned && numbersOf(versionEntry(planned.table, planned.record));
     },

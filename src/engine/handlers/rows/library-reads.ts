@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { ByteStream } from '../../../protocol/backend.ts';
+import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Fields } from '../../base/fields.ts';
 import type { Statement } from '../../base/statement.ts';
 import { MAIN } from '../../format/chain.ts';
@@ -61,8 +62,21 @@ export async function libraryTable(
 ): Promise<LanceTableVersion> {
   const { branch, version } = await readPlace(tags, found.content, call, fields);
   const { content } = await adoptedTable(call, found, branch);
-  const { id } = content;
-  const place = { id, path: call.request.object, location: locationOf(content), branch };
+  return versionPlace({ tables, lance }, call.request.object, content, { branch, version });
+}
+
+/**
+ * A Lance table at a version of a branch, as the catalog records it.
+ * @param version The newest if undefined.
+ * @throws CatalogError TableVersionNotFound, TableBranchNotFound.
+ */
+export async function versionPlace(
+  { tables, lance }: Pick<LanceReads, 'tables' | 'lance'>,
+  path: ObjectPath,
+  content: TableRecord,
+  { branch, version }: { readonly branch: string; readonly version?: bigint | undefined },
+): Promise<LanceTableVersion> {
+  const place = { id: content.id, path, location: locationOf(content), branch };
   const { content: at } = await tables.version(
     content,
     version,

@@ -9,6 +9,7 @@ import {
 import { NotDurable, type Seal } from '../../catalog/records/seal.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import type { Answer } from '../../../protocol/backend.ts';
+import type { Check, Write } from '../../../store/store.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import { branchParameter } from '../call/parameters.ts';
 import { integerField, textField, type Fields } from '../../base/fields.ts';
@@ -63,6 +64,11 @@ function created(call: Call, { table, record, summary }: PlannedVersion): Answer
   return jsonAnswer(call, { version: versionEntry(table, record) }, { commit: summary });
 }
 
+/** Checks and writes of the same commit as some versions. */
+export type Beside = (
+  versions: readonly PlannedVersion[],
+) => Promise<{ readonly checks: readonly Check[]; readonly writes: readonly Write[] }>;
+
 /**
  * Makes staged versions the next ones of their lines, all or none, and gives their
  * manifests their final names.
@@ -72,6 +78,7 @@ export async function committedVersions(
   requests: readonly VersionRequest[],
   seal: Seal<readonly PlannedVersion[]> | undefined,
   gates: Gates,
+  beside?: Beside,
 ): Promise<readonly PlannedVersion[]> {
   const { storage, committer } = parts;
   const now = Date.now();
@@ -91,6 +98,9 @@ export async function committedVersions(
         const writes = versions.flatMap((version) => version.writes);
         if (writes.length === 0) return { kind: 'done', result: versions };
         const checks = versions.flatMap((version) => version.checks);
+        const more = await beside?.(versions);
+        checks.push(...(more?.checks ?? []));
+        writes.push(...(more?.writes ?? []));
         const made = { kind: 'commit', checks, writes, result: versions } as const;
         // Some of several names without the line would be a part of a batch to a rebuild.
         return versions.length > 1 ? made : { ...made, decided: () => name(versions) };

@@ -64,7 +64,7 @@ export function vectorSpec(body: Fields, column: Field): VectorSpec {
     const value = integerField(body, name);
     if (value !== null && value < 1n) throw fieldError(name, 'at least 1', String(value));
   }
-  const distance = distanceOf(body) ?? (holdsBytes(column.type) ? 'hamming' : 'l2');
+  const distance = distanceField(body) ?? (holdsBytes(column.type) ? 'hamming' : 'l2');
   if (distance === 'hamming' && !holdsBytes(column.type)) {
     throw new CatalogError(
       'InvalidInput',
@@ -103,8 +103,8 @@ export function shapeOf(column: DataType, distance: SearchMetric): CodeShape {
   return { size: whole ? 8 * length : length, whole };
 }
 
-/** LanceDB clients send `metric_type`, the protocol has `distance_type`. */
-function distanceOf(body: Fields): SearchMetric | null {
+/** LanceDB clients send `metric_type`, the protocol has `distance_type`. @throws CatalogError InvalidInput */
+export function distanceField(body: Fields): SearchMetric | null {
   const said = ['metric_type', 'distance_type'].flatMap((name) => {
     const text = textField(body, name);
     return text === null ? [] : [{ name, metric: metricOf(name, text) }];

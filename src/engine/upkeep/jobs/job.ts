@@ -41,6 +41,7 @@ export class Job {
   #record: TransactionRecord;
   #progress: JobProgress;
   #stop: CatalogError | undefined;
+  readonly #stopping = new AbortController();
 
   constructor(hold: JobHold, record: TransactionRecord) {
     this.#hold = hold;
@@ -63,9 +64,15 @@ export class Job {
     if (this.#stop !== undefined) throw this.#stop;
   }
 
+  /** Aborted when the next `checkRunning` throws. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
   /** Makes the next `checkRunning` throw. */
   stop(reason: CatalogError): void {
     this.#stop ??= reason;
+    this.#stopping.abort(this.#stop);
   }
 
   /** Writes down how far it is, and that this process is alive. Learns whether the job is still its own. */

@@ -1,5 +1,6 @@
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { IndexDefinition, IndexType } from '../../format/snapshot.ts';
+import type { LanceIndexSpec } from '../../versions/managed/lance-library.ts';
 import type { TextOptions } from '../../tokens/text-options.ts';
 
 /** How far a transaction has come, in the protocol's words. The last three are final. */
@@ -37,8 +38,27 @@ export interface IndexSpec {
   readonly branchKey: string;
 }
 
+/** Has the Lance library build an index of a Lance table. */
+export interface LanceIndexJob {
+  readonly type: 'lance_index';
+  readonly column: string;
+  readonly where: null;
+  readonly name: string;
+  readonly index: LanceIndexSpec;
+  /** Whether it takes the place of an index of its name. */
+  readonly replace: boolean;
+  readonly branch: string;
+  readonly branchKey: string;
+}
+
 /** The work of a transaction: each kind is a member of this union and a row of the runner's table. */
-export type JobSpec = BackfillSpec | IndexSpec;
+export type JobSpec = BackfillSpec | IndexSpec | LanceIndexJob;
+
+/** The index that a job builds: its name and its type; null for other work. */
+export function indexOfJob(job: JobSpec): { readonly name: string; readonly type: string } | null {
+  if (job.type === 'index') return { name: job.name, type: job.indexType };
+  return job.type === 'lance_index' ? { name: job.name, type: job.index.type } : null;
+}
 
 /** Rows that are done, of those that are to be done. */
 export interface JobProgress {

@@ -50,7 +50,9 @@ interface Parts {
 async function partsOf(storage: Storage, line: string, path: string): Promise<Parts> {
   const { manifest, segments } = await readManifestFile(storage, path);
   return {
-    files: manifest.fragments.flatMap((each) => filesOfFragment(line, each)).map(({ file }) => file),
+    files: manifest.fragments
+      .flatMap((each) => filesOfFragment(line, each))
+      .map(({ file }) => file),
     indices: segments
       .filter(({ base, uuid }) => base === undefined && uuid !== '')
       .map(({ uuid }) => join(line, LANCE_INDICES, uuid)),

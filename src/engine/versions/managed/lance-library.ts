@@ -52,7 +52,66 @@ export type LanceChange =
   | {
       readonly kind: 'update_field_metadata';
       readonly updates: readonly LanceFieldUpdate[];
-    };
+    }
+  /** Makes the version at which the table is opened the newest. */
+  | { readonly kind: 'restore' }
+  | {
+      readonly kind: 'create_index';
+      readonly column: string;
+      readonly name: string;
+      /** Whether it takes the place of an index of its name. */
+      readonly replace: boolean;
+      readonly index: LanceIndexSpec;
+    }
+  | { readonly kind: 'drop_index'; readonly name: string };
+
+/** The kinds of index that the library for Node can build. */
+export const lanceIndexTypes = [
+  'BTREE',
+  'BITMAP',
+  'LABEL_LIST',
+  'FM',
+  'FTS',
+  'IVF_FLAT',
+  'IVF_PQ',
+  'IVF_RQ',
+  'IVF_HNSW_PQ',
+  'IVF_HNSW_SQ',
+] as const;
+
+export type LanceIndexType = (typeof lanceIndexTypes)[number];
+
+/** An index to build: its kind, and options by their names in the library. */
+export interface LanceIndexSpec {
+  readonly type: LanceIndexType;
+  readonly options: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** An index of a Lance table as the library describes it. */
+export interface LanceIndex {
+  readonly name: string;
+  readonly indexType: string;
+  readonly columns: readonly string[];
+  readonly indexUuid?: string;
+  readonly typeUrl?: string;
+  /** RFC 3339. */
+  readonly createdAt?: string;
+  readonly numIndexedRows?: number;
+  readonly numUnindexedRows?: number;
+  readonly sizeBytes?: number;
+  readonly numSegments?: number;
+  readonly indexVersion?: number;
+  readonly indexDetails?: unknown;
+}
+
+/** What an index covers. */
+export interface LanceIndexStats {
+  readonly numIndexedRows: number;
+  readonly numUnindexedRows: number;
+  readonly indexType: string;
+  readonly distanceType?: string;
+  readonly numIndices?: number;
+}
 
 /** A change of one column; null members leave a property unchanged. */
 interface LanceAlteration {
@@ -107,6 +166,15 @@ export interface LanceLibrary {
     predicate: string | null,
     statement: LanceStatement,
   ): Promise<bigint>;
+  indices(table: LanceTableVersion, statement: LanceStatement): Promise<readonly LanceIndex[]>;
+  /** What an index covers; null if there is none of its name. */
+  indexStats(
+    table: LanceTableVersion,
+    name: string,
+    statement: LanceStatement,
+  ): Promise<LanceIndexStats | null>;
+  /** Reads an index into the cache of its process. */
+  prewarm(table: LanceTableVersion, name: string, statement: LanceStatement): Promise<void>;
   /** The plan of a query as text. */
   explain(
     table: LanceTableVersion,

@@ -25,7 +25,7 @@ afterEach(async () => {
 
 /** A runner as another process would have it. */
 function runnerOf(work: JobWork, leaseMillis: number, faults: unknown[] = []): JobRunner {
-  const works = { backfill: work, index: work };
+  const works = { backfill: work, index: work, lance_index: work };
   const runner = new JobRunner({ transactions, works, leaseMillis, pollMillis: 10 });
   runners.push(runner);
   runner.start((error) => faults.push(error));
@@ -151,7 +151,7 @@ describe('a job', () => {
       const lease = { holder, untilMillis: Date.now() + LONG };
       await transactions.change(id, (record) => ({ ...record, status: 'RUNNING', lease }));
     }
-    const works = { backfill: end, index: end };
+    const works = { backfill: end, index: end, lance_index: end };
     const isGone = async (holder: string) => holder === 'dead';
     const runner = new JobRunner({ transactions, works, pollMillis: 10, isGone });
     runners.push(runner);
