@@ -69,6 +69,7 @@ import { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
+import { LanceTagFolder } from './versions/managed/lance-refs.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
@@ -315,7 +316,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
-  const tags = new Tags(store, committer);
+  const tags = new Tags(store, committer, new LanceTagFolder(storage, options.locations.mode));
   const branches = new Branches(store, committer);
   const versions = new VersionStore(store);
   const locations = rootsOf(storage, options);

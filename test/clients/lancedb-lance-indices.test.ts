@@ -50,7 +50,7 @@ function rows() {
   ]);
 }
 
-function ask(name: string, action: string, body: unknown = {}): Promise<Reply> {
+function ask(name: string, action: string, body: object = {}): Promise<Reply> {
   return send(service.url, `POST /v1/table/${name}/${action}`, { body });
 }
 

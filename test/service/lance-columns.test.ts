@@ -35,7 +35,7 @@ async function made(name: string): Promise<Table> {
   );
 }
 
-function ask(name: string, action: string, body: unknown): Promise<Reply> {
+function ask(name: string, action: string, body: object): Promise<Reply> {
   return send(service.url, `POST /v1/table/${name}/${action}`, { body });
 }
 
@@ -136,7 +136,7 @@ describe('columns of a Lance table', () => {
 });
 
 describe('a refused change of columns', () => {
-  const refusals: readonly (readonly [string, unknown, number, number, RegExp])[] = [
+  const refusals: readonly (readonly [string, object, number, number, RegExp])[] = [
     [
       'add_columns',
       { new_columns: [{ name: 'id', expression: 'id + 1' }] },

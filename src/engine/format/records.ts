@@ -81,6 +81,8 @@ export interface TagRecord {
   readonly manifestBytes: number;
   readonly createdMillis: number;
   readonly updatedMillis: number;
+  /** What is not yet done to its file in the folder of a Lance table; a tag to be removed is none. */
+  readonly pending?: 'write' | 'removal';
 }
 
 /** A record with the value that was read, which a later commit checks. */

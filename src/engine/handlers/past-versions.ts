@@ -8,6 +8,7 @@ import type { ManifestStore } from '../versions/lines/manifest-store.ts';
 import type { MemoryBudget } from '../format/memory/memory-budget.ts';
 import type { TablePlaces } from '../format/table-places.ts';
 import { Tables } from '../versions/tables.ts';
+import { LanceTagFolder } from '../versions/managed/lance-refs.ts';
 import { Tags } from '../versions/lines/tags.ts';
 import type { AnswerMemory } from '../format/memory/answer-memory.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
@@ -48,7 +49,7 @@ export function pastHandlers({
   };
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ ...parts, store, committer });
-  const tags = new Tags(store, committer);
+  const tags = new Tags(store, committer, new LanceTagFolder(parts.storage, undefined));
   const reads = { catalog, tables, tags, reader, heavy, answerMemory };
   return {
     DescribeTable: (call) => describeTable(catalog, tables, tags, call),

@@ -201,6 +201,16 @@ export class CommitJudge {
     );
   }
 
+  /** Whether a rule protects a tag of a table, whoever the caller is. */
+  protectsTag(table: ObjectPath, tag: string): boolean {
+    return this.#judging
+      .source()
+      .all.rules.some(
+        ({ enforced, covers, require }) =>
+          enforced && require.protected_tags?.includes(tag) === true && covers(table),
+      );
+  }
+
   /** Whether a rule covers a table. */
   covers(table: ObjectPath): boolean {
     return this.#rules.rules.some((rule) => rule.covers(table));

@@ -70,7 +70,7 @@ async function commitRemoval(
     const child = others.branches.find(({ branch }) => branch.lineage[0]?.branch === name);
     if (child !== undefined)
       throw needed(name, `the branch ${JSON.stringify(child.name)} came from it`);
-    const all = await tags.all(id);
+    const all = await tags.all(current.content);
     const tag = all.tags.find((one) => one.tag.branch === name);
     if (tag !== undefined) {
       throw needed(

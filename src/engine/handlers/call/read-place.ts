@@ -5,6 +5,7 @@ import type { Call } from './handler.ts';
 import { branchParameter, namedBranch } from './parameters.ts';
 import { countField, textField, type Fields } from '../../base/fields.ts';
 import { MAIN, type Chain } from '../../format/chain.ts';
+import type { IsProtected } from '../../versions/lines/tag-folder.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { VersionPage } from '../../versions/lines/version-store.ts';
@@ -30,7 +31,7 @@ export async function readPlace(
   const version = countField(fields, 'version') ?? undefined;
   const name = textField(fields, 'tag');
   if (name === null) return { branch: branchParameter(call), version };
-  const tag = await tags.require(table.id, name);
+  const tag = await tags.require(table, name, protectedTags(call));
   const branch = tag.branch ?? MAIN;
   const requested = namedBranch(call) ?? branch;
   if (tag.branch !== null) {
@@ -42,6 +43,11 @@ export async function readPlace(
     'InvalidInput',
     `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${version}`,
   );
+}
+
+/** Which tags of the table of a request a commit rule protects. */
+export function protectedTags({ rules, request }: Pick<Call, 'rules' | 'request'>): IsProtected {
+  return (name) => rules.protectsTag(request.object, name);
 }
 
 function otherBranch(name: string, branch: string, requested: string): CatalogError {

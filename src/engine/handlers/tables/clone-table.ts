@@ -132,7 +132,7 @@ async function snapshotOf(
   }
   requireEngineTable(path, record, 'copy it at its location');
   const requested = countField(body, 'source_version') ?? undefined;
-  const tag = name === null ? undefined : await tags.require(record.id, name);
+  const tag = name === null ? undefined : await tags.require(record, name);
   const branch = tag?.branch ?? MAIN;
   permit.require('QueryTable', path, branch);
   if (tag !== undefined && requested !== undefined && requested !== tag.version) {

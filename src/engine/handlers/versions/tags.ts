@@ -10,14 +10,10 @@ import { judgeAside } from '../../rules/place-judge.ts';
 import type { Branches } from '../../versions/lines/branches.ts';
 import { MAIN } from '../../format/chain.ts';
 import type { Tables } from '../../versions/tables.ts';
-import {
-  areAll,
-  type NamedTag,
-  type TagChange,
-  type TagMove,
-  type Tags,
-} from '../../versions/lines/tags.ts';
+import type { TagChange, TagMove } from '../../versions/lines/tag-change.ts';
+import { areAll, type NamedTag, type Tags } from '../../versions/lines/tags.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
+import { protectedTags } from '../call/read-place.ts';
 import { requireEngineTable, requireWrittenTable } from '../call/table-parts.ts';
 
 /** Parts of the operations on tags. */
@@ -62,7 +58,7 @@ export function tagVersion({
 }: Pick<TagParts, 'tags'> & { readonly catalog: Pick<Catalog, 'requireTable'> }): Handler {
   return async (call) => {
     const table = (await writtenTable({ catalog }, call)).content;
-    const tag = await tags.require(table.id, nameOf(call));
+    const tag = await tags.require(table, nameOf(call), protectedTags(call));
     requireTagBranch(call, tag);
     const { version, branch } = tag;
     return jsonAnswer(call, { version, branch: branch ?? undefined });
@@ -89,7 +85,9 @@ function tagging(
   const table = knownTable(() => writtenTable(parts, call));
   const answer = () => jsonAnswer(call, {}, { commit: placeSummary(action, table.id()) });
   const judge = judgeOf(call, action);
-  const change = { name: nameOf(call), table: table.read, judge, seal: call.once.seal(answer) };
+  const isProtected = protectedTags(call);
+  const seal = call.once.seal(answer);
+  const change = { name: nameOf(call), table: table.read, judge, seal, isProtected };
   return { change, answer };
 }
 
@@ -166,15 +164,18 @@ export async function listTags(parts: TagListing, call: Call): Promise<Answer> {
   const table = await parts.catalog.requireTable(object);
   const { content } = table;
   requireWrittenTable(object, content);
+  const isProtected = protectedTags(call);
+  // Lance clients change tags in the folders of their tables.
+  const rests = content.kind === 'engine';
   if (dialect === 'lancedb' && !isPaginated(call)) {
-    const all = await parts.tags.all(content.id);
-    restOn(call, table, all);
+    const all = await parts.tags.all(content, isProtected);
+    if (rests) restOn(call, table, all);
     return jsonAnswer(call, entriesOf(all.tags));
   }
-  const found = await parts.tags.page(content.id, page.after, page.limit + 1);
+  const found = await parts.tags.page(content, page.after, page.limit + 1, isProtected);
   const shown = found.slice(0, page.limit);
   const isAll = page.after === '' && found.length === shown.length;
-  if (isAll) restOn(call, table, { checks: areAll(content.id, shown) });
+  if (isAll && rests) restOn(call, table, { checks: areAll(content.id, shown) });
   if (dialect === 'lancedb') return jsonAnswer(call, entriesOf(shown));
   const token = found.length > shown.length ? shown.at(-1)?.name : undefined;
   return jsonAnswer(call, { tags: entriesOf(shown), page_token: token });

@@ -19,7 +19,7 @@ export async function keptVersions(
   tableId: string,
   { key }: Chain,
 ): Promise<KeptVersions> {
-  const allTags = await tags.all(tableId);
+  const allTags = await tags.records(tableId);
   const allBranches = await branches.all(tableId);
   const byName = new Map(allBranches.branches.map((named) => [named.name, named]));
   const places = [

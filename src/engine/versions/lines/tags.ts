@@ -1,13 +1,29 @@
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { ReadCheck, Store } from '../../../store/store.ts';
 import { children } from '../../catalog/records/children.ts';
-import { commitLoop, type Committer, type Plan } from '../../catalog/records/commit-loop.ts';
-import type { JudgeTable, Seal } from '../../catalog/records/seal.ts';
+import { COMMIT_ATTEMPTS, commitLoop, type Committer } from '../../catalog/records/commit-loop.ts';
 import { prefixRange, tagKey, tagsOf } from '../../catalog/records/keys.ts';
-import { absent, unchanged } from '../../catalog/records/reader.ts';
-import type { Stored, TableRecord, TagRecord, VersionRecord } from '../../format/records.ts';
+import { unchanged } from '../../catalog/records/reader.ts';
+import type { Stored, TableRecord, TagRecord } from '../../format/records.ts';
 import { decodeTag, encodeTag } from '../../catalog/records/records-codec.ts';
-import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
+import {
+  namesTarget,
+  setTag,
+  tagNotFound,
+  targetOf,
+  unsetTag,
+  type PlacedTag,
+  type TagChange,
+  type TagCommit,
+  type TagMove,
+} from './tag-change.ts';
+import {
+  notProtected,
+  taggedVersion,
+  type IsProtected,
+  type TagFolder,
+  type TaggedTable,
+} from './tag-folder.ts';
 
 /** The longest name in UTF-8 bytes. */
 const MAX_BYTES = 255;
@@ -38,8 +54,8 @@ function faultOf(name: string): string | undefined {
 export interface NamedTag {
   readonly name: string;
   readonly tag: TagRecord;
-  /** Check that it is unchanged. */
-  readonly seen: ReadCheck;
+  /** Check that its record is unchanged; absent where it has none. */
+  readonly seen?: ReadCheck;
 }
 
 /** The tags of a table, and the checks that they are still the same. */
@@ -48,74 +64,98 @@ interface AllTags {
   readonly checks: readonly ReadCheck[];
 }
 
-/** Subject of a tag change; read again before each attempt. */
-export interface TagChange {
-  readonly name: string;
-  readonly table: () => Promise<Stored<TableRecord>>;
-  readonly seal?: Seal<unknown> | undefined;
-  /** Called with the current tag, if there is one, before any error about it. */
-  readonly permitted?: ((tag: TagRecord) => void) | undefined;
-  /** Called once the change is known to be possible. */
-  readonly judge?: JudgeTable | undefined;
-}
-
-/** A change that makes a tag name a version. */
-export interface TagMove extends TagChange {
-  /** The line of the version; main by default. */
-  readonly chain?: (table: TableRecord) => Promise<Chain>;
-  /** The version's record. Throws when there is none. */
-  readonly version: (table: TableRecord, chain: Chain) => Promise<Stored<VersionRecord>>;
-}
-
-/** Target of a tag. */
-interface Target {
-  readonly chain: Chain;
-  readonly version: Stored<VersionRecord>;
-}
-
-/** The tags of tables: names for versions, each a record of its own in the store. */
+/**
+ * The tags of tables: names for versions, each a record of its own in the store. A tag of a Lance
+ * table has a file in its folder as well, which is written after the record; whoever reads a record
+ * whose file was not written or removed does that first. What Lance clients did to the files since
+ * counts, unless a rule protects the tag.
+ */
 export class Tags {
   readonly #store: Store;
   readonly #committer: Committer;
+  readonly #folder: TagFolder | undefined;
 
-  constructor(store: Store, committer: Committer) {
+  /** @param folder Reaches the files of tags; without it the records alone count. */
+  constructor(store: Store, committer: Committer, folder?: TagFolder) {
     this.#store = store;
     this.#committer = committer;
+    this.#folder = folder;
   }
 
   /** @throws CatalogError TableTagNotFound. */
-  async require(tableId: string, name: string): Promise<TagRecord> {
-    const tag = await this.#read(tableId, name);
+  async require(
+    table: TaggedTable,
+    name: string,
+    isProtected: IsProtected = notProtected,
+  ): Promise<TagRecord> {
+    const record = await this.#settled(table, name, await this.#read(table.id, name));
+    const tag = await this.#effective(table, name, record?.content, isProtected);
     if (tag === undefined) throw tagNotFound(name);
-    return tag.content;
+    return tag;
   }
 
   /** Tags in the order of their names' bytes, beyond a name. */
-  async page(tableId: string, after: string, limit: number): Promise<readonly NamedTag[]> {
+  async page(
+    table: TaggedTable,
+    after: string,
+    limit: number,
+    isProtected: IsProtected = notProtected,
+  ): Promise<readonly NamedTag[]> {
+    if (limit <= 0) return [];
+    if (this.#folderOf(table) !== undefined) {
+      const { tags } = await this.all(table, isProtected);
+      return tags.filter(({ name }) => compareNames(name, after) > 0).slice(0, limit);
+    }
     const found: NamedTag[] = [];
-    if (limit <= 0) return found;
-    for await (const { name, key, value } of children(this.#store, tagsOf(tableId), after)) {
-      found.push({ name, tag: decodeTag(value), seen: unchanged({ key, value }) });
+    for await (const tag of this.#records(table.id, after)) {
+      found.push(tag);
       if (found.length === limit) break;
     }
     return found;
   }
 
-  async all(tableId: string): Promise<AllTags> {
-    const tags: NamedTag[] = [];
-    for await (const { name, key, value } of children(this.#store, tagsOf(tableId))) {
-      tags.push({ name, tag: decodeTag(value), seen: unchanged({ key, value }) });
+  /** All tags, and the checks that the catalog has the same records. */
+  async all(table: TaggedTable, isProtected: IsProtected = notProtected): Promise<AllTags> {
+    const { tags, checks } = await this.records(table.id);
+    const folder = this.#folderOf(table);
+    if (folder === undefined) return { tags, checks };
+    for (const { name, tag } of tags) {
+      if (tag.pending !== undefined) {
+        await this.#settled(table, name, await this.#read(table.id, name));
+        return this.all(table, isProtected);
+      }
     }
+    const files = new Map((await folder.all(folderOf(table))).map(({ name, tag }) => [name, tag]));
+    const records = new Map(tags.map((each) => [each.name, each]));
+    const names = [...new Set([...files.keys(), ...records.keys()])].sort(compareNames);
+    const merged = names.flatMap((name): NamedTag[] => {
+      const record = records.get(name);
+      const tag = taggedVersion(record?.tag, files.get(name), isProtected(name));
+      return tag === undefined ? [] : [{ ...record, name, tag }];
+    });
+    return { tags: merged, checks };
+  }
+
+  /** The catalog's records of tags. */
+  async records(tableId: string): Promise<AllTags> {
+    const tags: NamedTag[] = [];
+    for await (const tag of this.#records(tableId)) tags.push(tag);
     return { tags, checks: areAll(tableId, tags) };
+  }
+
+  async *#records(tableId: string, after?: string): AsyncGenerator<NamedTag> {
+    for await (const { name, key, value } of children(this.#store, tagsOf(tableId), after)) {
+      yield { name, tag: decodeTag(value), seen: unchanged({ key, value }) };
+    }
   }
 
   /** @throws CatalogError TableTagAlreadyExists, InvalidInput for a name that no tag may have, and those of the change. */
   async create(move: TagMove): Promise<void> {
     checkTagName(move.name);
-    await this.#change(move, async (table, tag, uncertain) => {
+    await this.#change(move, async (table, { tag, record }, uncertain) => {
       const target = await targetOf(move, table);
-      if (tag === undefined) return setTag(table, move.name, target);
-      if (uncertain && names(tag.content, target)) return undefined;
+      if (tag === undefined) return setTag(this.#placed(table, move.name), target, record);
+      if (uncertain && namesTarget(tag, target)) return undefined;
       throw new CatalogError(
         'TableTagAlreadyExists',
         `the table already has a tag ${JSON.stringify(move.name)}`,
@@ -125,18 +165,16 @@ export class Tags {
 
   /** Makes a tag name another version. @throws CatalogError TableTagNotFound, and those of the change. */
   async update(move: TagMove): Promise<void> {
-    await this.#change(move, async (table, tag) => {
+    await this.#change(move, async (table, { tag, record }) => {
       if (tag === undefined) throw tagNotFound(move.name);
-      return setTag(table, move.name, await targetOf(move, table), tag);
+      return setTag(this.#placed(table, move.name), await targetOf(move, table), record, tag);
     });
   }
 
   /** @throws CatalogError TableTagNotFound, and those of the change. */
   async remove(change: TagChange): Promise<void> {
-    await this.#change(change, async (_, tag, uncertain) => {
-      if (tag !== undefined) {
-        return { checks: [unchanged(tag)], writes: [{ key: tag.key, value: null }] };
-      }
+    await this.#change(change, async (table, { tag, record }, uncertain) => {
+      if (tag !== undefined) return unsetTag(this.#placed(table, change.name), tag, record);
       if (uncertain) return undefined;
       throw tagNotFound(change.name);
     });
@@ -144,23 +182,68 @@ export class Tags {
 
   /** One conditional commit; a step that is nothing says that it has taken effect already. */
   async #change(
-    { name, table, seal, permitted, judge }: TagChange,
+    { name, table, seal, isProtected = notProtected, permitted, judge }: TagChange,
     step: (
       table: TableRecord,
-      tag: Stored<TagRecord> | undefined,
+      current: CurrentTag,
       uncertain: boolean,
-    ) => Promise<Pick<Extract<Plan<null>, { kind: 'commit' }>, 'checks' | 'writes'> | undefined>,
+    ) => Promise<TagCommit | undefined>,
   ): Promise<void> {
+    let last: TableRecord | undefined;
     await commitLoop<null>({ committer: this.#committer, seal }, async (uncertain) => {
       const current = await table();
-      const tag = await this.#read(current.content.id, name);
-      if (tag !== undefined) permitted?.(tag.content);
-      const next = await step(current.content, tag, uncertain);
+      last = current.content;
+      const found = await this.#read(last.id, name);
+      const record = uncertain ? found : await this.#settled(last, name, found);
+      const tag = await this.#effective(last, name, record?.content, isProtected);
+      if (tag !== undefined) permitted?.(tag);
+      const next = await step(last, { tag, record }, uncertain);
       if (next === undefined) return { kind: 'done', result: null };
-      await judge?.(current.content);
+      await judge?.(last);
       const checks = [unchanged(current), ...next.checks];
       return { kind: 'commit', checks, writes: next.writes, result: null };
     });
+    if (last !== undefined) await this.#settled(last, name, await this.#read(last.id, name));
+  }
+
+  #placed(table: TableRecord, name: string): PlacedTag {
+    return { key: tagKey(table.id, name), hasFile: this.#folderOf(table) !== undefined };
+  }
+
+  #folderOf({ kind }: TaggedTable): TagFolder | undefined {
+    return kind === 'lance' ? this.#folder : undefined;
+  }
+
+  async #effective(
+    table: TaggedTable,
+    name: string,
+    record: TagRecord | undefined,
+    isProtected: IsProtected,
+  ): Promise<TagRecord | undefined> {
+    const folder = this.#folderOf(table);
+    if (folder === undefined) return record;
+    return taggedVersion(record, await folder.find(folderOf(table), name), isProtected(name));
+  }
+
+  /** Does to the file of a tag what its record says is left to do. */
+  async #settled(
+    table: TaggedTable,
+    name: string,
+    found: Stored<TagRecord> | undefined,
+  ): Promise<Stored<TagRecord> | undefined> {
+    const folder = this.#folderOf(table);
+    let record = found;
+    for (let attempt = 0; attempt < COMMIT_ATTEMPTS; attempt++) {
+      if (folder === undefined || record?.content.pending === undefined) return record;
+      const { pending, ...tag } = record.content;
+      if (pending === 'write') await folder.write(folderOf(table), name, tag);
+      else await folder.remove(folderOf(table), name);
+      const value = pending === 'write' ? encodeTag(tag) : null;
+      await this.#committer.commit([unchanged(record)], [{ key: record.key, value }]);
+      record = await this.#read(table.id, name);
+    }
+    const why = `the tag ${JSON.stringify(name)} is changed by others all the time: repeat the request`;
+    throw new CatalogError('ConcurrentModification', why);
   }
 
   async #read(tableId: string, name: string): Promise<Stored<TagRecord> | undefined> {
@@ -173,43 +256,22 @@ export class Tags {
 /** The checks that a table has these tags and no others. */
 export function areAll(tableId: string, tags: readonly NamedTag[]): readonly ReadCheck[] {
   const count = { kind: 'count', ...prefixRange(tagsOf(tableId)), count: tags.length } as const;
-  return [...tags.map(({ seen }) => seen), count];
+  return [...tags.flatMap(({ seen }) => seen ?? []), count];
 }
 
-async function targetOf(move: TagMove, table: TableRecord): Promise<Target> {
-  const chain = (await move.chain?.(table)) ?? MAIN_CHAIN;
-  return { chain, version: await move.version(table, chain) };
+/** A tag as it counts now, and its record. */
+interface CurrentTag {
+  readonly tag: TagRecord | undefined;
+  readonly record: Stored<TagRecord> | undefined;
 }
 
-function names(tag: TagRecord, { chain, version }: Target): boolean {
-  return tag.version === version.content.version && (tag.branch ?? MAIN) === chain.branch;
+/** The folder of a Lance table. */
+function folderOf({ id, location }: TaggedTable): string {
+  if (location !== null) return location;
+  throw new Error(`the table ${id} has no location`);
 }
 
-function setTag(
-  table: TableRecord,
-  name: string,
-  { chain, version }: Target,
-  before?: Stored<TagRecord>,
-) {
-  const key = tagKey(table.id, name);
-  const now = Date.now();
-  const record = {
-    branch: chain.branch === MAIN ? null : chain.branch,
-    version: version.content.version,
-    manifestBytes: version.content.manifestBytes,
-    createdMillis: before?.content.createdMillis ?? now,
-    updatedMillis: now,
-  };
-  return {
-    checks: [
-      unchanged(version),
-      ...chain.checks,
-      before === undefined ? absent(key) : unchanged(before),
-    ],
-    writes: [{ key, value: encodeTag(record) }],
-  };
-}
-
-function tagNotFound(name: string): CatalogError {
-  return new CatalogError('TableTagNotFound', `the table has no tag ${JSON.stringify(name)}`);
+/** In the order of their UTF-8 bytes, as the store has them. */
+function compareNames(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }

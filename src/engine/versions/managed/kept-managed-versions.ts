@@ -25,13 +25,16 @@ export async function keptManagedVersions(
   { branch }: Chain,
 ): Promise<KeptVersions> {
   const location = locationOf(table);
-  const allTags = await tags.all(table.id);
+  const allTags = await tags.records(table.id);
   const allBranches = await branches.all(table.id);
   const refs = await branchRefs(storage, location);
   const places: readonly Place[] = [
     ...allTags.tags.map(({ tag }) => ({ branch: tag.branch ?? MAIN, version: tag.version })),
     ...allBranches.branches.map(originOf),
-    ...(await tagRefs(storage, location)),
+    ...(await tagRefs(storage, location)).map(({ tag }) => ({
+      branch: tag.branch ?? MAIN,
+      version: tag.version,
+    })),
     ...[...refs.values()].map((ref) => ({ branch: ref.parentBranch, version: ref.parentVersion })),
   ];
   return {

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
-import type { BranchRecord } from '../../format/records.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { BranchRecord, TagRecord } from '../../format/records.ts';
+import type { FolderTag, TagFolder } from '../lines/tag-folder.ts';
 import { isAbsent } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { readPlain } from '../../format/lance/plain-file.ts';
@@ -15,12 +17,6 @@ export interface BranchRef {
   readonly parentVersion: bigint;
   readonly createdMillis: number;
   readonly manifestBytes: number;
-}
-
-/** A version that a tag names which a Lance client wrote down itself. */
-interface TagRef {
-  readonly branch: string;
-  readonly version: bigint;
 }
 
 const REFS = '_refs';
@@ -45,12 +41,84 @@ export function branchRecord(id: string, ref: BranchRef, above: string): BranchR
   return { id, lineage: [{ branch, key: above, version }], manifestBytes, createdMillis };
 }
 
-/** The tags of a table as Lance clients wrote them down. What cannot be read is passed over. */
-export async function tagRefs(storage: Storage, location: string): Promise<readonly TagRef[]> {
-  return readRefs(storage, location, 'tags', (_, fields) => ({
-    branch: textOf(fields['branch']) ?? MAIN,
+/** The tags of a table as they stand in its folder. What cannot be read is passed over. */
+export async function tagRefs(storage: Storage, location: string): Promise<readonly FolderTag[]> {
+  return readRefs(storage, location, 'tags', tagOf);
+}
+
+/** The tags in the folders of tables, as files that Lance clients read and write. */
+export class LanceTagFolder implements TagFolder {
+  readonly #storage: Storage;
+  readonly #mode: number | undefined;
+
+  /** @param mode Of folders that are made; the umask decides if undefined. */
+  constructor(storage: Storage, mode: number | undefined) {
+    this.#storage = storage;
+    this.#mode = mode;
+  }
+
+  async all(location: string): Promise<readonly FolderTag[]> {
+    return tagRefs(this.#storage, location);
+  }
+
+  async find(location: string, name: string): Promise<TagRecord | undefined> {
+    const is = (other: string): boolean => other === name;
+    return (await readRefs(this.#storage, location, 'tags', tagOf, is))[0]?.tag;
+  }
+
+  async write(location: string, name: string, tag: TagRecord): Promise<void> {
+    const folder = join(REFS, 'tags');
+    await this.#requireOwn(location, folder);
+    await this.#storage.folders?.make(join(location, folder), this.#mode);
+    const path = join(location, folder, `${encodeURIComponent(name)}${SUFFIX}`);
+    await this.#storage.replace(path, Buffer.from(tagFile(tag)));
+  }
+
+  async remove(location: string, name: string): Promise<void> {
+    const folder = join(REFS, 'tags');
+    await this.#requireOwn(location, folder);
+    await removeRefs(this.#storage, join(location, folder), name);
+  }
+
+  /** @throws CatalogError InvalidTableState for a folder that is reached through a link. */
+  async #requireOwn(location: string, folder: string): Promise<void> {
+    if ((await this.#storage.ownership(location, folder)) !== 'linked') return;
+    throw new CatalogError(
+      'InvalidTableState',
+      `the folder ${folder} of the table is reached through a link: replace the link by a folder`,
+    );
+  }
+}
+
+/** The file of a tag as Lance writes it. Versions of tables are small enough for numbers of JSON. */
+function tagFile({ branch, version, manifestBytes, createdMillis, updatedMillis }: TagRecord) {
+  const fields = {
+    branch,
+    version: Number(version),
+    createdAt: new Date(createdMillis).toISOString(),
+    updatedAt: new Date(updatedMillis).toISOString(),
+    manifestSize: manifestBytes,
+    metadata: {},
+  };
+  return JSON.stringify(fields, null, 2);
+}
+
+function tagOf(name: string, fields: Fields): FolderTag {
+  const branch = textOf(fields['branch']) ?? MAIN;
+  const tag = {
+    branch: branch === MAIN ? null : branch,
     version: integerOf(fields['version']) ?? 0n,
-  }));
+    manifestBytes: Number(integerOf(fields['manifestSize']) ?? 0n),
+    createdMillis: millisOf(fields['createdAt']),
+    updatedMillis: millisOf(fields['updatedAt']),
+  };
+  return { name, tag };
+}
+
+/** A moment of RFC 3339; 0 for one that older clients did not write down. */
+function millisOf(value: JsonValue | undefined): number {
+  const millis = typeof value === 'string' ? Date.parse(value) : 0;
+  return Number.isFinite(millis) ? millis : 0;
 }
 
 /** Removes what Lance clients wrote down of a branch. */
@@ -59,10 +127,14 @@ export async function removeBranchRef(
   location: string,
   branch: string,
 ): Promise<void> {
-  const folder = join(location, REFS, 'branches');
+  await removeRefs(storage, join(location, REFS, 'branches'), branch);
+}
+
+async function removeRefs(storage: Storage, folder: string, name: string): Promise<void> {
   for (const file of await namesInFolder(storage, folder)) {
-    if (nameOf(file) === branch) await storage.remove(join(folder, file));
+    if (nameOf(file) === name) await storage.remove(join(folder, file));
   }
+  await storage.flush(folder);
 }
 
 type Fields = Readonly<Record<string, JsonValue | undefined>>;
@@ -72,14 +144,15 @@ async function readRefs<Ref>(
   location: string,
   kind: 'branches' | 'tags',
   refOf: (name: string, fields: Fields) => Ref,
+  isAsked: (name: string) => boolean = () => true,
 ): Promise<readonly Ref[]> {
   const folder = join(REFS, kind);
   const refs: Ref[] = [];
   for (const file of await namesInFolder(storage, join(location, folder))) {
     const name = nameOf(file);
-    const fields =
-      name === undefined ? undefined : await readFields(storage, location, join(folder, file));
-    if (name !== undefined && fields !== undefined) refs.push(refOf(name, fields));
+    if (name === undefined || !isAsked(name)) continue;
+    const fields = await readFields(storage, location, join(folder, file));
+    if (fields !== undefined) refs.push(refOf(name, fields));
   }
   return refs;
 }

@@ -55,7 +55,8 @@ export async function requireUnneeded(
   const child = [...(await branchRefs(storage, location)).values()].find(
     (ref) => ref.parentBranch === name,
   );
-  const tag = (await tagRefs(storage, location)).find((ref) => ref.branch === name);
+  const refs = await tagRefs(storage, location);
+  const tag = refs.find((ref) => ref.tag.branch === name)?.tag;
   const why =
     child === undefined
       ? tag && `a tag of a Lance client names its version ${tag.version}`

@@ -1,0 +1,207 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Connection, Table } from '@lancedb/lancedb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { arrow, lancedb, rowsOf, tableOf } from '../clients/lancedb.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
+import { send, type Reply, type Sent } from './http.ts';
+
+/** Versions and tags of Lance tables: what the service does, Lance clients see in the folder, and the other way round. */
+
+const RULES = `rules:
+  - { name: released, tables: [/guarded], require: { protected_tags: [v1] } }
+  - { name: growing, tables: [/log], require: { append_only: true } }
+`;
+
+let service: Service;
+let writer: Connection;
+
+beforeAll(async () => {
+  service = await Service.start({ commits: RULES });
+  writer = await connected();
+});
+
+afterAll(() => service.stop());
+
+function connected(): Promise<Connection> {
+  const headers = { 'x-api-key': ADMIN_KEY };
+  return lancedb.connectNamespace('rest', { uri: service.url, headers });
+}
+
+/** A table of three versions, each with one row more. */
+async function made(name: string): Promise<Table> {
+  const rows = tableOf([{ name: 'id', type: new arrow.Int32(), values: [1] }]);
+  const table = await writer.createTable(name, rows);
+  await table.add([{ id: 2 }]);
+  await table.add([{ id: 3 }]);
+  return table;
+}
+
+function ask(name: string, action: string, sent: Sent = {}): Promise<Reply> {
+  return send(service.url, `POST /v1/table/${name}/${action}`, sent);
+}
+
+function tag(name: string, action: string, body: object): Promise<Reply> {
+  return ask(name, `tags/${action}`, { body });
+}
+
+async function tagsOf(name: string): Promise<Readonly<Record<string, number>>> {
+  const { tags } = (await tag(name, 'list', {})).json as {
+    tags: Record<string, { version: number }>;
+  };
+  return Object.fromEntries(Object.entries(tags).map(([key, { version }]) => [key, version]));
+}
+
+/** Tags by the Lance client that reads the folder. */
+async function ownTags(name: string): Promise<Readonly<Record<string, number>>> {
+  const list = await (await (await writer.openTable(name)).tags()).list();
+  return Object.fromEntries(Object.entries(list).map(([key, { version }]) => [key, version]));
+}
+
+async function idsOf(name: string): Promise<readonly number[]> {
+  const rows = await rowsOf((await writer.openTable(name)).query());
+  return rows.map((row) => Number(row['id'])).toSorted((a, b) => a - b);
+}
+
+async function folderOf(name: string): Promise<string> {
+  return String((await ask(name, 'describe')).json['location']).replace('file://', '');
+}
+
+describe('a tag of a Lance table', () => {
+  it('made, moved and removed by the service is so for Lance clients', async () => {
+    const table = await made('ours');
+    expect((await tag('ours', 'create', { tag: 'v-1', version: 2 })).status).toBe(200);
+    expect(await ownTags('ours')).toEqual({ 'v-1': 2 });
+    await table.checkout('v-1');
+    expect(await table.countRows()).toBe(2);
+    expect((await tag('ours', 'update', { tag: 'v-1', version: 1 })).status).toBe(200);
+    expect(await ownTags('ours')).toEqual({ 'v-1': 1 });
+    const file = join(await folderOf('ours'), '_refs', 'tags', 'v-1.json');
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+      branch: null,
+      version: 1,
+      manifestSize: expect.any(Number),
+      createdAt: expect.stringMatching(/Z$/),
+    });
+    expect((await tag('ours', 'delete', { tag: 'v-1' })).status).toBe(200);
+    expect(await ownTags('ours')).toEqual({});
+    expect(await readdir(join(file, '..'))).toEqual([]);
+  });
+
+  it('made, moved and removed by a Lance client is so for the service', async () => {
+    const table = await made('theirs');
+    const own = await table.tags();
+    await own.create('nightly', 2);
+    expect(await tagsOf('theirs')).toEqual({ nightly: 2 });
+    expect((await tag('theirs', 'version', { tag: 'nightly' })).json).toEqual({ version: 2 });
+    const counted = await ask('theirs', 'count_rows', { body: { tag: 'nightly' } });
+    expect([counted.status, counted.text]).toEqual([200, '2']);
+    await own.update('nightly', 1);
+    expect(await tagsOf('theirs')).toEqual({ nightly: 1 });
+    const taken = await tag('theirs', 'create', { tag: 'nightly', version: 3 });
+    expect([taken.status, taken.json['code']]).toEqual([409, 9]);
+    expect((await tag('theirs', 'update', { tag: 'nightly', version: 3 })).status).toBe(200);
+    expect(await ownTags('theirs')).toEqual({ nightly: 3 });
+    await own.delete('nightly');
+    expect(await tagsOf('theirs')).toEqual({});
+    const gone = await tag('theirs', 'delete', { tag: 'nightly' });
+    expect([gone.status, gone.json['code']]).toEqual([404, 8]);
+    expect((await tag('theirs', 'create', { tag: 'nightly', version: 2 })).status).toBe(200);
+    expect(await ownTags('theirs')).toEqual({ nightly: 2 });
+    await own.create('other', 1);
+    expect((await tag('theirs', 'delete', { tag: 'other' })).status).toBe(200);
+    expect(await ownTags('theirs')).toEqual({ nightly: 2 });
+  });
+
+  it('that a rule protects is what the catalog recorded, whatever the folder says', async () => {
+    const table = await made('guarded');
+    expect((await tag('guarded', 'create', { tag: 'v1', version: 2 })).status).toBe(200);
+    const refused = await tag('guarded', 'update', { tag: 'v1', version: 3 });
+    expect([refused.status, refused.json['code']]).toEqual([400, 20]);
+    const own = await table.tags();
+    await own.update('v1', 1);
+    await own.create('free', 1);
+    expect(await tagsOf('guarded')).toEqual({ v1: 2, free: 1 });
+    expect((await ask('guarded', 'count_rows', { body: { tag: 'v1' } })).text).toBe('2');
+    await own.delete('v1');
+    expect(await tagsOf('guarded')).toEqual({ v1: 2, free: 1 });
+  });
+
+  it('is recorded as the act of its caller', async () => {
+    await made('audited');
+    const headers = { 'x-request-id': 'tags-a-table' };
+    const sent = { body: { tag: 'a', version: 1 }, headers };
+    await ask('audited', 'tags/create', sent);
+    expect((await ask('audited', 'tags/create', sent)).status).toBe(200);
+    const records = (await service.audit()).filter(
+      (each) => each['request_id'] === 'tags-a-table' && each['phase'] === 'outcome',
+    );
+    expect(records[0]).toMatchObject({ operation: 'CreateTableTag', status: 200 });
+  });
+
+  it('names versions of branches', async () => {
+    const table = await made('forked');
+    const branch = await (await table.branches()).create('team/dev');
+    await branch.add([{ id: 9 }]);
+    const body = { tag: 'b', version: 4, branch: 'team/dev' };
+    expect((await tag('forked', 'create', body)).status).toBe(200);
+    const file = join(await folderOf('forked'), '_refs', 'tags', 'b.json');
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ branch: 'team/dev' });
+    expect((await tag('forked', 'version', { tag: 'b' })).json).toEqual({
+      version: 4,
+      branch: 'team/dev',
+    });
+  });
+
+  it('is not written through a link, and damaged files are passed over', async () => {
+    await made('linked');
+    expect((await tag('linked', 'create', { tag: 'a', version: 1 })).status).toBe(200);
+    const folder = join(await folderOf('linked'), '_refs', 'tags');
+    await writeFile(join(folder, 'broken.json'), '{');
+    await writeFile(join(folder, 'note.txt'), 'x');
+    expect(await tagsOf('linked')).toEqual({ a: 1 });
+    await rm(folder, { recursive: true });
+    expect(await tagsOf('linked')).toEqual({});
+  });
+});
+
+describe('an older version of a Lance table', () => {
+  it('is restored as a commit of its own', async () => {
+    await made('restored');
+    const reply = await ask('restored', 'restore', { body: { version: 1 } });
+    expect([reply.status, reply.json['version']]).toEqual([200, 4]);
+    expect(await idsOf('restored')).toEqual([1]);
+    expect((await ask('restored', 'count_rows')).text).toBe('1');
+    const absent = await ask('restored', 'restore', { body: { version: 99 } });
+    expect([absent.status, absent.json['code']]).toEqual([404, 11]);
+    const records = (await service.audit()).filter(
+      (each) => each['operation'] === 'RestoreTable' && each['phase'] === 'outcome',
+    );
+    expect(records[0]).toMatchObject({ commit: { kind: 'restore', version: 4, rows_removed: 2 } });
+  });
+
+  it('is not restored against a rule', async () => {
+    await made('log');
+    const refused = await ask('log', 'restore', { body: { version: 1 } });
+    expect([refused.status, refused.json['code']]).toEqual([400, 20]);
+    expect((await ask('log', 'describe')).json['version']).toBe(3);
+  });
+});
+
+describe('a declared table', () => {
+  function streamOf(ids: readonly number[]): Uint8Array {
+    const rows = tableOf([{ name: 'id', type: new arrow.Int32(), values: ids }]);
+    return arrow.tableToIPC(rows, 'stream');
+  }
+
+  it('becomes a Lance table by its first insert', async () => {
+    expect((await ask('declared', 'declare')).status).toBe(200);
+    const inserted = await ask('declared', 'insert', { body: streamOf([4, 5]) });
+    expect([inserted.status, inserted.json]).toEqual([200, { version: 1, num_inserted_rows: 2 }]);
+    expect(await idsOf('declared')).toEqual([4, 5]);
+    const more = await ask('declared', 'insert', { body: streamOf([6]) });
+    expect(more.json).toEqual({ version: 2, num_inserted_rows: 1 });
+    const stats = await ask('declared', 'stats');
+    expect(stats.json).toMatchObject({ num_rows: 3, num_indices: 0 });
+  });
+});
