@@ -32,6 +32,7 @@ import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
 import { withLanceChanges } from './handlers/rows/lance-handlers.ts';
+import { compactLanceLine } from './handlers/rows/library-compaction.ts';
 import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
 import { buildLanceIndex } from './handlers/jobs/lance-index-job.ts';
@@ -355,10 +356,15 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     weakness: () => store.weakness(),
   });
   const shared = { storage, store, committer, root, tables, places, horizon, removed, presence };
+  const library = lance?.library;
+  const compactLance: ConstructorParameters<typeof Upkeep>[0]['compactLance'] =
+    library && ((...line) => compactLanceLine({ ...lanceParts, library }, ...line));
   const retention = retentionOf(options, { ...shared, clock: clock.now });
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: readOnly ? null : new Upkeep({ store, catalog, tables, reader, retention }),
+    upkeep: readOnly
+      ? null
+      : new Upkeep({ store, catalog, tables, reader, retention, compactLance }),
     startWork: (onFault) => {
       reader.onDamage = onFault;
       if (readOnly) return;

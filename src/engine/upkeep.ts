@@ -34,7 +34,16 @@ interface UpkeepParts {
   readonly tables: Tables;
   readonly reader: FragmentReader;
   readonly retention: RetentionParts;
+  /** Merges fragments of a line of a Lance table; absent where there is no library. */
+  readonly compactLance?: CompactLance | undefined;
 }
+
+/** Undefined if there was nothing to merge. */
+type CompactLance = (
+  path: ObjectPath,
+  table: TableRecord,
+  branch: string,
+) => Promise<Compacted | undefined>;
 
 /** Work that keeps tables quick, and their files in order. */
 export class Upkeep {
@@ -75,11 +84,13 @@ export class Upkeep {
     return retention.horizon.running.during(() => judgeHistory({ store, tables }, options));
   }
 
-  /** The tables that this engine writes, in the order of their paths. */
+  /** The tables that can be compacted, in the order of their paths. */
   async *tables(): AsyncGenerator<ObjectPath> {
     const options = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
     for await (const { path, value } of walkTables(this.#parts.store, options)) {
-      if (decodeTable(value).kind === 'engine') yield path;
+      const { kind } = decodeTable(value);
+      const hasLibrary = this.#parts.compactLance !== undefined;
+      if (kind === 'engine' || (kind === 'lance' && hasLibrary)) yield path;
     }
   }
 
@@ -129,10 +140,14 @@ export class Upkeep {
     const { catalog, tables } = this.#parts;
     if (path.length === 0) throw new CatalogError('InvalidInput', 'the root is not a table');
     const table = await catalog.requireTable(path);
-    requireEngineTable(path, table.content);
+    const { compactLance } = this.#parts;
+    const isLance = table.content.kind === 'lance' && compactLance !== undefined;
+    if (!isLance) requireEngineTable(path, table.content);
     let sum: Compacted | undefined;
     for (const chain of await tables.chains(table.content)) {
-      const done = await this.#compactChain(path, table, chain);
+      const done = isLance
+        ? await compactLance(path, table.content, chain.branch)
+        : await this.#compactChain(path, table, chain);
       if (done === undefined) continue;
       const { merged, made } = sum ?? { merged: 0, made: 0 };
       sum = { merged: merged + done.merged, made: made + done.made };

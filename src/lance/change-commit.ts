@@ -2,15 +2,18 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { LanceVersions } from '../engine/versions/managed/lance-library.ts';
 import type { VersionQuestion, VersionReply } from './wire/messages.ts';
 
-/** The one commit of a change: what the library asks of the catalog, and what came of it. */
+/** The commit of a change: what the library asks of the catalog, and what came of it. */
 export class ChangeCommit {
   readonly #versions: LanceVersions;
   #made: Promise<boolean> = Promise.resolve(false);
   #refusal: unknown;
   #isClosed = false;
+  readonly #isSeveral: boolean;
 
-  constructor(versions: LanceVersions) {
+  /** @param isSeveral Whether the change is several commits, one after the other. */
+  constructor(versions: LanceVersions, isSeveral = false) {
     this.#versions = versions;
+    this.#isSeveral = isSeveral;
   }
 
   /** Answers a question of the library. Does not reject. */
@@ -31,12 +34,12 @@ export class ChangeCommit {
   }
 
   /**
-   * Whether the change is committed, once that is certain.
+   * Whether the change is committed, or a part of it, once that is certain.
    * @throws what the catalog refused it with
    */
   async isMade(): Promise<boolean> {
     const isMade = await this.#made;
-    if (!isMade && this.#refusal !== undefined) throw this.#refusal;
+    if (this.#refusal !== undefined && (this.#isSeveral || !isMade)) throw this.#refusal;
     return isMade;
   }
 
@@ -48,14 +51,15 @@ export class ChangeCommit {
 
   /** Nothing is committed twice, nor after a refusal. */
   async #create(branch: string, body: VersionQuestion['body']): Promise<VersionReply> {
-    if (this.#isClosed || this.#refusal !== undefined || (await this.#made))
+    const wasMade = await this.#made;
+    if (this.#isClosed || this.#refusal !== undefined || (wasMade && !this.#isSeveral))
       return refused(503, 17);
     const entry = this.#versions.create(branch, body);
     this.#made = entry.then(
-      (made) => made !== undefined,
+      (made) => wasMade || made !== undefined,
       (error: unknown) => {
         this.#refusal = error;
-        return false;
+        return wasMade;
       },
     );
     const made = await entry;

@@ -103,7 +103,7 @@ export class LanceRows implements LanceLibrary {
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
-    const commit = new ChangeCommit(versions);
+    const commit = new ChangeCommit(versions, change.kind === 'compact');
     const task = taskOf(table, { kind: 'change', change, hasRows: rows !== null });
     const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
     try {

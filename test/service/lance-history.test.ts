@@ -205,3 +205,33 @@ describe('a declared table', () => {
     expect(stats.json).toMatchObject({ num_rows: 3, num_indices: 0 });
   });
 });
+
+describe('a compaction of Lance tables', () => {
+  it('merges fragments by recorded versions, and changes no row, version or tag', async () => {
+    const table = await made('small');
+    await table.delete('id = 1');
+    await table.createIndex('id', { config: lancedb.Index.btree() });
+    const dev = await (await table.branches()).create('dev');
+    await dev.add([{ id: 7 }]);
+    await table.add([{ id: 4 }]);
+    await tag('small', 'create', { tag: 'before', version: 2 });
+    const before = await ask('small', 'stats');
+    expect(before.json['fragment_stats']).toMatchObject({ num_fragments: 3 });
+    const done = await service.command('catalog', 'compact', '/small', '--json');
+    expect([done.code, done.err]).toEqual([0, '']);
+    expect(JSON.parse(done.out)).toEqual([{ table: '/small', merged: 4, made: 2 }]);
+    // The library first merges fragments that the same indices cover.
+    expect((await service.command('catalog', 'compact')).code).toBe(0);
+    const after = await ask('small', 'stats');
+    expect(after.json).toMatchObject({ num_rows: 3, fragment_stats: { num_fragments: 1 } });
+    expect(await idsOf('small')).toEqual([2, 3, 4]);
+    const [index] = await (await writer.openTable('small')).listIndices();
+    expect(index).toMatchObject({ numIndexedRows: 3, numUnindexedRows: 0 });
+    expect((await ask('small', 'count_rows', { body: { branch: 'dev' } })).text).toBe('3');
+    expect((await ask('small', 'count_rows', { body: { tag: 'before' } })).text).toBe('2');
+    const again = await service.command('catalog', 'compact', '/small');
+    expect([again.code, again.out]).toEqual([0, 'nothing to merge\n']);
+    const verified = await service.command('catalog', 'verify');
+    expect(verified.code).toBe(0);
+  });
+});

@@ -10,6 +10,7 @@ import { addVerify } from './catalog-verify.ts';
 import { addUpgrade } from './catalog-upgrade.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { columns, type Run } from '../output/output.ts';
+import { openLance } from '../service/open-lance.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { tablePathOf, withUpkeep } from '../service/with-upkeep.ts';
 
@@ -36,11 +37,17 @@ export function addCatalog(program: Command, run: Run): void {
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
       const object = table === undefined ? undefined : canonicalPath(tablePathOf(table));
       const act: RecordedCommand = { operation: 'CatalogCompact', object, details: {} };
-      const done = await withUpkeep(command, (upkeep) =>
-        recorded(configOf(command), act, async () => {
-          const result = await compactAll(upkeep, table, run);
-          return { result, details: { tables: String(result.length) } };
-        }),
+      const config = configOf(command);
+      const onFault = (fault: string): void =>
+        run.output.note(`arrowgate: a process of the Lance library ended: ${fault}`);
+      const done = await withUpkeep(
+        command,
+        (upkeep) =>
+          recorded(config, act, async () => {
+            const result = await compactAll(upkeep, table, run);
+            return { result, details: { tables: String(result.length) } };
+          }),
+        (opened) => ({ lance: openLance({ config, opened }, onFault) }),
       );
       run.output.line(flags.json === true ? JSON.stringify(done) : tableOf(done));
     });

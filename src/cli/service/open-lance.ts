@@ -13,13 +13,13 @@ const INSTALL = `install the Lance library beside arrowgate with \`npm install $
 
 /**
  * Access to the rows of Lance tables as configured. Its processes start with the first request.
+ * @param onFault Called with a sentence when a process has ended that nobody ended.
  * @throws UsageError if the library is required and not installed
  */
-export function openLance({
-  config,
-  log,
-  opened,
-}: Pick<Start, 'config' | 'log' | 'opened'>): LanceAccess {
+export function openLance(
+  { config, opened }: Pick<Start, 'config' | 'opened'>,
+  onFault: (fault: string) => void,
+): LanceAccess {
   const orElsewhere = 'or open it at its location';
   requireLibrary(config);
   if (config['lance.engine'] === 'off')
@@ -29,7 +29,7 @@ export function openLance({
   const pool = new LibraryPool({
     processes: config['lance.processes'],
     memory: config['lance.memory'],
-    onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
+    onFault,
   });
   opened.add(() => pool.close());
   return { library: new LanceRows(pool), instead: orElsewhere };

@@ -262,7 +262,10 @@ async function openLogAndCatalog(
   unwritable: string | undefined,
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
-  const watch = { ...given, lance: openLance(start) };
+  const lance = openLance(start, (fault) =>
+    start.log.warn({ fault }, 'a process of the Lance library ended'),
+  );
+  const watch = { ...given, lance };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {
       ...watch,

@@ -53,7 +53,7 @@ export async function changedTable(parts: ChangeParts, change: LanceChange): Pro
   const work = library
     .connectNamespace('rest', { uri, headers }, { session })
     .then((connection) => openAt(connection, name, place.branch))
-    .then((table) => changed({ library, table, place, rows: parts.rows }, change));
+    .then((table) => changed({ library, table, rows: parts.rows }, change));
   // The library may ask for its commit after the task was cancelled, and must get an answer.
   const forget = (): void => endpoint.remove(name);
   work.then(forget, forget);
@@ -80,7 +80,7 @@ async function changed(opened: Omit<Opened, 'native'>, change: LanceChange): Pro
   return (await changers[change.kind]({ ...opened, native }, change as never)) ?? {};
 }
 
-interface Opened extends Pick<ChangeParts, 'library' | 'place' | 'rows'> {
+interface Opened extends Pick<ChangeParts, 'library' | 'rows'> {
   readonly table: LanceDb.Table;
   readonly native: NativeTable;
 }
@@ -121,9 +121,14 @@ const changers: {
     ),
   drop_columns: ({ table }, { columns }) => table.dropColumns([...columns]),
   update_field_metadata: ({ table }, { updates }) => table.updateFieldMetadata([...updates]),
-  restore: async ({ table, place }) => {
-    await table.checkout(place.at.version);
+  restore: async ({ table }, { version }) => {
+    await table.checkout(version);
     await table.restore();
+  },
+  // Versions are removed by the catalog alone: none is older than 1970.
+  compact: async ({ table }) => {
+    const { compaction } = await table.optimize({ cleanupOlderThan: new Date(0) });
+    return { merged: compaction.fragmentsRemoved, made: compaction.fragmentsAdded };
   },
   create_index: ({ library, table }, { column, name, replace, index }) => {
     const config = indexOf(library, index);

@@ -5,7 +5,7 @@ import { lanceJudge } from '../../rules/lance-judge.ts';
 import { jobChain, jobTable } from '../../upkeep/jobs/backfill.ts';
 import type { Job, JobWork } from '../../upkeep/jobs/job.ts';
 import type { LanceIndexJob } from '../../upkeep/jobs/transaction.ts';
-import { commitOfLibrary, type LibraryChanges } from '../rows/library-changes.ts';
+import { commitsOfLibrary, type LibraryChanges } from '../rows/library-changes.ts';
 import { versionPlace } from '../rows/library-reads.ts';
 
 /** Parts of the jobs that build indices of Lance tables. */
@@ -29,7 +29,7 @@ export function buildLanceIndex({ judge, ...parts }: LanceIndexing): JobWork {
     const { branch } = await jobChain(parts.tables, table.content, spec);
     const { column, name, replace, index } = spec;
     try {
-      await commitOfLibrary(
+      await commitsOfLibrary(
         { ...parts, library },
         {
           table: table.content,

@@ -58,7 +58,7 @@ export function onLanceTables(
 /** Changes of the versions of Lance tables. */
 const versionChanges: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   RestoreTable: ({ body: { version = null } }) => ({
-    change: { kind: 'restore' },
+    change: (at) => ({ kind: 'restore', version: Number(at) }),
     rows: null,
     from: { version },
   }),

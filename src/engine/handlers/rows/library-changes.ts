@@ -48,7 +48,8 @@ export type ChangeOf = (call: Call, limits: IncomingLimits) => TableChange | Pro
 
 /** A change of a Lance table and how it is answered. */
 export interface TableChange {
-  readonly change: LanceChange;
+  /** The change; some depend on the version that it starts from. */
+  readonly change: LanceChange | ((at: bigint) => LanceChange);
   /** The rows of the change, or its columns, as an Arrow file; null if it has none. */
   readonly rows: Uint8Array | null;
   /** Where the version stands that the change starts from; the newest unless given. */
@@ -74,9 +75,11 @@ export async function changeLanceTable(
   parts: LibraryChanges,
   call: Call,
   table: Stored<TableRecord>,
-  { change, rows, from = {}, body, check }: TableChange,
+  { change: changeOf, rows, from = {}, body, check }: TableChange,
 ): Promise<Answer> {
   const branch = branchParameter(call);
+  const place = await libraryTable(parts, call, table, from);
+  const change = typeof changeOf === 'function' ? changeOf(place.at.version) : changeOf;
   const answer = ({ planned, manifest }: Committed, counts: LanceCounts): Answer => {
     const { record, summary } = planned;
     return jsonAnswer(
@@ -85,11 +88,11 @@ export async function changeLanceTable(
       { commit: { ...summary, kind: change.kind } },
     );
   };
-  const { made, counts } = await commitOfLibrary(
+  const { made, counts } = await commitsOfLibrary(
     { ...parts, ...waiting(parts, call) },
     {
       table: table.content,
-      place: await libraryTable(parts, call, table, from),
+      place,
       branch,
       change,
       rows,
@@ -99,7 +102,9 @@ export async function changeLanceTable(
       statement: statementOf(call),
     },
   );
-  return answer(made, counts);
+  const [first] = made;
+  if (first !== undefined) return answer(first, counts);
+  throw new CatalogError('Internal', 'the Lance library ended the change without a commit');
 }
 
 /** A version that the library made and the catalog committed. */
@@ -109,26 +114,35 @@ interface Committed {
 }
 
 /** A change that the library makes and the catalog commits. */
-interface LibraryCommit extends Pick<TableChange, 'change' | 'rows' | 'check'> {
+interface LibraryCommit {
   readonly table: TableRecord;
   readonly place: LanceTableVersion;
   /** The line that gets the version. */
   readonly branch: string;
+  readonly change: LanceChange;
+  readonly rows: Uint8Array | null;
+  readonly check?: (() => void) | undefined;
   readonly gates: Gates;
   readonly seal?: Seal<Committed> | undefined;
   readonly beside?: Beside;
   readonly statement: LanceStatement;
 }
 
-/** Has the library make a version, and commits it. @throws CatalogError */
-export async function commitOfLibrary(
+/** What came of a change: its versions, and the numbers of the library. */
+interface LibraryOutcome {
+  readonly made: readonly Committed[];
+  readonly counts: LanceCounts;
+}
+
+/** Has the library change a table, and commits the versions that it makes. @throws CatalogError */
+export async function commitsOfLibrary(
   parts: LibraryChanges,
   { table, place, branch, change, rows, check, gates, seal, beside, statement }: LibraryCommit,
-): Promise<{ readonly made: Committed; readonly counts: LanceCounts }> {
+): Promise<LibraryOutcome> {
   const { path } = place;
+  const made: Committed[] = [];
   let manifest: LanceManifest | undefined;
-  let planned: PlannedVersion | undefined;
-  const committed = (one: PlannedVersion): Committed => ({ planned: one, manifest: manifest! });
+  const committed = (planned: PlannedVersion): Committed => ({ planned, manifest: manifest! });
   const sealed = sealOf(seal, (all: readonly PlannedVersion[]) => committed(itemAt(all, 0)));
   const durable = durableGates(gates, (staged) => {
     ({ manifest } = staged);
@@ -143,13 +157,14 @@ export async function commitOfLibrary(
       const all = await committedVersions(parts, [request], sealed, durable, beside).catch(
         unlessOvertaken,
       );
-      planned = all?.[0];
-      return planned && numbersOf(versionEntry(planned.table, planned.record));
+      if (all === undefined) return undefined;
+      const planned = itemAt(all, 0);
+      made.push(committed(planned));
+      return numbersOf(versionEntry(planned.table, planned.record));
     },
   };
   const counts = await parts.library.change(place, change, rows, versions, statement);
-  if (planned !== undefined) return { made: committed(planned), counts };
-  throw new CatalogError('Internal', 'the Lance library ended the change without a commit');
+  return { made, counts };
 }
 
 /** Another version is the next one: the library changes it instead. */

@@ -53,8 +53,10 @@ export type LanceChange =
       readonly kind: 'update_field_metadata';
       readonly updates: readonly LanceFieldUpdate[];
     }
-  /** Makes the version at which the table is opened the newest. */
-  | { readonly kind: 'restore' }
+  /** Makes an older version of the line the newest. */
+  | { readonly kind: 'restore'; readonly version: number }
+  /** Merges small fragments and extends indices, by a version for each step. */
+  | { readonly kind: 'compact' }
   | {
       readonly kind: 'create_index';
       readonly column: string;
@@ -131,7 +133,7 @@ interface LanceFieldUpdate {
 }
 
 /**
- * The catalog for one change: its versions, and the commit of the change. `create` is asked again after
+ * The catalog for one change: its versions, and the commit of the change; a compaction has several. `create` is asked again after
  * a conflict. When it rejects, the change is given up, and nothing of it remains.
  */
 export interface LanceVersions {
