@@ -29,9 +29,9 @@ function connected(): Promise<Connection> {
 }
 
 /** A table of three versions, each with one row more. */
-async function made(name: string): Promise<Table> {
+async function made(name: string, namespace: string[] = []): Promise<Table> {
   const rows = tableOf([{ name: 'id', type: new arrow.Int32(), values: [1] }]);
-  const table = await writer.createTable(name, rows);
+  const table = await writer.createTable(name, rows, namespace);
   await table.add([{ id: 2 }]);
   await table.add([{ id: 3 }]);
   return table;
@@ -235,3 +235,58 @@ describe('a compaction of Lance tables', () => {
     expect(verified.code).toBe(0);
   });
 });
+
+describe('a collection', () => {
+  it('removes files of Lance tables that no version of main, of a branch or of a tag needs', async () => {
+    const properties = { 'versions.keep_for': '0s', 'versions.keep_last': '1' };
+    await send(service.url, 'POST /v1/namespace/short/create', { body: { properties } });
+    const table = await made('collected', ['short']);
+    const name = 'short$collected';
+    const dev = await (await table.branches()).create('dev');
+    await dev.add([{ id: 7 }]);
+    await tag(name, 'create', { tag: 'first', version: 1 });
+    await ask(name, 'update', { body: { updates: [['id', 'id + 10']] } });
+    await table.createIndex('id', { config: lancedb.Index.btree() });
+    await table.createIndex('id', { config: lancedb.Index.btree() });
+    const folder = await folderOf(name);
+    const lost = join(folder, 'data', 'a-lost-file.lance');
+    await writeFile(lost, 'x');
+    await writeFile(join(folder, 'data', 'note.txt'), 'x');
+    const before = await filesIn(folder);
+    await service.end();
+    const collect = async () => {
+      const gc = ['catalog', 'gc', '--policies', service.policies, '--older-than', '0s', '--json'];
+      return JSON.parse((await service.command(...gc)).out);
+    };
+    const expired = await collect();
+    expect(expired).toMatchObject({ failures: [] });
+    expect(expired.versions).toBeGreaterThan(3);
+    expect(await filesIn(folder)).toContain('data/a-lost-file.lance');
+    expect(await collect()).toMatchObject({ versions: 0, failures: [] });
+    const after = await filesIn(folder);
+    const gone = before.filter((file) => !after.includes(file));
+    expect(gone).toContain('data/a-lost-file.lance');
+    expect(gone.filter((file) => file.startsWith('_indices/'))).not.toEqual([]);
+    expect(after).toContain('data/note.txt');
+    const verified = await service.command('catalog', 'verify');
+    expect([verified.code, verified.out]).toEqual([0, expect.stringContaining('nothing is wrong')]);
+    await service.restart();
+    writer = await connected();
+    for (const [asked, rows] of [
+      [{ tag: 'first' }, '1'],
+      [{ branch: 'dev' }, '4'],
+      [{ predicate: 'id > 10 AND id <= 13' }, '3'],
+    ] as const) {
+      expect((await ask(name, 'count_rows', { body: asked })).text).toBe(rows);
+    }
+  });
+});
+
+/** Paths of all files below a folder. */
+async function filesIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}

@@ -13,6 +13,7 @@ import {
 } from './lance-message.ts';
 import { readManifestPart } from './manifest-file.ts';
 import { readPlain } from './plain-file.ts';
+import { LANCE_TRANSACTIONS } from './versions.ts';
 
 /**
  * Kind of change that a Lance client recorded (the field of `Transaction` in the format's
@@ -89,7 +90,7 @@ async function messageOf(
   if (transactionFile === null || basename(transactionFile) !== transactionFile) return null;
   return readPlain(
     storage,
-    join(dirname(dirname(path)), '_transactions', transactionFile),
+    join(dirname(dirname(path)), LANCE_TRANSACTIONS, transactionFile),
     MOST_BYTES,
   );
 }

@@ -8,6 +8,8 @@ export const LANCE_VERSIONS = '_versions';
 /** Folders of data files and of deletion files. */
 export const LANCE_DATA = 'data';
 export const LANCE_DELETIONS = '_deletions';
+/** Folder of transactions, which describe commits to other writers. */
+export const LANCE_TRANSACTIONS = '_transactions';
 /** Folder of indices: a folder for each segment. */
 export const LANCE_INDICES = '_indices';
 

@@ -16,6 +16,7 @@ import {
   removeOrphans,
   type Orphan,
 } from './orphans.ts';
+import { lanceOrphansOf, removeLanceOrphans } from './lance-orphans.ts';
 import type { RetentionParts } from './parts.ts';
 import { removeStagedOrphans, stagedOrphansOf } from './staged-orphans.ts';
 import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
@@ -88,6 +89,8 @@ class Collection {
   #folders = 0;
   #versions = 0;
   #forbidden = 0;
+  /** Ids of the tables that lose versions in this run. */
+  readonly #expiredTables = new Set<string>();
   #waiting = 0;
 
   constructor(parts: RetentionParts, options: CollectOptions) {
@@ -115,6 +118,7 @@ class Collection {
     if (this.#options.orphans !== false) {
       await this.#orphans(outlook);
       await this.#staged(outlook);
+      await this.#lanceOrphans(outlook);
       await this.#lost(outlook);
     }
     // Another process may have removed what is open here.
@@ -142,6 +146,7 @@ class Collection {
       async ({ path, value }) => {
         const { versions, forbidden } = await expiry.expire({ path, record: decodeTable(value) });
         this.#versions += versions;
+        if (versions > 0) this.#expiredTables.add(decodeTable(value).id);
         this.#forbidden += forbidden;
         if (versions > 0) this.#tell(`removing versions of ${canonicalPath(path)}`);
       },
@@ -237,6 +242,24 @@ class Collection {
         this.#options.dryRun === true
           ? sizeOf(orphans)
           : await removeStagedOrphans(this.#parts.storage, table, orphans);
+      this.#freed = plus(this.#freed, freed);
+    });
+  }
+
+  /** Files of Lance tables that no manifest names. Those of versions that have just expired go at the next collection. */
+  async #lanceOrphans(outlook: Outlook): Promise<void> {
+    const { storage, retained } = this.#parts;
+    const isOld = this.#isOld(outlook);
+    await this.#each(this.#lanceTables(), this.#atOnce, async (table) => {
+      if (this.#expiredTables.has(table.id)) {
+        this.#waiting += 1;
+        return;
+      }
+      const orphans = await lanceOrphansOf(storage, table, isOld);
+      const freed =
+        this.#options.dryRun === true
+          ? sizeOf(orphans)
+          : await removeLanceOrphans(storage, table, orphans, retained);
       this.#freed = plus(this.#freed, freed);
     });
   }

@@ -5,6 +5,8 @@ import type { TableRecord } from '../../format/records.ts';
 import {
   LANCE_DATA,
   LANCE_DELETIONS,
+  LANCE_INDICES,
+  LANCE_TRANSACTIONS,
   LANCE_VERSIONS,
   namesInFolder,
 } from '../../format/lance/versions.ts';
@@ -69,9 +71,9 @@ export async function requireUnneeded(
 /** Names that Lance clients create in the folder of a branch; any other entry is another branch. */
 const parts: ReadonlySet<string> = new Set([
   LANCE_VERSIONS,
-  '_transactions',
+  LANCE_TRANSACTIONS,
   LANCE_DELETIONS,
-  '_indices',
+  LANCE_INDICES,
   '_refs',
   LANCE_DATA,
   SET_ASIDE,

@@ -47,7 +47,7 @@ export async function removeStaged(
 }
 
 /** The folders of versions: that of the table, and those of its branches, whose names may have several parts. */
-async function* versionFolders(storage: Storage, location: string): AsyncGenerator<string> {
+export async function* versionFolders(storage: Storage, location: string): AsyncGenerator<string> {
   if ((await storage.ownership(location, LANCE_VERSIONS)) === 'own') yield LANCE_VERSIONS;
   yield* branchFolders(storage, location, LANCE_TREE);
 }
