@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { decodeManifest } from '../../../src/engine/format/manifest.ts';
+import { VersionReader } from '../../../src/engine/catalog/records/version-reader.ts';
+import { disk } from '../../support/disk.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { streamOf, TableClient } from '../../support/table-client.ts';
 
@@ -115,9 +116,11 @@ async function unnamed(): Promise<readonly string[]> {
   const [id = ''] = await readdir(join(engine.data, 'tables'));
   const folder = join(engine.data, 'tables', id);
   const named = new Set<string | null>();
+  const reader = new VersionReader(disk);
   for (const name of await readdir(join(folder, 'versions'))) {
-    const path = join(folder, 'versions', name);
-    const { fragments } = await decodeManifest(await readFile(path), { path, seal: undefined });
+    const path = join('versions', name);
+    const bytes = await readFile(join(folder, path));
+    const { fragments } = await reader.decode(folder, bytes, { path, seal: undefined });
     for (const { files, deletions } of fragments) {
       for (const { path } of files) named.add(path);
       named.add(deletions);

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { Int64, tableFromIPC, vectorFromArray } from 'apache-arrow';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { everyVersion, readNamed } from '../../../src/engine/catalog/records/version-walk.ts';
+import { VersionReader } from '../../../src/engine/catalog/records/version-reader.ts';
+import { everyVersion } from '../../../src/engine/catalog/records/version-walk.ts';
 import type { VersionRecord } from '../../../src/engine/format/records.ts';
 import { collect, tableFiles } from '../../support/dropped.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
@@ -199,7 +200,8 @@ class Model {
   }
 
   async #pathsOf(id: string, record: VersionRecord): Promise<readonly string[]> {
-    const named = await readNamed(disk, join(this.#engine.data, 'tables', id), record);
+    const folder = join(this.#engine.data, 'tables', id);
+    const named = await new VersionReader(disk).named(folder, record);
     return [...named, record.manifest];
   }
 }

@@ -284,7 +284,7 @@ function fullDisk(): CatalogError {
 }
 
 /** A path inside a table, from one of the table's folders on. */
-const IN_TABLE = /\/((?:data|deletions|indices|versions|tree|_[a-z]+)\/.*)$/;
+const IN_TABLE = /\/((?:data|deletions|indices|fragments|versions|tree|_[a-z]+)\/.*)$/;
 
 /** Says which file of a table is not read because a symbolic link leads to it. */
 function linkedFile({ path }: LinkedPath, object: ObjectPath): CatalogError {
