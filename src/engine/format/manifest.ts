@@ -61,7 +61,7 @@ export interface EncodedList {
 export type NamedList = Pick<FragmentList, 'path' | 'bytes' | 'seal'>;
 
 /** Reads a list that a manifest names. @throws DamagedFile, an error that `isMissing`. */
-export type ListSource = (list: NamedList) => FragmentList | Promise<FragmentList>;
+export type ListSource = (list: NamedList) => Promise<FragmentList>;
 
 /**
  * Encodes a manifest as an Arrow file: one row per data file, and facts of the whole version in the
@@ -92,7 +92,7 @@ export async function decodeManifest(
   listOf: ListSource,
 ): Promise<Manifest> {
   const { facts, fragments: own } = await decodeFragments(bytes, stored);
-  const lists = await Promise.all(listsOf(facts).map((named) => listOf(named)));
+  const lists = await Promise.all(listsOf(facts).map(listOf));
   const ranges = rangesOf(facts) ?? [{ file: 0, start: 0, count: own.length }];
   const shared = new SharedFacts(facts, lists);
   const text = (key: string): string => shared.require(key);
