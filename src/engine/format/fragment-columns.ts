@@ -29,7 +29,7 @@ export interface FileRow {
   readonly fragment: Fragment;
 }
 
-export interface Column {
+export interface FragmentColumn {
   readonly field: Field;
   readonly data: (rows: readonly FileRow[]) => Data;
   /** Whether the values follow from what else the file holds. */
@@ -40,8 +40,8 @@ function column(
   name: string,
   type: DataType,
   data: (rows: readonly FileRow[]) => Data,
-  isImplied: Column['isImplied'] = () => false,
-): Column {
+  isImplied: FragmentColumn['isImplied'] = () => false,
+): FragmentColumn {
   return { field: new Field(name, type, false), data, isImplied };
 }
 
@@ -51,7 +51,7 @@ function optionalColumn<Value extends string | Uint8Array>(
   type: DataType,
   data: (rows: readonly FileRow[], valueOf: (row: FileRow) => Value | null) => Data,
   valueOf: (row: FileRow) => Value | null,
-): Column {
+): FragmentColumn {
   return {
     field: new Field(name, type, true),
     data: (rows) => data(rows, valueOf),
@@ -62,7 +62,7 @@ function optionalColumn<Value extends string | Uint8Array>(
 const item = new Field('item', new Int32(), false);
 
 /** The columns of fragments, in their order in a file. */
-export const fragmentColumns: readonly Column[] = [
+export const fragmentColumns: readonly FragmentColumn[] = [
   column(
     'fragment',
     new Int32(),

@@ -3,7 +3,7 @@ import { batchOfData } from '../../arrow/data.ts';
 import type { FileSeal, StoredFile } from '../../arrow/sealed/file-seal.ts';
 import { openSealed } from '../../arrow/sealed/sealed-file.ts';
 import { SealingWriter, type SealedEnd } from '../../arrow/sealed/sealing-writer.ts';
-import { commonFields, fragmentColumns, type Column } from './fragment-columns.ts';
+import { commonFields, fragmentColumns, type FragmentColumn } from './fragment-columns.ts';
 import { ownPath } from './layout.ts';
 import { bytesAccess } from './memory/random-access.ts';
 import type { DataFile, Fragment, FragmentIndex } from './snapshot.ts';
@@ -68,7 +68,7 @@ export async function decodeFragments(
 /** Schemas without metadata by the names of their columns: there are few, and their encoding is cached. */
 const heads = new Map<string, Schema>();
 
-function headOf(used: readonly Column[]): Schema {
+function headOf(used: readonly FragmentColumn[]): Schema {
   const key = used.map(({ field }) => field.name).join();
   const head = heads.get(key) ?? new Schema(used.map(({ field }) => field));
   heads.set(key, head);

@@ -31,7 +31,7 @@ const positions = new WeakMap<FragmentList, ReadonlyMap<Fragment, number>>();
  * Finds fragments in the lists of the version that they were made from. A list of which the version
  * needs less than half is not used.
  */
-export function layoutOf(
+export function manifestLayout(
   fragments: readonly Fragment[],
   lists: readonly FragmentList[],
 ): ManifestLayout {
@@ -40,7 +40,7 @@ export function layoutOf(
   const used = lists.filter(
     (list, at) => counts[at]! > 0 && counts[at]! * 2 >= list.fragments.length,
   );
-  return used.length === lists.length ? found : layoutOf(fragments, used);
+  return used.length === lists.length ? found : manifestLayout(fragments, used);
 }
 
 /** Whether a version needs a new list, by the size of its manifest without one. */
@@ -66,7 +66,7 @@ export function regrouped(
     count += counts.get(last)!;
     kept.pop();
   }
-  const others = new Set(layoutOf(fragments, kept).own);
+  const others = new Set(manifestLayout(fragments, kept).own);
   return { kept, gathered: fragments.filter((fragment) => others.has(fragment)) };
 }
 

@@ -6,7 +6,7 @@ import { decodeFragments, encodeFragments } from './fragment-rows.ts';
 import { newFragmentList, ownPath } from './layout.ts';
 import {
   fragmentsOf,
-  layoutOf,
+  manifestLayout,
   needsList,
   regrouped,
   type FragmentRange,
@@ -70,12 +70,12 @@ export type ListSource = (list: NamedList) => Promise<FragmentList>;
  */
 export function encodeManifest(manifest: Manifest): EncodedManifest {
   const { fragments, lists = [] } = manifest;
-  const layout = layoutOf(fragments, lists);
+  const layout = manifestLayout(fragments, lists);
   const encoded = encodeLayout(manifest, layout);
   if (!needsList(layout, encoded.bytes.length > BLOCK)) return { ...encoded, lists: layout.lists };
   const { kept, gathered } = regrouped(layout, fragments);
   const { list, bytes } = encodeList(gathered, unlistedFacts(manifest, kept));
-  const all = layoutOf(fragments, [...kept, list]);
+  const all = manifestLayout(fragments, [...kept, list]);
   const written = { path: list.path, bytes };
   return { ...encodeLayout(manifest, all), lists: all.lists, list: written };
 }
