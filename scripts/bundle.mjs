@@ -13,7 +13,9 @@ const PROGRAMS = [
   'cli/main',
   'cli/create-gateway',
   'engine/workers/thread-main',
+  'lance/worker/library-main',
   'audit/segments/sealing-thread',
+  'audit/search/report-thread',
 ];
 
 /** Packages of many small modules, or ones that every command loads; all others are loaded where they are installed. */

@@ -20,6 +20,7 @@ import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
 import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
 import { openBackends } from './service/open-backends.ts';
+import { requireLibrary } from './service/open-lance.ts';
 import { firstPolicy, policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
 import { policyReport } from './policy/policy-check.ts';
@@ -94,6 +95,7 @@ function unique(texts: readonly string[]): readonly string[] {
 }
 
 async function lookAtVariables({ config, warnings }: Looking): Promise<Counts> {
+  requireLibrary(config);
   for (const name of unknownVariables(processEnvironment())) {
     warnings.push(`the variable ${name} is not one of the configuration`);
   }

@@ -32,6 +32,8 @@ export interface CatalogWatch {
   readonly onSkew?: EngineOptions['onSkew'];
   /** Called with each read of a table's file that does not match its seal. */
   readonly onDamage?: EngineOptions['onDamage'];
+  /** How the rows of Lance tables are read. */
+  readonly lance?: EngineOptions['lance'];
 }
 
 /** Opens the store and the engine of a data folder; the caller closes them. */
@@ -48,6 +50,7 @@ export async function openCatalog(
     integrity,
     onSkew,
     onDamage,
+    lance,
   }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = { ...storeOf(config, folder), waitMillis: config['coordination.wait'] };
@@ -71,6 +74,7 @@ export async function openCatalog(
     compaction: { fewest: config['compaction.fragments'], record: recordMerge },
     onSkew,
     ...(onDamage !== undefined && { onDamage }),
+    ...(lance !== undefined && { lance }),
   });
   opened.add(() => engine.close());
   opened.add(() => integrity?.close());
@@ -84,7 +88,7 @@ export async function openCatalog(
 export async function openReadingCatalog(
   config: Config,
   folder: DataFolder,
-  { onSkew, onDamage }: CatalogWatch,
+  { onSkew, onDamage, lance }: CatalogWatch,
 ): Promise<OpenedReading> {
   const store = await openStoreForReading(storeOf(config, folder));
   try {
@@ -92,6 +96,7 @@ export async function openReadingCatalog(
       ...engineOptions(config, folder, store),
       onSkew,
       ...(onDamage !== undefined && { onDamage }),
+      ...(lance !== undefined && { lance }),
       readOnly: true,
     });
     return {

@@ -380,7 +380,8 @@ function isSame(left: Uint8Array, right: Uint8Array | undefined): boolean {
 }
 
 /** The Node client takes the schema from batches. */
-function noRows(schema: Schema): RecordBatch {
+/** A batch without rows. */
+export function noRows(schema: Schema): RecordBatch {
   const columns = schema.fields.map(({ type }) => nullsOf(type, 0));
   return batchOfData(schema, columns, 0);
 }
