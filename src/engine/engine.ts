@@ -329,7 +329,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
-      heavy,
+      { heavy, answerMemory },
     ),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
