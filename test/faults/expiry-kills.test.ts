@@ -8,7 +8,7 @@ import { tableFiles } from '../support/dropped.ts';
 import { casesOf } from '../support/cases.ts';
 import { Service } from '../support/service.ts';
 import { flagsOf, type KillPlan } from './kill-plan.ts';
-import { listedRows } from './listed-rows.ts';
+import { listedRows } from '../support/listed-rows.ts';
 
 const MAIN = new URL('../../dist/cli/main.js', import.meta.url).pathname;
 

@@ -6,7 +6,7 @@ import { send, sendGranted } from '../service/http.ts';
 import { casesOf } from '../support/cases.ts';
 import { Service } from '../support/service.ts';
 import { flagsOf, type KillPlan } from './kill-plan.ts';
-import { listedRows } from './listed-rows.ts';
+import { listedRows } from '../support/listed-rows.ts';
 
 type Kill = Pick<KillPlan, 'step' | 'when'>;
 
@@ -30,10 +30,10 @@ afterEach(() => service.stop());
 const flags = (kill: Kill | undefined) => flagsOf(kill && { ...kill, count: 1, since: 'armed' }, 0);
 
 async function values(): Promise<readonly number[]> {
-  const body = { k: 1000, vector: [], columns: ['c0'] };
+  const body = { k: 1000, vector: [], columns: ['n'] };
   const reply = await send(service.url, 'POST /v1/table/t/query', { body });
   expect(reply.status, reply.text).toBe(200);
-  return [...tableFromIPC(reply.bytes).getChild('c0')!].map(Number);
+  return [...tableFromIPC(reply.bytes).getChild('n')!].map(Number);
 }
 
 /** Inserts a row, and has the service killed meanwhile. */

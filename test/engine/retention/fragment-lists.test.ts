@@ -132,6 +132,27 @@ it('is shared by clones, branches and restored versions, and outlives their sour
   await expectSound();
 });
 
+it('is not removed while writers of two processes make versions that name it', async () => {
+  const other = await openOther(table.engine);
+  others.push(other);
+  let left = 2;
+  const write = async (engine: Engine, first: number): Promise<void> => {
+    for (let at = first; at < first + 40; at++) await post('t/insert', rows(at), engine);
+    left -= 1;
+  };
+  const collecting = async (): Promise<void> => {
+    const expiry = { policy: { keepForMillis: 0, keepLast: 1 } };
+    while (left > 0)
+      expect(await collect(table.engine, { expiry })).toMatchObject({ failures: [] });
+  };
+  await Promise.all([write(table.engine, 1000), write(other, 2000), collecting()]);
+  const [mine, theirs] = [upTo(40).map((at) => 1000 + at), upTo(40).map((at) => 2000 + at)];
+  const found = (await values('t')).toSorted((one, another) => one - another);
+  expect(found).toEqual([...upTo(NEWEST), ...mine, ...theirs]);
+  await collect(table.engine, { expiry: { policy: { keepForMillis: 0, keepLast: 1 } } });
+  await expectSound();
+});
+
 it('is in a backup, from which a lost store is rebuilt', async () => {
   const target = await mkdtemp(join(tmpdir(), 'backup-'));
   await table.engine.upkeep!.backup({ target, progress: () => undefined });

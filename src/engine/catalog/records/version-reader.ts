@@ -79,7 +79,7 @@ export class VersionReader {
   async #list(folder: string, named: NamedList, links?: Links): Promise<FragmentList> {
     const stored = storedIn(folder, named);
     const known = this.#lists.get(stored.path);
-    if (known !== undefined) return known;
+    if (known?.seal === named.seal) return known;
     const list = await decodeList(await this.#storage.read(stored.path, links), stored, named);
     this.#lists.set(stored.path, list);
     return list;
