@@ -4,9 +4,9 @@ import { MAIN } from './chain.ts';
 import type { Storage } from '../../storage/storage.ts';
 
 /**
- * Names inside a table's folder: `data/` holds the data
- * files, `deletions/` the lists of deleted rows, `indices/` a folder for each index, `versions/` one manifest per
- * version and `fragments/` the lists of fragments that manifests share. The manifests of a branch lie in `tree/<branch id>/versions/`; its
+ * Names inside a table's folder: `data/` holds the data files, `deletions/` the lists of deleted rows,
+ * `indices/` a folder for each index, `versions/` one manifest per version and `fragments/` the lists
+ * of fragments that manifests share. The manifests of a branch lie in `tree/<branch id>/versions/`; its
  * other files lie with those of the table.
  */
 export const DATA = 'data';

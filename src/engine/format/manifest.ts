@@ -1,7 +1,6 @@
-import type { Schema } from 'apache-arrow';
 import type { StoredFile } from '../../arrow/sealed/file-seal.ts';
 import type { SealedEnd } from '../../arrow/sealed/sealing-writer.ts';
-import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
+import { encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 import { decodeFragments, encodeFragments } from './fragment-rows.ts';
 import { newFragmentList, ownPath } from './layout.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type FragmentRange,
   type ManifestLayout,
 } from './manifest-layout.ts';
+import { SharedFacts } from './shared-facts.ts';
 import type {
   Snapshot,
   Fragment,
@@ -94,13 +94,13 @@ export async function decodeManifest(
   const { facts, fragments: own } = await decodeFragments(bytes, stored);
   const lists = await Promise.all(listsOf(facts).map(listOf));
   const ranges = rangesOf(facts) ?? [{ file: 0, start: 0, count: own.length }];
-  const shared = new SharedFacts(facts, lists);
+  const shared = new SharedFacts(facts, lists, facts.get(KEYS.shared));
   const text = (key: string): string => shared.require(key);
   const indices = indicesOfText(shared.find(KEYS.indices));
   return {
     version: BigInt(text(KEYS.version)),
     timestampMillis: Number(text(KEYS.timestamp)),
-    schema: shared.schema(),
+    schema: shared.schema(KEYS.schema),
     fieldIds: JSON.parse(text(KEYS.fieldIds)) as number[],
     nextFieldId: Number(text(KEYS.nextFieldId)),
     nextRowId: BigInt(text(KEYS.nextRowId)),
@@ -191,46 +191,6 @@ function unlistedFacts(
   const isListed = ([key, text]: readonly [string, string]) =>
     lists.some(({ facts }) => facts.get(key) === text);
   return new Map(sharedFacts(manifest).filter((fact) => !isListed(fact)));
-}
-
-/** Schemas of lists: the versions that share one share the object. */
-const schemas = new WeakMap<FragmentList, Schema>();
-
-/** The facts of a manifest, some of which are those of its lists. */
-class SharedFacts {
-  readonly #facts: ReadonlyMap<string, string>;
-  readonly #lists: readonly FragmentList[];
-  readonly #shared: Readonly<Record<string, number>>;
-
-  constructor(facts: ReadonlyMap<string, string>, lists: readonly FragmentList[]) {
-    this.#facts = facts;
-    this.#lists = lists;
-    this.#shared = JSON.parse(facts.get(KEYS.shared) ?? '{}') as Record<string, number>;
-  }
-
-  find(key: string): string | undefined {
-    return this.#facts.get(key) ?? this.#listOf(key)?.facts.get(key);
-  }
-
-  require(key: string): string {
-    const text = this.find(key);
-    if (text === undefined) throw new Error(`the manifest has no ${key}`);
-    return text;
-  }
-
-  schema(): Schema {
-    const list = this.#listOf(KEYS.schema);
-    const known = list && schemas.get(list);
-    if (known !== undefined) return known;
-    const schema = decodeSchema(Buffer.from(this.require(KEYS.schema), 'base64'));
-    if (list !== undefined) schemas.set(list, schema);
-    return schema;
-  }
-
-  #listOf(key: string): FragmentList | undefined {
-    const at = this.#shared[key];
-    return at === undefined ? undefined : this.#lists[at];
-  }
 }
 
 /** The indices of a version as stored in its manifest. */

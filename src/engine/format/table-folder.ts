@@ -33,10 +33,8 @@ export async function removeTableFolder(
   const { storage, folder } = table;
   if (!chosen) return void (await storage.removeTree(folder, { retained }));
   await discard(table, files);
-  for (const inner of [
-    ...[DATA, VERSIONS, FRAGMENTS].map((inner) => join(folder, inner)),
-    folder,
-  ]) {
-    await storage.folders?.removeIfEmpty(inner);
+  for (const inner of [DATA, VERSIONS, FRAGMENTS]) {
+    await storage.folders?.removeIfEmpty(join(folder, inner));
   }
+  await storage.folders?.removeIfEmpty(folder);
 }

@@ -3,18 +3,16 @@ import { LRUCache } from 'lru-cache';
 import type { VersionRecord } from '../../format/records.ts';
 import { isMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import { VersionReader, type ListMemory } from '../../catalog/records/version-reader.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
 import { filesOf } from '../../catalog/records/version-walk.ts';
 import { MAIN } from '../../format/chain.ts';
 import { FRAGMENTS, manifestName, stagingName } from '../../format/layout.ts';
 import { encodeManifest, type EncodedList, type Manifest } from '../../format/manifest.ts';
 import type { MemoryBudget } from '../../format/memory/memory-budget.ts';
 import type { OnDamage } from '../../format/memory/open-files.ts';
-import type { FragmentList } from '../../format/snapshot.ts';
 import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
+import { MEMORY_PER_BYTE, SharedLists } from './shared-lists.ts';
 
-/** Estimated bytes of a manifest in memory per byte of its file; bounds the cache. */
-const MEMORY_PER_BYTE = 4;
 /** Bytes of a fragment that a manifest shares with others. */
 const REFERENCE_BYTES = 8;
 
@@ -35,44 +33,6 @@ export interface StagedVersion {
   readonly manifest: Manifest;
   /** Path of the list that was written for it, in the table's folder. */
   readonly list?: string | undefined;
-}
-
-/** Lists in memory, as long as a manifest in memory names them. They are counted once. */
-class SharedLists implements ListMemory {
-  readonly #lists = new Map<string, { readonly list: FragmentList; users: number }>();
-  readonly #budget: MemoryBudget;
-  /** Estimated bytes in memory. */
-  bytes = 0;
-
-  constructor(budget: MemoryBudget) {
-    this.#budget = budget;
-  }
-
-  get(key: string): FragmentList | undefined {
-    return this.#lists.get(key)?.list;
-  }
-
-  /** Does nothing: a list is remembered with the manifest that names it. */
-  set(): void {}
-
-  hold(key: string, list: FragmentList): void {
-    const held = this.#lists.get(key) ?? { list, users: 0 };
-    if (held.users++ > 0) return;
-    this.#lists.set(key, held);
-    this.#count(list.bytes);
-  }
-
-  release(key: string): void {
-    const held = this.#lists.get(key);
-    if (held === undefined || --held.users > 0) return;
-    this.#lists.delete(key);
-    this.#count(-held.list.bytes);
-  }
-
-  #count(fileBytes: number): void {
-    this.bytes += fileBytes * MEMORY_PER_BYTE;
-    this.#budget.spend(fileBytes * MEMORY_PER_BYTE);
-  }
 }
 
 /**
