@@ -4,6 +4,7 @@ import { Int64, vectorFromArray } from 'apache-arrow';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { tableKey } from '../../src/engine/catalog/records/keys.ts';
 import { decodeTable, encodeTable } from '../../src/engine/catalog/records/records-codec.ts';
+import { openEmbeddedStore } from '../../src/store/embedded/store.ts';
 import { tableFiles } from '../support/dropped.ts';
 import { streamOf } from '../support/engine-table.ts';
 import { onData } from '../support/engine.ts';
@@ -144,11 +145,11 @@ describe('catalog gc', () => {
 
   it('removes versions of older tables once they are told to follow the policy', async () => {
     await sent('POST /v1/table/t/create?mode=overwrite');
-    await onData(data, async ({ store }) => {
-      const key = tableKey(['t']);
-      const { expires: _, ...older } = decodeTable((await store.get(key))!);
-      await store.commit([], [{ key, value: encodeTable(older) }]);
-    });
+    const store = await openEmbeddedStore(join(data, 'private', 'store'));
+    const key = tableKey(['t']);
+    const { expires: _, ...older } = decodeTable((await store.get(key))!);
+    await store.commit([], [{ key, value: encodeTable(older) }]);
+    await store.close();
     const config = join(root, 'brief.yaml');
     await writeFile(config, 'versions: { keep_for: 0s, keep_last: 1 }\n');
     const flags = ['--config', config];
