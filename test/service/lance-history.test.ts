@@ -165,6 +165,46 @@ describe('a tag of a Lance table', () => {
   });
 });
 
+describe('a branch of a Lance table', () => {
+  it('made by the service is one for Lance clients, and for both goes on', async () => {
+    const table = await made('branched');
+    const body = { name: 'team/dev', from_version: 2 };
+    expect((await ask('branched', 'branches/create', { body })).status).toBe(200);
+    const again = await ask('branched', 'branches/create', { body });
+    expect([again.status, again.json['code']]).toEqual([409, 23]);
+    const own = await table.branches();
+    expect(Object.keys(await own.list())).toEqual(['team/dev']);
+    const dev = await own.checkout('team/dev');
+    expect(await dev.countRows()).toBe(2);
+    await dev.add([{ id: 9 }]);
+    const inner = { name: 'inner', from_branch: 'team/dev' };
+    expect((await ask('branched', 'branches/create', { body: inner })).status).toBe(200);
+    const stream = tableOf([{ name: 'id', type: new arrow.Int32(), values: [10] }]);
+    const added = await ask('branched', 'insert?branch=inner', {
+      body: arrow.tableToIPC(stream, 'stream'),
+    });
+    expect(added.status).toBe(200);
+    expect(await (await own.checkout('inner')).countRows()).toBe(4);
+    expect(await table.countRows()).toBe(3);
+    const { branches } = (await ask('branched', 'branches/list')).json as {
+      branches: Record<string, object>;
+    };
+    expect(branches).toMatchObject({
+      inner: { parentBranch: 'team/dev', parentVersion: 3 },
+      'team/dev': { parentVersion: 2 },
+    });
+    const gone = await ask('branched', 'branches/delete', { body: { name: 'inner' } });
+    expect(gone.status).toBe(200);
+    expect(Object.keys(await own.list())).toEqual(['team/dev']);
+    const absent = await ask('branched', 'branches/create', {
+      body: { name: 'b', from_version: 99 },
+    });
+    expect([absent.status, absent.json['code']]).toEqual([404, 11]);
+    const invalid = await ask('branched', 'branches/create', { body: { name: 'a b' } });
+    expect([invalid.status, invalid.json['code']]).toEqual([400, 13]);
+  });
+});
+
 describe('an older version of a Lance table', () => {
   it('is restored as a commit of its own', async () => {
     await made('restored');

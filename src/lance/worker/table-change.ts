@@ -135,6 +135,10 @@ const changers: {
     return table.createIndex(column, { config, name, replace });
   },
   drop_index: ({ table }, { name }) => table.dropIndex(name),
+  create_branch: async ({ table }, { name, version }) => {
+    const from = table.currentBranch() ?? undefined;
+    await (await table.branches()).create(name, from, version);
+  },
 };
 
 function indexOf({ Index }: typeof LanceDb, { type, options }: LanceIndexSpec): LanceDb.Index {

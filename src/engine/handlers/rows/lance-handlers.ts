@@ -15,6 +15,7 @@ import { noRows } from '../../query/plan/answer.ts';
 import type { Call, Handler, HandlerTable } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import { byQueryMode, propertiesField } from '../call/parameters.ts';
+import { createLanceBranch } from './lance-branches.ts';
 import { changeLanceTable, type ChangeOf, type LibraryChanges } from './library-changes.ts';
 import { columnChanges } from './lance-columns.ts';
 import { mergeParameters } from './merge-parameters.ts';
@@ -31,7 +32,10 @@ export function withLanceChanges(
     async (call: Call, table: Stored<TableRecord>) =>
       changeLanceTable(parts, call, table, await changeOf(call, parts)),
   ]);
-  return onLanceTables(parts, handlers, Object.fromEntries(changing));
+  return onLanceTables(parts, handlers, {
+    ...Object.fromEntries(changing),
+    CreateTableBranch: (call, table) => createLanceBranch(parts, call, table),
+  });
 }
 
 type LanceHandlers = Readonly<

@@ -88,7 +88,7 @@ export async function changeLanceTable(
       { commit: { ...summary, kind: change.kind } },
     );
   };
-  const { made, counts } = await commitsOfLibrary(
+  const outcome = await commitsOfLibrary(
     { ...parts, ...waiting(parts, call) },
     {
       table: table.content,
@@ -102,8 +102,12 @@ export async function changeLanceTable(
       statement: statementOf(call),
     },
   );
-  const [first] = made;
-  if (first !== undefined) return answer(first, counts);
+  return answer(onlyVersion(outcome), outcome.counts);
+}
+
+/** The version of a change that makes one. @throws CatalogError Internal if it made none */
+export function onlyVersion({ made: [first] }: LibraryOutcome): Committed {
+  if (first !== undefined) return first;
   throw new CatalogError('Internal', 'the Lance library ended the change without a commit');
 }
 

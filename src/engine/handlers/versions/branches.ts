@@ -27,19 +27,32 @@ export function branchHandlers(parts: TagParts): HandlerTable {
 /** A manifest is the first thing of a branch, and only its client writes one (wire contract, section 10.8). */
 const BY_ITS_CLIENT = 'a branch begins when one of them commits to it';
 
-/** CreateTableBranch: from a version of a branch, of main unless one is named; from its newest unless one is. */
-async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
-  const { branches, tables } = parts;
+/** The branch that a request makes, and the version that it begins with: the newest if undefined. */
+interface NewBranch {
+  readonly name: string;
+  readonly from: string;
+  readonly version: bigint | undefined;
+}
+
+/** @throws CatalogError PermissionDenied. */
+export function permittedBranch(call: Call): NewBranch {
   const { object, operation } = call.request;
   const name = textField(call.body, 'name') ?? '';
   const from = sourceOf(call);
-  const version = countField(call.body, 'from_version') ?? undefined;
   // Rights may differ from branch to branch: neither is named by the route.
   for (const branch of [name, from]) call.permit.require(operation.name, object, branch);
   // Readers of the new branch see the rows of its parent.
   if (call.permit.holds('QueryTable', object, name)) {
     call.permit.require('QueryTable', object, from);
   }
+  return { name, from, version: countField(call.body, 'from_version') ?? undefined };
+}
+
+/** CreateTableBranch: from a version of a branch, of main unless one is named; from its newest unless one is. */
+async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
+  const { branches, tables } = parts;
+  const { object } = call.request;
+  const { name, from, version } = permittedBranch(call);
   const origin = async (table: TableRecord): Promise<BranchOrigin> => {
     const chain = await tables.chain(table, from);
     const number = version ?? (await tables.version(table, undefined, chain)).content.version;

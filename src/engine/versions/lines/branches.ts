@@ -183,7 +183,7 @@ export function branchNotFound(name: string): CatalogError {
   return new CatalogError('TableBranchNotFound', `the table has no branch ${JSON.stringify(name)}`);
 }
 
-function branchExists(name: string): CatalogError {
+export function branchExists(name: string): CatalogError {
   return new CatalogError(
     'TableBranchAlreadyExists',
     `the table already has a branch ${JSON.stringify(name)}`,

@@ -65,7 +65,9 @@ export type LanceChange =
       readonly replace: boolean;
       readonly index: LanceIndexSpec;
     }
-  | { readonly kind: 'drop_index'; readonly name: string };
+  | { readonly kind: 'drop_index'; readonly name: string }
+  /** Begins a branch with a version of the line of the table. */
+  | { readonly kind: 'create_branch'; readonly name: string; readonly version: number };
 
 /** The kinds of index that the library for Node can build. */
 export const lanceIndexTypes = [

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -30,6 +31,71 @@ export async function branchRefs(
   const refs = await readRefs(storage, location, 'branches', branchOf);
   const named = refs.filter(({ name }) => branchNameFault(name) === undefined);
   return new Map(named.map((ref) => [ref.name, ref]));
+}
+
+/**
+ * Writes the file of a branch that has begun, unless it is there: the process that was to write it may
+ * have ended.
+ */
+export async function requireBranchRef(
+  storage: Storage,
+  location: string,
+  { name, ...ref }: BranchRef,
+): Promise<void> {
+  const is = (other: string): boolean => other === name;
+  const found = await readRefs(storage, location, 'branches', branchOf, is);
+  if (found.length > 0) return;
+  const path = await refPath(storage, location, 'branches', name);
+  const above = ref.parentBranch === MAIN ? [] : await mappingOf(storage, location, ref);
+  const id = randomUUID().replaceAll('-', '');
+  const fields = {
+    parentBranch: ref.parentBranch === MAIN ? null : ref.parentBranch,
+    identifier: { version_mapping: [...above, [Number(ref.parentVersion), id]] },
+    parentVersion: Number(ref.parentVersion),
+    createAt: Math.floor(ref.createdMillis / 1000),
+    manifestSize: ref.manifestBytes,
+    metadata: {},
+  };
+  await storage.replace(path, Buffer.from(JSON.stringify(fields, null, 2)));
+}
+
+/** The versions with which the branches above a branch begin, and their ids, from main on. */
+async function mappingOf(
+  storage: Storage,
+  location: string,
+  { parentBranch }: Pick<BranchRef, 'parentBranch'>,
+): Promise<readonly JsonValue[]> {
+  const is = (other: string): boolean => other === parentBranch;
+  const identifier = (_: string, fields: Fields) => fields['identifier'];
+  const [found] = await readRefs(storage, location, 'branches', identifier, is);
+  const mapping = isJsonObject(found ?? null) ? (found as Fields)['version_mapping'] : undefined;
+  return Array.isArray(mapping) ? mapping : [];
+}
+
+/** The path of the file of a new branch or tag. @throws CatalogError InvalidTableState for a folder behind a link */
+async function refPath(
+  storage: Storage,
+  location: string,
+  kind: 'branches' | 'tags',
+  name: string,
+  mode?: number,
+): Promise<string> {
+  const folder = await ownFolder(storage, location, kind);
+  await storage.folders?.make(folder, mode);
+  return join(folder, `${encodeURIComponent(name)}${SUFFIX}`);
+}
+
+async function ownFolder(
+  storage: Storage,
+  location: string,
+  kind: 'branches' | 'tags',
+): Promise<string> {
+  const folder = join(REFS, kind);
+  if ((await storage.ownership(location, folder)) !== 'linked') return join(location, folder);
+  throw new CatalogError(
+    'InvalidTableState',
+    `the folder ${folder} of the table is reached through a link: replace the link by a folder`,
+  );
 }
 
 /**
@@ -67,26 +133,12 @@ export class LanceTagFolder implements TagFolder {
   }
 
   async write(location: string, name: string, tag: TagRecord): Promise<void> {
-    const folder = join(REFS, 'tags');
-    await this.#requireOwn(location, folder);
-    await this.#storage.folders?.make(join(location, folder), this.#mode);
-    const path = join(location, folder, `${encodeURIComponent(name)}${SUFFIX}`);
+    const path = await refPath(this.#storage, location, 'tags', name, this.#mode);
     await this.#storage.replace(path, Buffer.from(tagFile(tag)));
   }
 
   async remove(location: string, name: string): Promise<void> {
-    const folder = join(REFS, 'tags');
-    await this.#requireOwn(location, folder);
-    await removeRefs(this.#storage, join(location, folder), name);
-  }
-
-  /** @throws CatalogError InvalidTableState for a folder that is reached through a link. */
-  async #requireOwn(location: string, folder: string): Promise<void> {
-    if ((await this.#storage.ownership(location, folder)) !== 'linked') return;
-    throw new CatalogError(
-      'InvalidTableState',
-      `the folder ${folder} of the table is reached through a link: replace the link by a folder`,
-    );
+    await removeRefs(this.#storage, await ownFolder(this.#storage, location, 'tags'), name);
   }
 }
 
