@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { TableRecord } from './format/records.ts';
 import { isStoreDamage, StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
@@ -31,7 +33,7 @@ import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/i
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
-import { withLanceChanges } from './handlers/rows/lance-handlers.ts';
+import { withLanceChanges, withoutLibrary } from './handlers/rows/lance-handlers.ts';
 import { compactLanceLine } from './handlers/rows/library-compaction.ts';
 import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
@@ -324,8 +326,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const lance = options.lance && { ...options.lance, files: new OwnFiles(storage) };
   const managed = { storage, catalog, store, committer, versions, branches, tags, tables };
   const lanceParts = { ...managed, locations, lance };
-  const judgeIndex = ({ record }: Job) => jobJudge(judges, 'CreateTableIndex', record.id);
-  const buildingLance = buildLanceIndex({ ...lanceParts, judge: judgeIndex });
+  const { buildingLance, compactLance } = lanceWork(lanceParts, judges);
   const indexed = { store, tables, reader, indexer, ...filling };
   const works = jobWorks(indexed, buildingLance, running);
   const isGone = (name: string) => presence.isGone(name);
@@ -356,9 +357,6 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     weakness: () => store.weakness(),
   });
   const shared = { storage, store, committer, root, tables, places, horizon, removed, presence };
-  const library = lance?.library;
-  const compactLance: ConstructorParameters<typeof Upkeep>[0]['compactLance'] =
-    library && ((...line) => compactLanceLine({ ...lanceParts, library }, ...line));
   const retention = retentionOf(options, { ...shared, clock: clock.now });
   return {
     backend: new LeasedBackend(backend, running),
@@ -485,6 +483,20 @@ function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWor
   return judging(source, secret, clock, rules?.verdicts, threads);
 }
 
+/** Work on Lance tables that no request waits for. */
+function lanceWork(
+  parts: ManagedParts & { readonly lance: LanceAccess | undefined },
+  judges: Judging,
+) {
+  const judge = ({ record }: Job) => jobJudge(judges, 'CreateTableIndex', record.id);
+  const library = parts.lance?.library;
+  type Line = readonly [ObjectPath, TableRecord, string];
+  return {
+    buildingLance: buildLanceIndex({ ...parts, judge }),
+    compactLance: library && ((...line: Line) => compactLanceLine({ ...parts, library }, ...line)),
+  };
+}
+
 interface HandlerParts extends ManagedParts {
   readonly lance: LanceAccess | undefined;
   readonly reader: FragmentReader;
@@ -512,8 +524,9 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
     ...historyHandlers({ ...parts, pageLimit: page }),
     ...workHandlers({ ...parts, page, cacheBytes: options.cacheBytes }),
   };
-  const library = lance?.library;
-  if (library === undefined) return built;
+  if (lance === undefined) return built;
+  const { library, instead } = lance;
+  if (library === undefined) return withoutLibrary({ catalog, instead }, built);
   const changing = { ...parts, ...writing, library };
   return withLanceIndices({ ...changing, pageLimit: page }, withLanceChanges(changing, built));
 }

@@ -228,24 +228,6 @@ describe('an older version of a Lance table', () => {
   });
 });
 
-describe('a declared table', () => {
-  function streamOf(ids: readonly number[]): Uint8Array {
-    const rows = tableOf([{ name: 'id', type: new arrow.Int32(), values: ids }]);
-    return arrow.tableToIPC(rows, 'stream');
-  }
-
-  it('becomes a Lance table by its first insert', async () => {
-    expect((await ask('declared', 'declare')).status).toBe(200);
-    const inserted = await ask('declared', 'insert', { body: streamOf([4, 5]) });
-    expect([inserted.status, inserted.json]).toEqual([200, { version: 1, num_inserted_rows: 2 }]);
-    expect(await idsOf('declared')).toEqual([4, 5]);
-    const more = await ask('declared', 'insert', { body: streamOf([6]) });
-    expect(more.json).toEqual({ version: 2, num_inserted_rows: 1 });
-    const stats = await ask('declared', 'stats');
-    expect(stats.json).toMatchObject({ num_rows: 3, num_indices: 0 });
-  });
-});
-
 describe('a compaction of Lance tables', () => {
   it('merges fragments by recorded versions, and changes no row, version or tag', async () => {
     const table = await made('small');

@@ -25,7 +25,11 @@ export function addGc(catalog: Command, run: Run): void {
     .description(
       'remove versions past versions.keep_for and versions.keep_last, dropped tables past drop.retention, and unused files, including staged manifests of Lance clients',
     )
-    .option('--older-than <duration>', 'age of files that no version names', '24h')
+    .option(
+      '--older-than <duration>',
+      'age of files that no version names; files of Lance clients: 7d unless given',
+      '24h',
+    )
     .option(
       '--older-tables',
       'tables from before versions.keep_for and versions.keep_last follow them from now on',
@@ -55,6 +59,7 @@ async function optionsOf(
   command: Command,
   { output }: Run,
 ): Promise<CollectOptions> {
+  const millis = durationOf('--older-than', olderThan);
   const config = configOf(command);
   const rules = await rulesForExpiry(config, dataFolderOf(config));
   if (rules === undefined) {
@@ -64,7 +69,8 @@ async function optionsOf(
   }
   return {
     retentionMillis: config['drop.retention'],
-    olderThanMillis: durationOf('--older-than', olderThan),
+    olderThanMillis: millis,
+    ...(command.getOptionValueSource('olderThan') === 'cli' && { clientFilesMillis: millis }),
     ...(rules !== undefined && { expiry: { ...expiryOf(config, rules), olderTables } }),
     ...progressOf(output),
   };

@@ -42,6 +42,7 @@ const runners: {
   },
   async *prewarm({ table, until }, { index }) {
     await until(table.prewarmIndex(index));
+    yield textBytes('');
   },
   async *explain(parts, { query, verbose }) {
     const built = await queryOf(parts, query);

@@ -14,6 +14,7 @@ import type { Stored, TableRecord } from '../../format/records.ts';
 import { noRows } from '../../query/plan/answer.ts';
 import type { Call, Handler, HandlerTable } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
+import { requireEngineTable } from '../call/table-parts.ts';
 import { byQueryMode, propertiesField } from '../call/parameters.ts';
 import { createLanceBranch } from './lance-branches.ts';
 import { changeLanceTable, type ChangeOf, type LibraryChanges } from './library-changes.ts';
@@ -37,6 +38,29 @@ export function withLanceChanges(
     CreateTableBranch: (call, table) => createLanceBranch(parts, call, table),
   });
 }
+
+/** The same handlers, of which those that the library is needed for refuse Lance tables with advice. */
+export function withoutLibrary(
+  { catalog, instead }: Pick<ManagedParts, 'catalog'> & { readonly instead: string },
+  handlers: HandlerTable,
+): HandlerTable {
+  const refuse = async ({ request }: Call, { content }: Stored<TableRecord>): Promise<Answer> => {
+    requireEngineTable(request.object, content, instead);
+    throw new Error('the table is one of the engine');
+  };
+  const refused = [...Object.keys(changes), ...others].map((name) => [name, refuse]);
+  return onLanceTables({ catalog }, handlers, Object.fromEntries(refused));
+}
+
+/** Operations that the library is needed for beside the changes. */
+const others: readonly OperationName[] = [
+  'CreateTableBranch',
+  'CreateTableIndex',
+  'CreateTableScalarIndex',
+  'DescribeTableIndexStats',
+  'ListTableIndices',
+  'PrewarmTableIndex',
+];
 
 type LanceHandlers = Readonly<
   Partial<Record<OperationName, (call: Call, table: Stored<TableRecord>) => Promise<Answer>>>

@@ -27,6 +27,8 @@ export interface CollectOptions {
   readonly retentionMillis: number;
   /** Files that no version names are left alone until they are so old, in milliseconds. */
   readonly olderThanMillis: number;
+  /** The same for files of Lance clients, which may work on a commit for days; seven days unless given. */
+  readonly clientFilesMillis?: number | undefined;
   /** Whether files that no version names are looked for, which reads manifests and lists folders; by default they are. */
   readonly orphans?: boolean;
   /** How versions expire; none do unless it is given. */
@@ -58,6 +60,9 @@ export interface Collected {
   /** Failed removals, a sentence each. */
   readonly failures: readonly string[];
 }
+
+/** How long Lance itself spares files that no manifest names. */
+const CLIENT_FILES_MILLIS = 7 * 24 * 3600 * 1000;
 
 /** Default number of tables that are collected at once. */
 const AT_ONCE = 8;
@@ -249,7 +254,7 @@ class Collection {
   /** Files of Lance tables that no manifest names. Those of versions that have just expired go at the next collection. */
   async #lanceOrphans(outlook: Outlook): Promise<void> {
     const { storage, retained } = this.#parts;
-    const isOld = this.#isOld(outlook);
+    const isOld = this.#isOld(outlook, this.#options.clientFilesMillis ?? CLIENT_FILES_MILLIS);
     await this.#each(this.#lanceTables(), this.#atOnce, async (table) => {
       if (this.#expiredTables.has(table.id)) {
         this.#waiting += 1;
@@ -273,8 +278,11 @@ class Collection {
     });
   }
 
-  #isOld(outlook: Outlook): (writtenMillis: number) => boolean {
-    const before = Date.now() - this.#options.olderThanMillis;
+  #isOld(
+    outlook: Outlook,
+    ageMillis = this.#options.olderThanMillis,
+  ): (writtenMillis: number) => boolean {
+    const before = Date.now() - ageMillis;
     return (writtenMillis) => writtenMillis <= before && outlook.isLeft(writtenMillis);
   }
 

@@ -34,7 +34,8 @@ const MAX_LISTINGS = 5;
 /**
  * The files and folders of indices in a Lance table's folder that no manifest in it names, final,
  * staged or detached, of main or of a branch.
- * @param isOld Whether a file was written long enough ago to belong to no commit in progress.
+ * @param isOld Whether a file was written, or got its name, long enough ago to belong to no commit
+ * in progress.
  * @throws CatalogError Internal when a manifest cannot be read: then none is known to be unneeded.
  */
 export async function lanceOrphansOf(
@@ -51,7 +52,14 @@ export async function lanceOrphansOf(
     if (listing === MAX_LISTINGS) return [];
     if (await spareNamedFiles(storage, folder, candidates)) break;
   }
-  return [...candidates].map(([path, bytes]) => ({ file: path.slice(folder.length + 1), bytes }));
+  const orphans: Orphan[] = [];
+  for (const [path, bytes] of candidates) {
+    // A copy keeps the time at which its original was written.
+    const stat = await storage.stat(path);
+    if (stat === undefined || !isOld(stat.changedMillis)) continue;
+    orphans.push({ file: path.slice(folder.length + 1), bytes });
+  }
+  return orphans;
 }
 
 /** Removes such files and folders. */
