@@ -319,23 +319,15 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
-  const tags = new Tags(store, committer, new LanceTagFolder(storage, options.locations.mode));
-  const branches = new Branches(store, committer);
-  const versions = new VersionStore(store);
-  const locations = rootsOf(storage, options);
-  const lance = options.lance && { ...options.lance, files: new OwnFiles(storage) };
-  const managed = { storage, catalog, store, committer, versions, branches, tags, tables };
-  const lanceParts = { ...managed, locations, lance };
-  const { buildingLance, compactLance } = lanceWork(lanceParts, judges);
-  const indexed = { store, tables, reader, indexer, ...filling };
-  const works = jobWorks(indexed, buildingLance, running);
+  const managed = managedParts(options, { storage, catalog, store, committer, tables });
+  const { buildingLance, compactLance } = lanceWork(managed, judges);
+  const works = jobWorks({ store, tables, reader, indexer, ...filling }, buildingLance, running);
   const isGone = (name: string) => presence.isGone(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
   const keeper = new JournalKeeper({ storage, folder: join(data, 'catalog'), store, committer });
   const attend: Attend = (...seen) => following.attend(...seen);
-  const written = { ...lanceParts, attend };
-  const parts = { ...written, reader, heavy, answerMemory, transactions, runner, held, unpack };
-  const built = builtHandlers(options, parts);
+  const working = { reader, heavy, answerMemory, transactions, runner, attend, held, unpack };
+  const built = builtHandlers(options, { ...managed, ...working });
   const found = { storage, root, places, memory, manifests, reader, heavy, answerMemory };
   const past = pastHandlers({ ...found, store: recent.store });
   const answers = { store, committer, ...timesOf(options, clock) };
@@ -350,7 +342,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
     judging: judges,
-    adoption: adoptionOf(options, judges, written),
+    adoption: adoptionOf(options, judges, managed),
     jsonBody: options.jsonBody,
     memory: held,
     health: healthOf(store, journal),
@@ -483,11 +475,26 @@ function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWor
   return judging(source, secret, clock, rules?.verdicts, threads);
 }
 
+type LanceParts = ManagedParts & { readonly lance: LanceAccess | undefined };
+
+/** Dependencies of operations on Lance tables. */
+function managedParts(
+  options: EngineOptions,
+  parts: Pick<ManagedParts, 'storage' | 'catalog' | 'store' | 'committer' | 'tables'>,
+): LanceParts {
+  const { storage, store, committer } = parts;
+  return {
+    ...parts,
+    versions: new VersionStore(store),
+    branches: new Branches(store, committer),
+    tags: new Tags(store, committer, new LanceTagFolder(storage, options.locations.mode)),
+    locations: rootsOf(storage, options),
+    lance: options.lance && { ...options.lance, files: new OwnFiles(storage) },
+  };
+}
+
 /** Work on Lance tables that no request waits for. */
-function lanceWork(
-  parts: ManagedParts & { readonly lance: LanceAccess | undefined },
-  judges: Judging,
-) {
+function lanceWork(parts: LanceParts, judges: Judging) {
   const judge = ({ record }: Job) => jobJudge(judges, 'CreateTableIndex', record.id);
   const library = parts.lance?.library;
   type Line = readonly [ObjectPath, TableRecord, string];
@@ -497,8 +504,7 @@ function lanceWork(
   };
 }
 
-interface HandlerParts extends ManagedParts {
-  readonly lance: LanceAccess | undefined;
+interface HandlerParts extends LanceParts {
   readonly reader: FragmentReader;
   readonly heavy: HeavyWork;
   readonly answerMemory: AnswerMemory;

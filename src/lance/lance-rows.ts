@@ -3,7 +3,7 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import type { QueryRequest } from '../engine/request/request.ts';
 import {
   LibraryEnded,
-  type LanceChange,
+  type LanceTableChange,
   type LanceCounts,
   type LanceIndex,
   type LanceIndexStats,
@@ -98,7 +98,7 @@ export class LanceRows implements LanceLibrary {
 
   async change(
     table: LanceTableVersion,
-    change: LanceChange,
+    change: LanceTableChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
     statement: LanceStatement,

@@ -1,4 +1,4 @@
-import type { LanceChange } from '../../engine/versions/managed/lance-library.ts';
+import type { LanceTableChange } from '../../engine/versions/managed/lance-library.ts';
 import type { NearestRequest, QueryRequest } from '../../engine/request/request.ts';
 
 /** A version of a table that the catalog has committed. */
@@ -45,7 +45,7 @@ export type LibraryTask = {
   | { readonly kind: 'index_stats' | 'prewarm'; readonly index: string }
   | {
       readonly kind: 'change';
-      readonly change: LanceChange;
+      readonly change: LanceTableChange;
       /** Whether an Arrow file follows the task. */
       readonly hasRows: boolean;
     }

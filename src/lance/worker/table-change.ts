@@ -1,6 +1,6 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import type {
-  LanceChange,
+  LanceTableChange,
   LanceIndexSpec,
   LanceIndexType,
 } from '../../engine/versions/managed/lance-library.ts';
@@ -45,7 +45,7 @@ const CACHE_BYTES = 2n ** 24n;
  * commit the library believes in a version that does not exist.
  * @returns The counts of the library. @throws as the library does
  */
-export async function changedTable(parts: ChangeParts, change: LanceChange): Promise<object> {
+export async function changedTable(parts: ChangeParts, change: LanceTableChange): Promise<object> {
   const { library, endpoint, place, until } = parts;
   const name = endpoint.add(place, (question) => answerOf(parts, question));
   const { url: uri, headers } = endpoint;
@@ -75,7 +75,7 @@ async function answerOf(
   return { status: 200, value: { version: { version, manifest_path, timestamp_millis: 0 } } };
 }
 
-async function changed(opened: Omit<Opened, 'native'>, change: LanceChange): Promise<object> {
+async function changed(opened: Omit<Opened, 'native'>, change: LanceTableChange): Promise<object> {
   const { inner: native } = opened.table as unknown as { readonly inner: NativeTable };
   return (await changers[change.kind]({ ...opened, native }, change as never)) ?? {};
 }
@@ -86,9 +86,9 @@ interface Opened extends Pick<ChangeParts, 'library' | 'rows'> {
 }
 
 const changers: {
-  readonly [Kind in LanceChange['kind']]: (
+  readonly [Kind in LanceTableChange['kind']]: (
     opened: Opened,
-    change: Extract<LanceChange, { readonly kind: Kind }>,
+    change: Extract<LanceTableChange, { readonly kind: Kind }>,
   ) => Promise<object | void>;
 } = {
   append: ({ native, rows }) => native.add(rows, 'append'),

@@ -29,7 +29,7 @@ import { columnData } from '../../../arrow/data.ts';
  */
 export function dropColumns(parts: SchemaParts): Handler {
   return async (call) => {
-    const names = columnsField(call.body);
+    const names = droppedColumns(call.body);
     const change = (on: ChangeBase) => without(on, names);
     return commitSchemaChange(parts, call, change, (made) =>
       versionAnswer(call, 'drop_columns', made),
@@ -38,7 +38,7 @@ export function dropColumns(parts: SchemaParts): Handler {
 }
 
 /** The field `columns`. @throws CatalogError InvalidInput. */
-export function columnsField({ columns: value }: Fields): readonly string[] {
+export function droppedColumns({ columns: value }: Fields): readonly string[] {
   const names = Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
   if (names.length > 0) return names;
   throw new CatalogError('InvalidInput', 'columns must name at least one column');

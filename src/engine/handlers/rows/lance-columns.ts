@@ -8,7 +8,7 @@ import type { Fields } from '../../base/fields.ts';
 import { fieldAt, fieldPlace } from '../../format/field-place.ts';
 import { arrowFields } from '../../format/lance/lance-schema.ts';
 import { noRows } from '../../query/plan/answer.ts';
-import { columnsField } from '../columns/drop-columns.ts';
+import { droppedColumns } from '../columns/drop-columns.ts';
 import { fieldUpdates } from '../columns/field-metadata.ts';
 import { newColumnsField } from '../columns/new-columns.ts';
 import { alterationsField, type Alteration } from '../columns/type-field.ts';
@@ -22,7 +22,7 @@ export const columnChanges: Readonly<Partial<Record<OperationName, ChangeOf>>> =
     rows: null,
   }),
   AlterTableDropColumns: ({ body }) => ({
-    change: { kind: 'drop_columns', columns: columnsField(body) },
+    change: { kind: 'drop_columns', columns: droppedColumns(body) },
     rows: null,
   }),
   UpdateFieldMetadata: ({ body }) => metadataUpdate(body),

@@ -13,7 +13,7 @@ import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { durableGates } from '../../versions/managed/durable-files.ts';
 import type {
-  LanceChange,
+  LanceTableChange,
   LanceCounts,
   LanceLibrary,
   LanceStatement,
@@ -49,7 +49,7 @@ export type ChangeOf = (call: Call, limits: IncomingLimits) => TableChange | Pro
 /** A change of a Lance table and how it is answered. */
 export interface TableChange {
   /** The change; some depend on the version that it starts from. */
-  readonly change: LanceChange | ((at: bigint) => LanceChange);
+  readonly change: LanceTableChange | ((at: bigint) => LanceTableChange);
   /** The rows of the change, or its columns, as an Arrow file; null if it has none. */
   readonly rows: Uint8Array | null;
   /** Where the version stands that the change starts from; the newest unless given. */
@@ -123,7 +123,7 @@ interface LibraryCommit {
   readonly place: LanceTableVersion;
   /** The line that gets the version. */
   readonly branch: string;
-  readonly change: LanceChange;
+  readonly change: LanceTableChange;
   readonly rows: Uint8Array | null;
   readonly check?: (() => void) | undefined;
   readonly gates: Gates;
@@ -198,7 +198,7 @@ function withSchemaRight(
   { judge, ...gates }: Gates,
   call: Call,
   branch: string,
-  { kind }: LanceChange,
+  { kind }: LanceTableChange,
 ): Gates {
   const judgeRight: JudgeStaged = async (staged) => {
     const { storage, table, base, manifest } = staged;

@@ -5,7 +5,7 @@ import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { LANCE_INDICES, namesInFolder } from '../../format/lance/versions.ts';
 import { filesOfFragment } from './lance-files.ts';
 import { locationOf } from './managed-versions.ts';
-import type { Gates, JudgeStaged, StagedVersion } from './staged-manifest.ts';
+import type { Gates, JudgeStaged, StagedLanceVersion } from './staged-manifest.ts';
 
 /**
  * Gates of a commit whose files the gateway itself acknowledges: they are on stable storage before it.
@@ -13,7 +13,7 @@ import type { Gates, JudgeStaged, StagedVersion } from './staged-manifest.ts';
  */
 export function durableGates(
   { judge, ...gates }: Gates,
-  judged: (staged: StagedVersion) => void,
+  judged: (staged: StagedLanceVersion) => void,
 ): Gates {
   const judgeDurable: JudgeStaged = async (staged) => {
     await judge?.(staged);
@@ -24,7 +24,7 @@ export function durableGates(
 }
 
 /** Puts the files that a version has and the one before has not on stable storage, with their names. */
-async function flushFiles({ storage, table, base, file }: StagedVersion): Promise<void> {
+async function flushFiles({ storage, table, base, file }: StagedLanceVersion): Promise<void> {
   const line = join(file, '..', '..');
   const before = base && (await partsOf(storage, line, join(locationOf(table), base.manifest)));
   const after = await partsOf(storage, line, file);

@@ -23,7 +23,7 @@ export interface LanceTableVersion {
 }
 
 /** A change of a Lance table: its kind is that of the commit in the audit log. */
-export type LanceChange =
+export type LanceTableChange =
   | { readonly kind: 'append' | 'overwrite' }
   | { readonly kind: 'delete'; readonly predicate: string }
   | {
@@ -193,7 +193,7 @@ export interface LanceLibrary {
    */
   change(
     table: LanceTableVersion,
-    change: LanceChange,
+    change: LanceTableChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
     statement: LanceStatement,

@@ -90,7 +90,7 @@ async function read(file: OpenObject, bytes: number, manifestPath: string): Prom
 }
 
 /** A version that a Lance client has staged and that can be the next one. */
-export interface StagedVersion {
+export interface StagedLanceVersion {
   readonly storage: Storage;
   readonly path: ObjectPath;
   readonly table: TableRecord;
@@ -116,4 +116,4 @@ export interface Gates {
 }
 
 /** Judges a version before it is committed, each time that it is planned. @throws CatalogError for one that may not be. */
-export type JudgeStaged = (staged: StagedVersion) => Promise<void>;
+export type JudgeStaged = (staged: StagedLanceVersion) => Promise<void>;
