@@ -14,6 +14,8 @@ const PROGRAMS = [
   'cli/create-gateway',
   'engine/workers/thread-main',
   'audit/segments/sealing-thread',
+  'gateway/identity/key-thread',
+  'policy/reading-thread',
 ];
 
 /** Packages of many small modules, or ones that every command loads; all others are loaded where they are installed. */

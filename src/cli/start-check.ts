@@ -12,6 +12,7 @@ import { SHADOW_FOLDER } from '../policy/shadow-policy.ts';
 import type { Backend } from '../protocol/backend.ts';
 import { openStore } from '../store/open/open-store.ts';
 import { processEnvironment, unknownVariables } from './config/config-environment.ts';
+import { rulesCheck } from './config/commit-rules.ts';
 import type { Config } from './config/config-table.ts';
 import { disk, dataFolderOf, type DataFolder } from './service/data-folder.ts';
 import { sentencesOf } from './error-sentences.ts';
@@ -20,7 +21,7 @@ import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
 import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
 import { openBackends } from './service/open-backends.ts';
-import { firstPolicy, policyWarnings } from './service/open-policy.ts';
+import { policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
 import { policyReport } from './policy/policy-check.ts';
 import { UsageError } from './output/service-error.ts';
@@ -110,7 +111,10 @@ async function lookAtCertificate({ config, warnings }: Looking): Promise<Counts>
 
 async function lookAtPolicies(looking: Looking): Promise<Counts> {
   const { config, warnings, notes } = looking;
-  const loaded = await firstPolicy(config);
+  const loaded = await loadForService(
+    resolve(config.policies),
+    rulesCheck(config, processEnvironment()),
+  );
   for (const { text, lines = [] } of policyWarnings(loaded.snapshot)) {
     warnings.push(lines.length === 0 ? text : `${text}: ${lines.join('; ')}`);
   }
@@ -169,7 +173,10 @@ async function lookAtKeys({ config, folder, warnings, notes }: Looking): Promise
   if (keys.length === 0 && config.admin_key === null) {
     notes.push(`there is no key: the first start writes one to ${folder.initialKey}`);
   }
-  const loaded = await firstPolicy(config).catch(() => undefined);
+  const loaded = await loadForService(
+    resolve(config.policies),
+    rulesCheck(config, processEnvironment()),
+  ).catch(() => undefined);
   if (loaded !== undefined) warnings.push(...active.flatMap((key) => roleWarnings(key, loaded)));
   const ended = keys.filter((key) => keyState(key, new Date()) !== 'active').length;
   return { active: active.length, ended };
