@@ -4,7 +4,7 @@ import type { PolicySettings, PolicySnapshot } from './decide/snapshot.ts';
 import { PolicyError, type PolicyFinding } from './lines/policy-error.ts';
 import { RightSet } from './lines/right-set.ts';
 import type { PolicyTexts } from './policy-folder.ts';
-import { ruleOf, type RuleData, type WrittenRule } from './settings/commits.ts';
+import { ruleData, ruleOf, type RuleData, type WrittenRule } from './settings/commits.ts';
 
 /** A policy that decides requests. */
 export interface ServedPolicy {
@@ -40,7 +40,7 @@ const MAX_REMARKS = 1000;
 
 /** Settings as plain data. */
 export function settingsData(settings: PolicySettings): SettingsData {
-  const rules = settings.rules.map(({ covers: _, ...data }) => data);
+  const rules = settings.rules.map(ruleData);
   return { ...settings, rules, remarks: settings.remarks.slice(0, MAX_REMARKS) };
 }
 

@@ -13,20 +13,21 @@ import { type DataFolder } from './data-folder.ts';
 import type { PolicyReloads } from './policy-reloads.ts';
 import { rulesCheck } from '../config/commit-rules.ts';
 import { processEnvironment } from '../config/config-environment.ts';
-import type { Config } from '../config/config-table.ts';
 import type { Start } from './opened.ts';
 
-/** A reader of policies, until the gateway is closed. */
-export function openReader({ opened }: Pick<Start, 'opened'>): PolicyReader {
+/**
+ * The policy that a start begins with, and the reader of the next ones.
+ * @throws PolicyError with everything that keeps it from being in force
+ */
+export async function firstPolicy({
+  config,
+  opened,
+}: Start): Promise<{ readonly first: ServedPolicy; readonly reader: PolicyReader }> {
   const reader = new PolicyReader();
   opened.add(() => reader.close());
-  return reader;
-}
-
-/** The policy that a start begins with. @throws PolicyError with everything that keeps it from being in force */
-export async function firstPolicy(config: Config, { read }: PolicyReader): Promise<ServedPolicy> {
   const check = rulesCheck(config, processEnvironment());
-  return firstPolicyOf(resolve(config.policies), { read, check });
+  const first = await firstPolicyOf(resolve(config.policies), { read: reader.read, check });
+  return { first, reader };
 }
 
 /** Keeps the texts of policies; that of the first one is kept when this resolves. */

@@ -36,7 +36,7 @@ import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
-import { firstPolicy, openArchive, openPolicy, openReader, openShadow } from './open-policy.ts';
+import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
 import { readOnlyFault, requireWritable, writeFault } from './writable-folder.ts';
 import { ReadOnlyMode } from './read-only.ts';
@@ -144,8 +144,7 @@ export async function startGateway(
 export async function compose(start: Start): Promise<Gateway> {
   const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
-  const reader = openReader(start);
-  const first = await firstPolicy(config, reader);
+  const { first, reader } = await firstPolicy(start);
   const reloads = new PolicyReloads(first.snapshot.digest);
   const unwritable = await prepareFolder(start, folder);
   const archive = await openArchive(start, folder, first);

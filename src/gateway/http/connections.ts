@@ -84,6 +84,13 @@ export class Connections {
     return this.#connections.get(socket)?.latest;
   }
 
+  /** Closes connections of HTTP/1 whose requests are all answered; those without a request are left. */
+  closeAnswered(): void {
+    for (const [socket, { latest }] of this.#connections) {
+      if (latest !== undefined && isIdle(latest)) socket.destroy();
+    }
+  }
+
   /** Closes connections on which no request is being read or answered; those of HTTP/2 take no new stream. */
   closeIdle(): void {
     for (const [socket, { latest }] of this.#connections) if (isIdle(latest)) socket.destroy();

@@ -1,4 +1,4 @@
-import { Names, type NameNumbers } from './name-table.ts';
+import type { NameNumbers, Names } from './name-table.ts';
 import type { RoleLine } from './policy-line.ts';
 
 /** Memberships, to any depth. */

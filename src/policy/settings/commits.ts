@@ -39,6 +39,12 @@ export interface WrittenRule extends CommitRule {
 /** A rule as plain data, which moves between threads. */
 export type RuleData = Omit<WrittenRule, 'covers'>;
 
+export function ruleData(rule: WrittenRule): RuleData {
+  const data: RuleData & { covers?: unknown } = { ...rule };
+  delete data.covers;
+  return data;
+}
+
 /** The rule of its data. */
 export function ruleOf(data: RuleData): WrittenRule {
   const covers = (table: ObjectPath): boolean =>

@@ -151,11 +151,11 @@ const orders = Object.keys(columns).flatMap((name, at) => [
 ]);
 
 it.each([
-  ['some runs', 100_000],
-  ['runs of runs', 2 ** 15],
-])('answers the order of the sort in memory from %s', async (_, memory) => {
+  ['some runs', 100_000, 1],
+  ['runs of runs', 2 ** 15, 4],
+])('answers the order of the sort in memory from %s', async (_, memory, every) => {
   const table = await store();
-  for (const order_by of orders) {
+  for (const order_by of orders.filter((_, at) => at % every === 0)) {
     const body = { columns: ['id'], order_by };
     const whole = await ids(run(table, body, unboundedBudget()));
     expect(whole).toHaveLength(ROWS);
