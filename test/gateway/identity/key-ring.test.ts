@@ -143,6 +143,26 @@ describe('the keys in force', () => {
     expect(faults).toEqual([`${join(inner, 'keys.json')} cannot be read (ELOOP)`]);
     expect(ring.fault).toBe(faults[0]);
   });
+
+  it('are read on a thread when they are many: unknown keys wait, known ones do not', async () => {
+    const many = Array.from({ length: 2000 }, () => makeKey(alice, new Date()));
+    await updateKeys(path, () => many.map(({ stored }) => stored));
+    const ring = new KeyRing(path, undefined, () => undefined);
+    const first = ring.identify(many[1999]!.text);
+    expect(first).toBeInstanceOf(Promise);
+    expect((await first).kind).toBe('known');
+    const added = makeKey(alice, new Date());
+    await updateKeys(path, (keys) => [...keys, added.stored]);
+    const found = ring.identify(added.text);
+    expect(found).toBeInstanceOf(Promise);
+    expect(identityBy(ring, many[0]!.text).kind).toBe('known');
+    expect((await found).kind).toBe('known');
+    expect(identityBy(ring, makeKey(alice, new Date()).text).kind).toBe('unknown');
+    await writeFile(path, `{${' '.repeat(2 ** 19)}`);
+    expect((await ring.identify(makeKey(alice, new Date()).text)).kind).toBe('unknown');
+    expect(ring.fault).toBe(`${path} is not valid JSON`);
+    expect(identityBy(ring, many[5]!.text).kind).toBe('known');
+  });
 });
 
 async function updateKeysOver(target: string, keys: readonly object[]): Promise<void> {
