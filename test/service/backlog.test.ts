@@ -23,7 +23,8 @@ async function backlogOf(url: string): Promise<number> {
 it.each([1, 2])('is as long as configured for each listener of %i processes', async (processes) => {
   const config = 'listen: { backlog: 321, admin: { port: 0 } }\n';
   service = await Service.start({ config, flags: ['--processes', String(processes)] });
-  const admin = service.said['admin'] ?? service.url;
+  const { admin } = service.said;
+  expect(admin).toBeDefined();
   expect(await backlogOf(service.url)).toBe(321);
   expect(await backlogOf(String(admin))).toBe(321);
 });
