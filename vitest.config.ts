@@ -29,8 +29,8 @@ const longest = [
 ];
 
 /**
- * The longest files begin first, and the project of the longest before the others: whoever has
- * nothing left to do at the end waits for short files alone.
+ * The longest files begin first, and the project of the longest before the others, so that at the
+ * end idle workers wait for short files only.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -15,6 +15,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   policy: ['protocol', 'sql', 'rules'],
   audit: ['protocol', 'arrow', 'storage', 'store'],
   engine: ['protocol', 'sql', 'arrow', 'storage', 'store', 'rules'],
+  lance: ['protocol', 'arrow', 'engine'],
   gateway: ['protocol', 'sql', 'arrow', 'storage', 'store', 'policy', 'rules', 'audit'],
   console: ['protocol', 'policy', 'audit', 'gateway'],
   cli: [
@@ -27,6 +28,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'rules',
     'audit',
     'engine',
+    'lance',
     'gateway',
     'console',
   ],
@@ -112,6 +114,9 @@ const floors: readonly string[] = [
   'engine/handlers/jobs',
   'engine/handlers',
   'engine',
+  'lance/wire',
+  'lance/worker',
+  'lance',
   'gateway/http',
   'gateway/telemetry',
   'gateway/backends',
@@ -154,7 +159,8 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/storage/',
     'src/arrow/distance/distance-kernels.ts',
   ],
-  'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/'],
+  'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/', 'src/lance/worker/'],
+  '@lancedb/lancedb': ['src/lance/worker/'],
 };
 
 const MAX_LINES = 600;

@@ -13,7 +13,9 @@ const PROGRAMS = [
   'cli/main',
   'cli/create-gateway',
   'engine/workers/thread-main',
+  'lance/worker/library-main',
   'audit/segments/sealing-thread',
+  'audit/search/report-thread',
   'gateway/identity/key-thread',
   'policy/reading-thread',
 ];

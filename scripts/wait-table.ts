@@ -28,6 +28,8 @@ import { KEY_READING_MILLIS } from '../src/gateway/identity/key-ring.ts';
 import { remoteTimes } from '../src/gateway/identity/remote-key-set.ts';
 import { SPANS_EXPORT_MILLIS, SPANS_FLUSH_MILLIS } from '../src/gateway/otlp-traces.ts';
 import { CUT_GRACE_MILLIS, LATE_BODY_MILLIS } from '../src/gateway/server.ts';
+import { LIBRARY_WAIT_MILLIS } from '../src/lance/library-pool.ts';
+import { LIBRARY_CANCEL_MILLIS, LIBRARY_START_MILLIS } from '../src/lance/library-process.ts';
 import { POLICY_READING_MILLIS } from '../src/policy/policy-reader.ts';
 import { WEBHOOK_TIMEOUT } from '../src/policy/settings/commits.ts';
 import { COMMIT_MILLIS } from '../src/store/embedded/store.ts';
@@ -189,6 +191,32 @@ export const waits: readonly Wait[] = [
     end: 'another gateway takes the job',
     files: ['engine/upkeep/jobs/job-runner.ts'],
     test: 'engine/upkeep/jobs/job-runner.test.ts',
+  },
+  {
+    what: 'start of a process of the Lance library',
+    ...fixed(LIBRARY_START_MILLIS),
+    end: 'SIGKILL; its requests are begun again in another process, then 503 code 17',
+    files: ['lance/library-process.ts'],
+  },
+  {
+    what: 'end of work of the Lance library that was cancelled',
+    ...fixed(LIBRARY_CANCEL_MILLIS),
+    end: 'SIGKILL; other reads of the process are begun again in another one',
+    files: ['lance/library-process.ts'],
+    test: 'service/lance-library.test.ts',
+  },
+  {
+    what: 'a process of the Lance library with room for one more request',
+    ...fixed(LIBRARY_WAIT_MILLIS),
+    end: refused,
+    files: ['lance/library-pool.ts'],
+  },
+  {
+    what: 'work of the Lance library on a request',
+    ...byKey('budget.time'),
+    end: '400 code 13',
+    files: ['lance/worker/running-task.ts'],
+    test: 'service/lance-library.test.ts',
   },
   {
     what: 'memory that other requests hold',
@@ -369,6 +397,7 @@ export const intervals: Readonly<Record<string, string>> = {
   'audit/chain/queue.ts': 'collects records of a batch',
   'audit/checkpoints/publisher.ts': 'interval of checkpoints',
   'audit/segments/background-sealing.ts': 'interval of sealing, and its thread, in the background',
+  'cli/service/recovery-rounds.ts': 'interval of examinations of processes that were killed',
   'cli/audit/audit-search.ts': 'interval of `--follow`, until the user stops it',
   'engine/catalog/journal/journal-keeper.ts': 'interval of snapshots',
   'engine/catalog/journal/journal.ts': 'collects changes that the store may forget',
@@ -391,4 +420,5 @@ export const intervals: Readonly<Record<string, string>> = {
   'gateway/identity/tokens.ts': 'interval of looks at key sets',
   'gateway/policy-agreement.ts': 'interval of comparisons of policies',
   'policy/still-folder.ts': 'interval of looks at the policy folder',
+  'lance/worker/library-main.ts': 'interval of reports of memory',
 };

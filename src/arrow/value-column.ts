@@ -124,7 +124,7 @@ function signedKind(type: Int64 | TimestampMicrosecond): ValueKind<bigint> {
     type,
     (values) => {
       const numbers = new BigInt64Array(values.length);
-      values.forEach((value, row) => (numbers[row] = value ?? 0n));
+      for (let row = 0; row < values.length; row++) numbers[row] = values[row] ?? 0n;
       return dataOf(type, { ...nullsOf(values), values: numbers });
     },
     (data, row) => data.values[row],
@@ -137,7 +137,14 @@ function wordKind(type: Dictionary<Utf8, Int32>): ValueKind<string> {
     (values) => {
       const places = new Map<string, number>();
       const indices = new Int32Array(values.length);
-      values.forEach((value, row) => (indices[row] = placeOf(places, value)));
+      let before: string | null = null;
+      let place = 0;
+      for (let row = 0; row < values.length; row++) {
+        const value = values[row]!;
+        // Neighbours are often equal.
+        if (value !== null && value !== before) [before, place] = [value, placeOf(places, value)];
+        if (value !== null) indices[row] = place;
+      }
       const dictionary = new Vector([textsOf([...places.keys()])]);
       return dataOf(type, { ...nullsOf(values), values: indices, dictionary });
     },
@@ -155,8 +162,7 @@ function wordOf(dictionary: Vector | undefined, place: number): string {
   return (words[place] ??= String(dictionary.get(place)));
 }
 
-function placeOf(places: Map<string, number>, value: string | null): number {
-  if (value === null) return 0;
+function placeOf(places: Map<string, number>, value: string): number {
   const place = places.get(value);
   if (place !== undefined) return place;
   places.set(value, places.size);
@@ -195,21 +201,26 @@ function offsetsOf<Value>(
   lengthOf: (value: Value) => number,
 ): Int32Array {
   const offsets = new Int32Array(values.length + 1);
-  for (const [row, value] of values.entries()) {
-    offsets[row + 1] = offsets[row]! + (value === null ? 0 : lengthOf(value));
+  for (let row = 0, end = 0; row < values.length; row++) {
+    const value = values[row]!;
+    if (value !== null) end += lengthOf(value);
+    offsets[row + 1] = end;
   }
   return offsets;
 }
 
 /** Length and nulls of a column. */
 function nullsOf(values: readonly unknown[]) {
-  const nullCount = values.reduce<number>((count, value) => count + (value === null ? 1 : 0), 0);
+  let nullCount = 0;
+  for (let row = 0; row < values.length; row++) if (values[row] === null) nullCount += 1;
   const validity = nullCount === 0 ? undefined : bitsOf(values, (value) => value !== null);
   return { length: values.length, nullCount, validity };
 }
 
 function bitsOf<Value>(values: readonly Value[], isSet: (value: Value) => boolean): Uint8Array {
   const bits = new Uint8Array(bitmapBytes(values.length));
-  for (const [row, value] of values.entries()) if (isSet(value)) bits[row >> 3]! |= 1 << (row & 7);
+  for (let row = 0; row < values.length; row++) {
+    if (isSet(values[row]!)) bits[row >> 3]! |= 1 << (row & 7);
+  }
   return bits;
 }

@@ -4,6 +4,7 @@ import { logStorage } from './chain/log-files.ts';
 import { LineLog } from '../storage/line-log.ts';
 import { HashChain } from './chain/hash-chain.ts';
 import { CheckpointPublisher, type PublisherOptions } from './checkpoints/publisher.ts';
+import { AttemptsNotes } from './instances/attempts-note.ts';
 import { recordOwner } from './instances/owner.ts';
 import { signStart, type StartOptions } from './instances/start.ts';
 import { BlockMemory } from './chain/block.ts';
@@ -65,15 +66,20 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   await logStorage.folders.make(resolve(folder), 0o700);
   if (options.processes !== undefined) await recordOwner(options.processes, instance);
   const checkpoints = await checkpointsOf(options, instance);
+  const notes = options.processes && new AttemptsNotes(options.processes, instance);
   const memory = new BlockMemory(options.rotateBytes);
+  const chain = new HashChain(
+    instance,
+    (head) => {
+      checkpoints?.advance(head);
+      if (notes) notes.advance(head.count, () => chain.openAttempts());
+    },
+    (block) => memory.free(block),
+  );
   const lines = new LineLog({
     folder: logStorage.files.pathOf(resolve(folder)),
     name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
-    framing: new HashChain(
-      instance,
-      (head) => checkpoints?.advance(head),
-      (block) => memory.free(block),
-    ),
+    framing: chain,
     syncMillis: SYNC_MILLIS,
     lazyMillis: LAZY_MILLIS,
     unsyncedBytes: UNSYNCED_BYTES,
@@ -92,6 +98,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
         await queue.close();
       } finally {
         await checkpoints?.close();
+        if (notes) await notes.close();
       }
     },
   };

@@ -21,6 +21,7 @@ import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
 import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
 import { openBackends } from './service/open-backends.ts';
+import { requireLibrary } from './service/open-lance.ts';
 import { policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
 import { policyReport } from './policy/policy-check.ts';
@@ -95,6 +96,7 @@ function unique(texts: readonly string[]): readonly string[] {
 }
 
 async function lookAtVariables({ config, warnings }: Looking): Promise<Counts> {
+  requireLibrary(config);
   for (const name of unknownVariables(processEnvironment())) {
     warnings.push(`the variable ${name} is not one of the configuration`);
   }
@@ -111,10 +113,7 @@ async function lookAtCertificate({ config, warnings }: Looking): Promise<Counts>
 
 async function lookAtPolicies(looking: Looking): Promise<Counts> {
   const { config, warnings, notes } = looking;
-  const loaded = await loadForService(
-    resolve(config.policies),
-    rulesCheck(config, processEnvironment()),
-  );
+  const loaded = await policyOf(config);
   for (const { text, lines = [] } of policyWarnings(loaded.snapshot)) {
     warnings.push(lines.length === 0 ? text : `${text}: ${lines.join('; ')}`);
   }
@@ -122,6 +121,10 @@ async function lookAtPolicies(looking: Looking): Promise<Counts> {
   warnings.push(...report.warnings);
   notes.push(...report.notes);
   return countsOf(loaded);
+}
+
+function policyOf(config: Config): Promise<FolderPolicy> {
+  return loadForService(resolve(config.policies), rulesCheck(config, processEnvironment()));
 }
 
 function countsOf({ policies, roles, snapshot, cases }: FolderPolicy): Counts {
@@ -173,10 +176,7 @@ async function lookAtKeys({ config, folder, warnings, notes }: Looking): Promise
   if (keys.length === 0 && config.admin_key === null) {
     notes.push(`there is no key: the first start writes one to ${folder.initialKey}`);
   }
-  const loaded = await loadForService(
-    resolve(config.policies),
-    rulesCheck(config, processEnvironment()),
-  ).catch(() => undefined);
+  const loaded = await policyOf(config).catch(() => undefined);
   if (loaded !== undefined) warnings.push(...active.flatMap((key) => roleWarnings(key, loaded)));
   const ended = keys.filter((key) => keyState(key, new Date()) !== 'active').length;
   return { active: active.length, ended };

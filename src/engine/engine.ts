@@ -32,6 +32,8 @@ import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/i
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
+import { withLanceChanges } from './handlers/rows/lance-handlers.ts';
+import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
 import { JobRunner, type OnFault, type JobRunnerOptions } from './upkeep/jobs/job-runner.ts';
 import { Transactions } from './upkeep/jobs/transactions.ts';
@@ -64,6 +66,7 @@ import { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
+import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
 import { Tables } from './versions/tables.ts';
@@ -197,6 +200,8 @@ export interface EngineOptions {
    * refused, `upkeep` is null, no work begins, and what a crash left undone stays so.
    */
   readonly readOnly?: boolean;
+  /** How the rows of Lance tables are read; not at all unless it is given. */
+  readonly lance?: LanceAccess;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
 }
@@ -324,7 +329,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
-      heavy,
+      { heavy, answerMemory },
     ),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
@@ -509,7 +514,8 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     memory: held,
     unpack,
   };
-  const reading = { catalog, tables, tags, reader, heavy, answerMemory };
+  const lance = options.lance && { ...options.lance, files: new OwnFiles(tables.storage) };
+  const reading = { catalog, tables, tags, reader, heavy, answerMemory, lance };
   const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
@@ -517,10 +523,15 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
     CreateTable: createTable(writing),
     CloneTable: cloneTable({ catalog, tables, tags }),
-    InsertIntoTable: insertIntoTable(writing),
-    MergeInsertIntoTable: mergeInsertIntoTable(changing),
-    UpdateTable: updateTable(changing),
-    DeleteFromTable: deleteFromTable(changing),
+    ...withLanceChanges(
+      { ...parts, ...writing, versions: new VersionStore(options.store), lance },
+      {
+        InsertIntoTable: insertIntoTable(writing),
+        MergeInsertIntoTable: mergeInsertIntoTable(changing),
+        UpdateTable: updateTable(changing),
+        DeleteFromTable: deleteFromTable(changing),
+      },
+    ),
     QueryTable: queryTable(reading),
     CountTableRows: countTableRows(reading),
     ExplainTableQueryPlan: explainQuery(reading),

@@ -102,9 +102,9 @@ export class LineLog {
   }
 
   /**
-   * Adds a line. A durable one is on stable storage when this resolves, and not
-   * in the log when it rejects. Any other is in the file soon after: undefined,
-   * unless so many wait that it is to be waited for.
+   * Adds a line. A durable line is on stable storage when this resolves, and not
+   * in the log when it rejects. Another line is in the file soon after: the result is undefined,
+   * or a promise to wait for if too many lines are pending.
    */
   append(line: LogLine, durable: true): Promise<void>;
   append(line: LogLine, durable: boolean): Promise<void> | undefined;

@@ -9,11 +9,13 @@ const NICENESS = 10;
 /**
  * Lowers the priority of the calling thread, so that threads that answer requests run first.
  * Does nothing on systems without thread priorities, which are all but Linux.
+ * @param backlog Number of tasks that wait for the thread: with enough of them its priority is normal.
  */
-export function giveWay(): void {
+export function giveWay(backlog = 0): void {
   try {
     // The link is of the kind `4711/task/4712`; the priority of a process is that of its first thread.
-    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), NICENESS);
+    const thread = Number(basename(readlinkSync('/proc/thread-self')));
+    setPriority(thread, Math.max(0, NICENESS - backlog));
   } catch {
     // The thread works at normal priority as well.
   }

@@ -23,7 +23,7 @@ afterEach(async () => {
   redis = undefined;
 });
 
-/** From now on no file of the service can grow beyond so many bytes, which stands for a full disk. */
+/** Bounds the size of every file of the service, in bytes, in place of a full disk. */
 async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
   await promisify(execFile)('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:`]);
 }

@@ -4,7 +4,7 @@ import type { Random } from '../service/random.ts';
 export interface KillPlan {
   readonly step: string;
   readonly when: 'before' | 'within' | 'after';
-  /** The how-many-th of its kind. */
+  /** Ordinal among the steps of its kind, from 1. */
   readonly count: number;
   /** Whether steps count while it starts, or once writers are at work. */
   readonly since: 'start' | 'armed';
@@ -44,7 +44,7 @@ const STARTS = ['flush audit', 'flush journal folder', 'flush journal', 'rename 
 
 const REDIS = ['send redis', 'receive redis'];
 
-/** A step without the how-many-th. */
+/** A step without its ordinal. */
 export type KillStep = Omit<KillPlan, 'count'>;
 
 /** Every step at which a gateway of a store is killed, in the order of a commit. */

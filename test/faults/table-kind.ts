@@ -32,7 +32,7 @@ export interface TableKind {
   readonly name: string;
   /** What can be done to its rows. */
   readonly changes: readonly ChangeKind[];
-  /** No group is added while so many are there; any number when absent. */
+  /** Most groups at a time; unbounded when absent. */
   readonly most?: number;
   create(url: string, table: string): Promise<void>;
   /** Sends a change, with its `changeHeaders`. Rejects when the connection is lost. */

@@ -5,7 +5,7 @@ import type { LoggedRecord } from '../../src/audit/record/record.ts';
 import { Accounts } from './accounts.ts';
 import type { TableKind } from './table-kind.ts';
 
-/** Writers that are told that nobody can serve them wait so long. */
+/** Pause of writers after an answer that no gateway can serve them, in ms. */
 const PAUSE_MILLIS = 20;
 
 /** A table, the writers that change it, and what they know. */

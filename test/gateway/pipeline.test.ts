@@ -433,7 +433,7 @@ describe('an error of the backend', () => {
     expect(harness.audit.outcomes()).toMatchObject([{ status, code, decision: 'allow' }]);
   });
 
-  it('that nobody foresaw is told to the log alone', async () => {
+  it('that is unexpected is in the log only', async () => {
     await open({
       handle: () => {
         throw new TypeError('the secret of the house');

@@ -277,7 +277,7 @@ describe('a streamed answer', () => {
   });
 });
 
-/** A body that says it had so many chunks. */
+/** A body that declares a number of chunks. */
 function announcing(count: number, body: AsyncIterable<Uint8Array>): ByteStream {
   return {
     [Symbol.asyncIterator]: () => body[Symbol.asyncIterator](),

@@ -17,6 +17,8 @@ export class Judge implements Side {
   readonly #database: LanceDb.Connection;
   readonly #name: string;
   #table: LanceDb.Table | undefined;
+  /** The latest outcome. */
+  last: Outcome | undefined;
   /** The numbers of the versions that changes made. */
   #versions: number[] = [];
 
@@ -38,17 +40,23 @@ export class Judge implements Side {
     await this.#database.dropTable(this.#name);
   }
 
+  /** The number of the newest version. */
+  get version(): number {
+    return this.#versions.at(-1) ?? 0;
+  }
+
   get #opened(): LanceDb.Table {
     if (this.#table === undefined) throw new Error('the table is not created yet');
     return this.#table;
   }
 
   async run(statement: Statement): Promise<Outcome> {
-    try {
-      return await this.#run(statement);
-    } catch (error) {
-      return { kind: 'refused', message: error instanceof Error ? error.message : String(error) };
-    }
+    const outcome = await this.#run(statement).catch((error: unknown): Outcome => ({
+      kind: 'refused',
+      message: error instanceof Error ? error.message : String(error),
+    }));
+    this.last = outcome;
+    return outcome;
   }
 
   async #run(statement: Statement): Promise<Outcome> {

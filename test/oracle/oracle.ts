@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as LanceDb from '@lancedb/lancedb';
 import { lancedb } from '../clients/lancedb.ts';
-import { Service } from '../support/service.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
 import { Judge } from './judge.ts';
+import { LanceReader } from './lance-reader.ts';
+import { LanceSubject } from './lance-subject.ts';
 import { programOf, type Mix } from './program.ts';
 import { reportOf, summaryOf } from './report.ts';
 import { run, type Pair, type Run } from './run.ts';
@@ -21,40 +23,63 @@ export interface Plan {
   readonly length: number;
 }
 
+/**
+ * Which tables the service answers for: its own, Lance tables that the judge writes through its
+ * catalog, or Lance tables that it changes itself.
+ */
+type TableSort = 'engine' | 'lance' | 'changed lance';
+
+interface OracleParts {
+  readonly folder: string;
+  /** Databases in the folder, and in the catalog of the service. */
+  readonly local: LanceDb.Connection;
+  readonly served: LanceDb.Connection;
+  readonly service: Service;
+  readonly sort: TableSort;
+}
+
 /** LanceDB in this process and the built service beside it, for random programs. */
 export class Oracle {
-  readonly #folder: string;
-  readonly #database: LanceDb.Connection;
-  readonly #service: Service;
+  readonly #parts: OracleParts;
   #tables = 0;
 
-  private constructor(folder: string, database: LanceDb.Connection, service: Service) {
-    this.#folder = folder;
-    this.#database = database;
-    this.#service = service;
+  private constructor(parts: OracleParts) {
+    this.#parts = parts;
   }
 
-  static async start(): Promise<Oracle> {
+  static async start(sort: TableSort = 'engine'): Promise<Oracle> {
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-oracle-'));
-    return new Oracle(folder, await lancedb.connect(folder), await Service.start());
+    const service = await Service.start();
+    const headers = { 'x-api-key': ADMIN_KEY };
+    const served = await lancedb.connectNamespace('rest', { uri: service.url, headers });
+    const local = await lancedb.connect(folder);
+    return new Oracle({ folder, local, served, service, sort });
   }
 
   async stop(): Promise<void> {
-    this.#database.close();
-    await this.#service.stop();
-    await rm(this.#folder, { recursive: true, force: true });
+    const { local, served, service, folder } = this.#parts;
+    local.close();
+    served.close();
+    await service.stop();
+    await rm(folder, { recursive: true, force: true });
   }
 
   /** Both sides, without a table yet. */
   pair(): Pair {
+    const { local, served, service, sort } = this.#parts;
     const name = `t${this.#tables++}`;
-    const judge = new Judge(this.#database, name);
-    const subject = new Subject(this.#service.url, name);
+    const subject = new Subject(service.url, name);
+    if (sort === 'lance') {
+      const judge = new Judge(served, name);
+      return { judge, subject: new LanceReader(judge, subject), close: () => judge.close() };
+    }
+    const judge = new Judge(local, name);
     const close = async (): Promise<void> => {
       await judge.close();
       await subject.close();
     };
-    return { judge, subject, close };
+    const tested = sort === 'engine' ? subject : new LanceSubject(served, name, subject);
+    return { judge, subject: tested, close };
   }
 
   /**

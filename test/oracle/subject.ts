@@ -32,6 +32,11 @@ export class Subject implements Side {
     this.#versions = [versionOf(await this.#send('create', { body: streamOf(rows) }))];
   }
 
+  /** Learns of a version that another writer made. */
+  noteVersion(version: number): void {
+    this.#versions.push(version);
+  }
+
   async close(): Promise<void> {
     await this.#send('drop');
     this.#agent.destroy();

@@ -90,7 +90,7 @@ describe('a running policy', () => {
     await until(() => expect([limits(), readable()]).toEqual([[], ['b']]));
   });
 
-  it('stays as it is for whoever took it before the change', async () => {
+  it('stays as it is for holders that took it before the change', async () => {
     await start();
     const taken = watch.current();
     await writeFile(join(folder, 'policy.csv'), second);

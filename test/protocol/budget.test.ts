@@ -57,7 +57,7 @@ describe('a budget', () => {
     expect(budget({ time: 1000 }).run(() => 7)).toBe(7);
   });
 
-  it('looks at the clock after so many bytes of work', () => {
+  it('reads the clock once per number of bytes of work', () => {
     const own = budget({ time: 10 });
     own.run(() => {
       own.add(11);

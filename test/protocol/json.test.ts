@@ -22,7 +22,7 @@ describe('a JSON text', () => {
     expect(parseJson(text)).toEqual(value);
   });
 
-  it('may have so many members and no more, in all its objects together', () => {
+  it('may have a bounded number of members, in all its objects together', () => {
     const objects = (members: number) =>
       `[${Array(members / 4)
         .fill('{"a:":1,"b":"::","c":2,"d":3}')

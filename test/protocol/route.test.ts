@@ -126,7 +126,7 @@ describe('the dialect', () => {
     expect(matched('POST', target, userAgent).dialect).toBe(dialect);
   });
 
-  it('of the root listing is told by the user agent alone', () => {
+  it('of the root listing depends on the user agent alone', () => {
     for (const path of ['/v1/table', '/v1/table/', '//v1/table/?limit=1']) {
       expect(matched('GET', path).dialect).toBe('namespace');
       expect(matched('GET', path, LANCEDB).dialect).toBe('lancedb');

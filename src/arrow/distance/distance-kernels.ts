@@ -90,9 +90,9 @@ export class DistanceKernels {
   }
 
   /**
-   * Begins a search. What is given back answers the places, ascending, of those
-   * of so many rows brought, or chosen, whose distance to the query may be below a limit.
-   * They are valid until the next call, and the kernels until the next search begins.
+   * Begins a search. The returned function takes a number of rows, loaded or chosen before, and a
+   * limit. It returns the positions, ascending, of the rows whose distance to the query may be below
+   * the limit. The result is valid until the next call, the function until the next search begins.
    */
   search(
     metric: Metric,

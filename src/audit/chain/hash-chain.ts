@@ -2,6 +2,7 @@ import { createHash, hash } from 'node:crypto';
 import type { Framing, LogLine } from '../../storage/line-log.ts';
 import { instancePrefix } from '../record/encoding.ts';
 import { recordsOfBlock } from './block.ts';
+import { OpenAttempts, type AttemptsNote } from './open-attempts.ts';
 
 /** Length of a base64url SHA-256 digest. */
 export const HASH_LENGTH = 43;
@@ -36,7 +37,8 @@ export function firstHead(instance: string): ChainHead {
 }
 
 /** Hash of a record: over the previous record's hash and the record's line up to its own hash. */
-export function hashAfter(previous: string, fields: Uint8Array): string {
+export function hashAfter(previous: string, fields: Uint8Array | string): string {
+  if (typeof fields === 'string') return hash('sha256', previous + BETWEEN + fields, 'base64url');
   return hashOf(Buffer.concat([Buffer.from(previous + BETWEEN), fields]));
 }
 
@@ -54,6 +56,7 @@ export class HashChain implements Framing {
   readonly #begun: string;
   readonly #onDurable: (head: ChainHead) => void;
   readonly #done: (bytes: Uint8Array) => void;
+  readonly #attempts = new OpenAttempts();
   #head: ChainHead;
   #durable: ChainHead;
   #room = Buffer.alloc(0);
@@ -86,15 +89,24 @@ export class HashChain implements Framing {
     const linker = new Linker(room, this.#begun, Number(place), this.#head.hash);
     for (const { bytes } of lines) {
       if (typeof bytes === 'string') {
+        this.#attempts.add(bytes, linker.number);
         linker.addText(bytes);
       } else {
-        for (const text of recordsOfBlock(bytes)) linker.addBytes(text);
+        for (const text of recordsOfBlock(bytes)) {
+          this.#attempts.add(text, linker.number);
+          linker.addBytes(text);
+        }
         this.#blocks.push(bytes);
       }
     }
     const { framed, hash, last } = linker.ended();
     this.#head = { count: BigInt(last), hash };
     return framed;
+  }
+
+  /** The attempts without an outcome, when all records are durable; undefined if they are too many. */
+  openAttempts(): AttemptsNote | undefined {
+    return this.#attempts.note(this.#durable.count);
   }
 
   /** Small pieces reuse one buffer, because allocation costs more than the hash. */
@@ -107,6 +119,7 @@ export class HashChain implements Framing {
 
   onDurable(): void {
     this.#durable = this.#head;
+    this.#attempts.onDurable();
     this.#onDurable(this.#durable);
     const blocks = this.#blocks;
     this.#blocks = [];
@@ -115,6 +128,7 @@ export class HashChain implements Framing {
 
   dropped(): void {
     this.#head = this.#durable;
+    this.#attempts.dropped();
     // The log frames these records again, or has refused them.
     this.#blocks = [];
   }
@@ -142,6 +156,11 @@ class Linker {
     this.#begun = begun;
     this.#number = number;
     this.#hash = hash;
+  }
+
+  /** Number of the next record. */
+  get number(): number {
+    return this.#number;
   }
 
   addText(fields: string): void {

@@ -115,14 +115,15 @@ export interface LinePiece {
 /**
  * Reads a file of lines in pieces that end with a line. The bytes of a piece are valid until the
  * next is read.
+ * @param from Position of the first line.
  * @throws as `openLogFile`
  */
-export async function* linePieces(path: string): AsyncGenerator<LinePiece> {
+export async function* linePieces(path: string, from = 0): AsyncGenerator<LinePiece> {
   const file = openLogFile(path);
   try {
     let memory = Buffer.allocUnsafe(PIECE_BYTES);
     let begun = 0;
-    for (let position = 0; ;) {
+    for (let position = from; ;) {
       if (begun === memory.length) memory = Buffer.concat([memory, Buffer.allocUnsafe(begun)]);
       const read = await file.read(memory.subarray(begun), position);
       if (read === 0) break;

@@ -37,14 +37,16 @@ export type HashMarks = Map<bigint, string | undefined>;
 /**
  * Verifies the chain of a file from a head on, and sets the hashes of the marks.
  * Reading stops at the first line that breaks the chain.
+ * @param position Of the line after the head.
  */
 export async function readChain(
   file: LogFile,
   from: ChainHead,
   marks: HashMarks,
+  position = 0,
 ): Promise<ChainProgress> {
   const walk = new Walk(file, from, marks);
-  for await (const piece of linePieces(file.path)) {
+  for await (const piece of linePieces(file.path, position)) {
     const broken = walk.take(piece);
     if (broken !== undefined) return { head: walk.head, broken, torn: false };
     if (piece.torn) return { head: walk.head, torn: true };

@@ -11,6 +11,7 @@ import {
   flagValues,
   uint64Values,
   wordValues,
+  type ValueKind,
 } from '../../arrow/value-column.ts';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
@@ -151,8 +152,9 @@ export const recordFields: readonly Field[] = rows.type.children.map(
 
 /** Records as a batch of a schema of `recordFields`. */
 export function batchOfRecords(schema: Schema, records: readonly LoggedRecord[]): RecordBatch {
-  const { children } = rows.data(records.map(rowOf));
-  return batchOfData(schema, children, records.length);
+  const columns = new RecordColumns();
+  for (const record of records) columns.add(record);
+  return columns.take(schema);
 }
 
 /** The record of a row of such a batch. @throws RecordFault for a phase or decision that is unknown */
@@ -160,26 +162,100 @@ export function recordAt({ data }: RecordBatch, row: number): LoggedRecord {
   return recordOf(rows.read(data, row)!);
 }
 
-function rowOf(record: LoggedRecord): RecordRow {
-  const { commit, context, principal } = record;
+type ValuesOf = {
+  readonly [Name in keyof RecordRow]: (record: LoggedRecord) => RecordRow[Name] | null;
+};
+
+/** The values of records by column. Each is a function of its own, which is several times faster than a lookup by name. */
+const valuesOf: ValuesOf = {
+  instance: (record) => record.instance,
+  sequence: (record) => record.sequence,
+  phase: (record) => record.phase,
+  time: (record) => microsOf(record.time),
+  duration_us: (record) => record.duration_us,
+  request_id: (record) => record.request_id,
+  decision_id: (record) => record.decision_id,
+  principal: ({ principal }) =>
+    principal &&
+    (principal.scopes === undefined ? { ...principal, scopes: null } : (principal as PrincipalRow)),
+  subject: (record) => record.subject,
+  credential: (record) => record.credential,
+  source_ip: (record) => record.source_ip,
+  user_agent: (record) => record.user_agent,
+  operation: (record) => record.operation,
+  object: (record) => record.object,
+  objects: (record) => record.objects,
+  mode: (record) => record.mode,
+  branch: (record) => record.branch,
+  backend: (record) => record.backend,
+  decision: (record) => record.decision,
+  rule: (record) => record.rule,
+  policy_digest: (record) => record.policy_digest,
+  rights: (record) => record.rights,
+  shadow: (record) => record.shadow,
+  status: (record) => record.status,
+  code: (record) => record.code,
+  bytes_in: (record) => record.bytes_in,
+  bytes_out: (record) => record.bytes_out,
+  context: ({ context }) => contextRows(context),
+  commit: ({ commit }) => commit && commitRow(commit),
+  hash: (record) => record.hash,
+};
+
+/** Values of records by column, which become a batch. */
+export class RecordColumns {
+  readonly #columns = recordFields.map(({ name }) => columnOfValues(name as keyof RecordRow));
+  #rows = 0;
+
+  /** Number of records. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  add(record: LoggedRecord): void {
+    this.#rows += 1;
+    for (const { valueOf, values } of this.#columns) values.push(valueOf(record) ?? null);
+  }
+
+  /** The records as a batch of a schema of `recordFields`; none are left. */
+  take(schema: Schema): RecordBatch {
+    const rows = this.#rows;
+    this.#rows = 0;
+    const children = this.#columns.map(({ kind, values }) => kind.data(values.splice(0)));
+    return batchOfData(schema, children, rows);
+  }
+}
+
+interface ValueColumn {
+  readonly valueOf: (record: LoggedRecord) => unknown;
+  readonly kind: Pick<ValueKind<unknown>, 'data'>;
+  readonly values: unknown[];
+}
+
+function columnOfValues(name: keyof RecordRow): ValueColumn {
+  return { valueOf: valuesOf[name], kind: recordKinds[name], values: [] };
+}
+
+const NO_CONTEXT: readonly ContextRow[] = [];
+
+function contextRows(context: LoggedRecord['context']): readonly ContextRow[] {
+  for (const _ in context) return Object.entries(context).map(([key, value]) => ({ key, value }));
+  return NO_CONTEXT;
+}
+
+function commitRow(commit: CommitSummary): CommitRow {
   return {
-    ...record,
-    time: microsOf(record.time),
-    principal: principal && { ...principal, scopes: principal.scopes ?? null },
-    context: Object.entries(context).map(([key, value]) => ({ key, value })),
-    commit: commit && {
-      kind: commit.kind,
-      base_version: commit.baseVersion,
-      version: commit.version,
-      rows_added: commit.rowsAdded,
-      rows_removed: commit.rowsRemoved,
-      schema_changed: commit.schemaChanged,
-      rules: commit.rules,
-      table: commit.table ?? null,
-      rows_changed: commit.rowsChanged ?? null,
-      columns: (commit.rowsChanged ?? null) === null ? null : (commit.columns ?? []),
-      statement: commit.statement ?? null,
-    },
+    kind: commit.kind,
+    base_version: commit.baseVersion,
+    version: commit.version,
+    rows_added: commit.rowsAdded,
+    rows_removed: commit.rowsRemoved,
+    schema_changed: commit.schemaChanged,
+    rules: commit.rules,
+    table: commit.table ?? null,
+    rows_changed: commit.rowsChanged ?? null,
+    columns: (commit.rowsChanged ?? null) === null ? null : (commit.columns ?? []),
+    statement: commit.statement ?? null,
   };
 }
 

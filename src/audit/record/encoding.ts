@@ -64,7 +64,7 @@ export function recordPrefix(instance: string, sequence: bigint): string {
 
 /** The same up to the sequence number. */
 export function instancePrefix(instance: string): string {
-  return `{"instance":${text(instance)},"sequence":`;
+  return `{"instance":${quotedText(instance)},"sequence":`;
 }
 
 /**
@@ -73,9 +73,9 @@ export function instancePrefix(instance: string): string {
  */
 export function recordText(record: AuditRecord): string {
   return (
-    `"phase":"${record.phase}","time":${text(record.time)}` +
+    `"phase":"${record.phase}","time":${quotedText(record.time)}` +
     `,"duration_us":${integer(record.duration_us)}` +
-    `,"request_id":${text(record.request_id)},"decision_id":${text(record.decision_id)}` +
+    `,"request_id":${quotedText(record.request_id)},"decision_id":${quotedText(record.decision_id)}` +
     `${caller.text(record)}${question.text(record)}${isPlain(record) ? plainText(record) : furtherText(record)}`
   );
 }
@@ -130,9 +130,9 @@ const caller = new RepeatedText(
     one.source_ip === other.source_ip &&
     one.user_agent === other.user_agent,
   (record) =>
-    `,"principal":${principalText(record.principal)},"subject":${text(record.subject)}` +
-    `,"credential":${text(record.credential)},"source_ip":${text(record.source_ip)}` +
-    `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}`,
+    `,"principal":${principalText(record.principal)},"subject":${quotedText(record.subject)}` +
+    `,"credential":${quotedText(record.credential)},"source_ip":${quotedText(record.source_ip)}` +
+    `,"user_agent":${quotedText(record.user_agent?.slice(0, USER_AGENT_LENGTH))}`,
 );
 
 /** Fields of the request and the decision. */
@@ -149,17 +149,18 @@ const question = new RepeatedText(
     one.rule === other.rule &&
     one.policy_digest === other.policy_digest,
   (record) =>
-    `,"operation":${text(record.operation)},"object":${text(record.object)}` +
+    `,"operation":${quotedText(record.operation)},"object":${quotedText(record.object)}` +
     `,"objects":${texts(record.objects ?? [])}` +
-    `,"mode":${text(record.mode)},"branch":${text(record.branch)}` +
-    `,"backend":${text(record.backend)},"decision":"${record.decision}"` +
-    `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}`,
+    `,"mode":${quotedText(record.mode)},"branch":${quotedText(record.branch)}` +
+    `,"backend":${quotedText(record.backend)},"decision":"${record.decision}"` +
+    `,"rule":${quotedText(record.rule)},"policy_digest":${quotedText(record.policy_digest)}`,
 );
 
 /** Strings that JSON writes without escapes. */
 const PLAIN = /^[\w !#$%&'()*+,./:;<=>?@[\]^`{|}~-]*$/;
 
-function text(value: string | null | undefined): string {
+/** A text as JSON, as it stands in lines. */
+export function quotedText(value: string | null | undefined): string {
   if (value === null || value === undefined) return 'null';
   return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }
@@ -173,15 +174,16 @@ function contextText(context: AuditRecord['context']): string {
   return '{}';
 }
 
-function principalText(principal: AuditPrincipal | null): string {
+/** A principal as JSON, as it stands in lines. */
+export function principalText(principal: AuditPrincipal | null): string {
   if (principal === null) return 'null';
   const { subject, groups, roles, scopes } = principal;
-  const named = `"subject":${text(subject)},"groups":${texts(groups)},"roles":${texts(roles)}`;
+  const named = `"subject":${quotedText(subject)},"groups":${texts(groups)},"roles":${texts(roles)}`;
   return `{${named},"scopes":${JSON.stringify(scopes ?? null)}}`;
 }
 
 function texts(values: readonly string[]): string {
-  return values.length === 0 ? '[]' : `[${values.map(text).join(',')}]`;
+  return values.length === 0 ? '[]' : `[${values.map(quotedText).join(',')}]`;
 }
 
 function rightsText(rights: readonly ExtraRights[] | undefined): string {
@@ -198,7 +200,7 @@ function shadowText(shadow: ShadowVerdict | null | undefined): string {
 function commitText(commit: CommitSummary | null | undefined): string {
   if (commit === null || commit === undefined) return 'null';
   return (
-    `{"kind":${text(commit.kind)}` +
+    `{"kind":${quotedText(commit.kind)}` +
     `,"base_version":${integer(commit.baseVersion)},"version":${integer(commit.version)}` +
     `,"rows_added":${integer(commit.rowsAdded)},"rows_removed":${integer(commit.rowsRemoved)}` +
     `,"schema_changed":${commit.schemaChanged},"rules":${JSON.stringify(commit.rules)}` +
@@ -210,7 +212,7 @@ function commitText(commit: CommitSummary | null | undefined): string {
 function furtherCommitText({ table, rowsChanged, columns, statement }: CommitSummary): string {
   if (rowsChanged === undefined || rowsChanged === null) return '';
   return (
-    `,"table":${text(table)},"rows_changed":${integer(rowsChanged)}` +
-    `,"columns":${texts(columns ?? [])},"statement":${text(statement)}`
+    `,"table":${quotedText(table)},"rows_changed":${integer(rowsChanged)}` +
+    `,"columns":${texts(columns ?? [])},"statement":${quotedText(statement)}`
   );
 }

@@ -2,6 +2,7 @@ import { linePieces } from '../chain/log-files.ts';
 import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord, Phase } from '../record/record.ts';
 import { isAbout, isInWindow, type RequestFilter } from './filter.ts';
+import { LineFields } from './line-fields.ts';
 import { microsOf, timeOf } from '../record/time.ts';
 
 const NEWLINE = 0x0a;
@@ -14,27 +15,45 @@ const TIME = Buffer.from('"time":"');
  */
 export class LinesSearch {
   readonly #filter: RequestFilter;
-  readonly #needle: Buffer | undefined;
+  /** Bytes that the line of every match contains, the rarest first. */
+  readonly #needles: readonly Buffer[];
   /** Lines with an earlier time belong to earlier requests. */
   readonly #since: Buffer | undefined;
 
   constructor(filter: RequestFilter) {
     this.#filter = filter;
-    this.#needle = needleOf(filter);
+    this.#needles = needlesOf(filter);
     this.#since = filter.since === undefined ? undefined : Buffer.from(timeOf(filter.since));
   }
 
-  /** Candidates of a file in batches. @param anyTime Whether the window of the filter is ignored. */
-  async *candidates(path: string, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+  /** Candidates of a file in batches. */
+  async *candidates(path: string): AsyncGenerator<readonly Candidate[]> {
     for await (const { bytes, torn } of linePieces(path)) {
       if (torn) return;
-      const found = [...this.#linesIn(bytes)].flatMap((line) => this.#judge(line, anyTime));
+      const found = [...this.#linesIn(bytes)].flatMap((line) => this.#judge(line));
+      if (found.length > 0) yield found;
+    }
+  }
+
+  /** Outcomes of some decisions in a file. */
+  async *outcomes(
+    path: string,
+    decisions: ReadonlyMap<string, unknown>,
+  ): AsyncGenerator<readonly Candidate[]> {
+    for await (const { bytes, torn } of linePieces(path)) {
+      if (torn) return;
+      const line = new LineFields(bytes);
+      const found: Candidate[] = [];
+      while (line.next()) {
+        if (!line.isOutcome() || !decisions.has(line.text('decision_id')!)) continue;
+        found.push(candidateOf(decodeRecord(bytes.toString('utf8', line.start, line.end))));
+      }
       if (found.length > 0) yield found;
     }
   }
 
   *#linesIn(bytes: Buffer): Generator<string> {
-    const needle = this.#needle;
+    const [needle, ...others] = this.#needles;
     for (let start = 0; start < bytes.length;) {
       if (needle !== undefined) {
         const at = bytes.indexOf(needle, start);
@@ -42,7 +61,10 @@ export class LinesSearch {
         start = Math.max(start, bytes.lastIndexOf(NEWLINE, at) + 1);
       }
       const end = bytes.indexOf(NEWLINE, start);
-      if (!this.#isEarlier(bytes, start)) yield bytes.toString('utf8', start, end);
+      const line = bytes.subarray(start, end);
+      const isCandidate =
+        !this.#isEarlier(bytes, start) && others.every((one) => line.includes(one));
+      if (isCandidate) yield line.toString();
       start = end + 1;
     }
   }
@@ -54,11 +76,12 @@ export class LinesSearch {
     return bytes.compare(this.#since, 0, this.#since.length, at, at + this.#since.length) < 0;
   }
 
-  #judge(line: string, anyTime: boolean): readonly Candidate[] {
+  #judge(line: string): readonly Candidate[] {
     const record = decodeRecord(line);
     const candidate = candidateOf(record);
-    const inTime = anyTime || isInWindow(this.#filter, candidate.began);
-    return inTime && isAbout(this.#filter, record) ? [candidate] : [];
+    return isInWindow(this.#filter, candidate.began) && isAbout(this.#filter, record)
+      ? [candidate]
+      : [];
   }
 }
 
@@ -77,12 +100,31 @@ export function beganOf({ time, duration_us: duration }: LoggedRecord): bigint {
   return microsOf(time) - (duration ?? 0n);
 }
 
-/** Bytes that the line of every match contains. */
-function needleOf({ subject, operations }: RequestFilter): Buffer | undefined {
-  if (subject !== undefined) return Buffer.from(`"subject":${JSON.stringify(subject)}`);
+/** Texts that the line of every match contains. Names of fields are never part of a value: its quotes are escaped. */
+function needlesOf(filter: RequestFilter): readonly Buffer[] {
+  const { subject, operations, decision, text } = filter;
   const [operation, ...others] = operations ?? [];
-  if (operation === undefined || others.length > 0) return undefined;
-  return Buffer.from(`"operation":${JSON.stringify(operation)}`);
+  const needles = [
+    subject !== undefined && `,"subject":${JSON.stringify(subject)}`,
+    // Half of a pair of surrogates is written in another way than the pair.
+    text !== undefined && !SURROGATE.test(text) && JSON.stringify(text).slice(1, -1),
+    decision !== undefined && `,"decision":${JSON.stringify(decision)}`,
+    statusNeedle(filter),
+    operation !== undefined && others.length === 0 && `,"operation":${JSON.stringify(operation)}`,
+  ];
+  return needles.filter((needle) => needle !== false).map((needle) => Buffer.from(needle));
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+const STATUSES = Array.from({ length: 500 }, (_, at) => 100 + at);
+
+/** The beginning that all statuses of a filter share. */
+function statusNeedle({ status }: RequestFilter): string | false {
+  if (status === undefined) return false;
+  const [first, ...others] = STATUSES.filter(status).map(String);
+  if (first === undefined) return false;
+  if (others.length === 0) return `,"status":${first},`;
+  return others.every((other) => other.startsWith(first[0]!)) && `,"status":${first[0]}`;
 }
 
 /** A record that may match a filter. */

@@ -7,6 +7,7 @@ import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { mergeOrdered } from './merge.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { findsAttempts, matches, type RequestFilter } from './filter.ts';
+import type { OpenSegment } from '../segments/segment-file.ts';
 import { SegmentSearch } from './segments.ts';
 import { microsOf, timeOf } from '../record/time.ts';
 
@@ -98,7 +99,7 @@ class RequestSearch {
   /** Requests with outcomes in some parts. */
   async *look(parts: readonly LogPart[]): AsyncGenerator<readonly FoundRequest[]> {
     for (const part of parts) {
-      for await (const candidates of this.#candidates(part, false)) {
+      for await (const candidates of this.#candidates(part)) {
         const found = await this.#answered(candidates, part);
         if (found.length > 0) yield found;
       }
@@ -107,31 +108,26 @@ class RequestSearch {
 
   /** Requests of open attempts with outcomes in a part that was skipped. */
   async *lookAgain(part: LogPart): AsyncGenerator<readonly FoundRequest[]> {
-    if (!this.#mayAnswer(part)) return;
-    for await (const candidates of this.#candidates(part, true)) {
-      for (const candidate of candidates) {
-        if (candidate.phase === 'attempt' || !this.#open.delete(candidate.decisionId)) continue;
-        const found = await this.#found(candidate);
-        if (found.length > 0) yield found;
-      }
+    for await (const candidate of this.#outcomes(part)) {
+      if (!this.#open.delete(candidate.decisionId)) continue;
+      const found = await this.#found(candidate);
+      if (found.length > 0) yield found;
     }
   }
 
-  /** Drops open attempts with outcomes in a part that was read. */
+  /**
+   * Drops open attempts with outcomes in a part that was read. A later instance may have written
+   * them, or they do not match although their attempts do.
+   */
   async dropAnswered(part: LogPart): Promise<void> {
-    if (!this.#mayAnswer(part)) return;
-    for await (const candidates of this.#candidates(part, true)) {
-      for (const { phase, decisionId } of candidates) {
-        if (phase === 'outcome') this.#open.delete(decisionId);
-      }
-    }
+    for await (const { decisionId } of this.#outcomes(part)) this.#open.delete(decisionId);
   }
 
   /** Requests without an outcome. Their parts are read again. */
   async *unanswered(): AsyncGenerator<readonly FoundRequest[]> {
     const parts = new Set([...this.#open.values()].map(({ part }) => part));
     for (const part of parts) {
-      for await (const candidates of this.#candidates(part, false)) {
+      for await (const candidates of this.#candidates(part)) {
         const found: FoundRequest[] = [];
         for (const candidate of candidates) {
           if (this.#open.has(candidate.decisionId)) found.push(...(await this.#found(candidate)));
@@ -161,18 +157,29 @@ class RequestSearch {
     return matches(this.#filter, record) ? [{ record, began: timeOf(candidate.began) }] : [];
   }
 
-  /** Whether the part may hold the outcome of an open attempt. */
-  #mayAnswer({ seal }: LogPart): boolean {
-    if (this.#open.size === 0) return false;
-    if (seal === undefined) return true;
-    const to = microsOf(seal.to);
-    return [...this.#open.values()].some(({ began }) => began <= to);
+  /** Whether a part may hold the outcome of an open attempt, which follows it in its own instance. */
+  #mayAnswer(part: LogPart): boolean {
+    const to = part.seal === undefined ? undefined : microsOf(part.seal.to);
+    return [...this.#open.values()].some(({ part: own, began }) => {
+      const isLater = own.instance !== part.instance || own.file.path <= part.file.path;
+      return isLater && (to === undefined || began <= to);
+    });
   }
 
-  #candidates(part: LogPart, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+  #candidates(part: LogPart): AsyncGenerator<readonly Candidate[]> {
     return readPart(part, {
-      lines: (path) => this.#lines.candidates(path, anyTime),
-      segment: (segment) => this.#segments.candidates(segment, anyTime),
+      lines: (path) => this.#lines.candidates(path),
+      segment: (segment) => this.#segments.candidates(segment),
     });
+  }
+
+  /** Outcomes of open attempts in a part. */
+  async *#outcomes(part: LogPart): AsyncGenerator<Candidate> {
+    if (!this.#mayAnswer(part)) return;
+    const reader = {
+      lines: (path: string) => this.#lines.outcomes(path, this.#open),
+      segment: (segment: OpenSegment) => this.#segments.outcomes(segment, this.#open),
+    };
+    for await (const candidates of readPart(part, reader)) yield* candidates;
   }
 }

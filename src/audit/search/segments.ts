@@ -1,4 +1,5 @@
 import type { Data, RecordBatch } from 'apache-arrow';
+import { isNull } from '../../arrow/data.ts';
 import { int64Values, momentValues, textValues, wordValues } from '../../arrow/value-column.ts';
 import type { Candidate } from './lines.ts';
 import { recordAt, recordFields } from '../record/columns.ts';
@@ -24,6 +25,9 @@ const PLACE = ['phase', 'decision_id', 'time', 'duration_us'].map((name) =>
   recordFields.findIndex((field) => field.name === name),
 );
 const TIMES = ['time', 'duration_us'];
+const IDS = ['phase', 'decision_id'];
+const outcomeMarks = wordsWhere(wordEquals('outcome'));
+const NO_MARKS = new Uint8Array(0);
 /** Maximum distance of rows that are read in one piece. */
 const NEAR_ROWS = 4096;
 
@@ -40,17 +44,32 @@ export class SegmentSearch {
     this.#tests = testsOf(filter);
   }
 
-  /**
-   * Candidates of a segment in batches, each valid until the next is read.
-   * @param anyTime Whether the window of the filter is ignored.
-   */
-  async *candidates(segment: OpenSegment, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+  /** Candidates of a segment in batches, each valid until the next is read. */
+  async *candidates(segment: OpenSegment): AsyncGenerator<readonly Candidate[]> {
     for (let index = 0; index < segment.file.batchRows.length; index++) {
       segment.scratch.reset();
       const rows = await this.#rowsOf(segment, index);
       if (rows === undefined) return;
-      const meant = anyTime ? rows : await this.#inWindow(segment, index, rows);
+      const meant = await this.#inWindow(segment, index, rows);
       if (meant.length > 0) yield await candidatesAt(segment, index, meant);
+    }
+  }
+
+  /** Outcomes of some decisions in a segment, each valid until the next batch is read. */
+  async *outcomes(
+    segment: OpenSegment,
+    decisions: ReadonlyMap<string, unknown>,
+  ): AsyncGenerator<readonly Candidate[]> {
+    const { file, scratch } = segment;
+    for (let index = 0; index < file.batchRows.length; index++) {
+      scratch.reset();
+      const batch = await file.readBatch(index, IDS, { access: scratch });
+      const [phase, id] = batch.data.children as [Data, Data];
+      const isOutcome = outcomeMarks(phase) ?? NO_MARKS;
+      const rows = listed(isOutcome, batch.numRows).filter((row) =>
+        decisions.has(textValues.read(id, row)!),
+      );
+      if (rows.length > 0) yield await candidatesAt(segment, index, rows);
     }
   }
 
@@ -121,11 +140,14 @@ function stretches(rows: Rows): readonly { readonly first: number; readonly last
   return found;
 }
 
-function testsOf({ subject, operations, object }: RequestFilter): readonly ColumnTest[] {
+function testsOf(filter: RequestFilter): readonly ColumnTest[] {
+  const { subject, operations, object, decision, status } = filter;
   const tests: ColumnTest[] = [];
   const add = (columns: readonly string[], codes: CodeTest): void => {
     tests.push({ columns, marks: wordsWhere(codes) });
   };
+  if (decision !== undefined) add(['decision'], wordEquals(decision));
+  if (status !== undefined) tests.push({ columns: ['status'], marks: statusMarks(status) });
   if (subject !== undefined) add(['subject'], wordEquals(subject));
   if (operations !== undefined) {
     add(
@@ -135,6 +157,18 @@ function testsOf({ subject, operations, object }: RequestFilter): readonly Colum
   }
   if (object !== undefined) add(['object', 'objects'], wordMatches(object));
   return tests;
+}
+
+/** Marks the rows with a status that passes a test. */
+function statusMarks(test: (status: number) => boolean): RowMarks {
+  return (data) => {
+    const marks = new Uint8Array(data.length);
+    const values: Int32Array = data.values;
+    for (let row = 0; row < marks.length; row++) {
+      if (test(values[row]!) && !isNull(data, row)) marks[row] = 1;
+    }
+    return marks;
+  };
 }
 
 function either(marks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {

@@ -9,8 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const BUSY = 0.7;
 /** Interval of the checks, in ms. */
 const CHECK_MILLIS = 1_000;
-/** Maximum wait for an idle moment, in ms. */
+/** Maximum wait for an idle moment, in ms, if no further file waits. */
 const MOST_MILLIS = 10 * 60_000;
+/** Each further file that waits divides the maximum wait by this. */
+const HASTE = 4;
 
 /**
  * Waits until the event loop of this process is idle. A thread with a lower priority gives way
@@ -32,9 +34,12 @@ export class IdleWait {
     this.#mostMillis = mostMillis;
   }
 
-  /** Resolves at once if the event loop was idle since the last check. */
-  async untilIdle(signal: AbortSignal): Promise<void> {
-    const end = performance.now() + this.#mostMillis;
+  /**
+   * Resolves at once if the event loop was idle since the last check.
+   * @param waiting Number of further files that wait: with each of them the maximum wait is shorter.
+   */
+  async untilIdle(signal: AbortSignal, waiting = 0): Promise<void> {
+    const end = performance.now() + this.#mostMillis / HASTE ** waiting;
     while (!signal.aborted && this.#utilization() > BUSY && performance.now() < end) {
       await sleep(this.#checkMillis, undefined, { signal }).catch(() => undefined);
     }
@@ -53,6 +58,9 @@ function loopUtilization(): () => number {
 const THREAD = new URL('../../../dist/audit/segments/sealing-thread.js', import.meta.url);
 /** Mean interval of the runs, in ms. */
 const PAUSE_MILLIS = 60_000;
+/** The same after a run that sealed so many files that others were finished meanwhile. */
+const SHORT_PAUSE_MILLIS = 1_000;
+const MANY_FILES = 4;
 
 export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> {
   /** Called after each run that sealed, removed or could not seal a file. */
@@ -67,6 +75,7 @@ export class BackgroundSealing {
   readonly #unfit = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #run: Promise<void> = Promise.resolve();
+  #pauseMillis = PAUSE_MILLIS;
   readonly #idle = new IdleWait();
   readonly #stopping = new AbortController();
 
@@ -85,20 +94,22 @@ export class BackgroundSealing {
   #schedule(): void {
     if (this.#stopping.signal.aborted) return;
     // Processes that start together should not seal at the same time.
-    const pause = PAUSE_MILLIS * (0.5 + Math.random());
+    const pause = this.#pauseMillis * (0.5 + Math.random());
     this.#timer = setTimeout(() => {
       this.#run = this.#seal().then(() => this.#schedule());
     }, pause).unref();
   }
 
-  readonly #write: typeof writeOnThread = async (...segment) => {
-    await this.#idle.untilIdle(this.#stopping.signal);
+  readonly #write: SealingOptions['write'] = async (...segment) => {
+    const [, , , waiting] = segment;
+    await this.#idle.untilIdle(this.#stopping.signal, waiting);
     return writeOnThread(...segment);
   };
 
   async #seal(): Promise<void> {
     try {
       const sealed = await sealFinished({ ...this.#options, write: this.#write });
+      this.#pauseMillis = sealed.sealed < MANY_FILES ? PAUSE_MILLIS : SHORT_PAUSE_MILLIS;
       const unfit = sealed.unfit.filter((path) => !this.#unfit.has(path));
       for (const path of unfit) this.#unfit.add(path);
       for (const failure of sealed.failures) this.#options.failed(failure);
@@ -110,13 +121,17 @@ export class BackgroundSealing {
   }
 }
 
-/** `writeSegment` on a thread of its own. */
+/**
+ * `writeSegment` on a thread of its own.
+ * @param waiting Number of further files that wait: with each of them the priority is higher.
+ */
 export async function writeOnThread(
   lines: string,
   path: string,
   before: ChainHead,
+  waiting = 0,
 ): Promise<WrittenSegment> {
-  const data: SealingTask = { lines, path, before };
+  const data: SealingTask = { lines, path, before, waiting };
   const run = { module: THREAD, data, name: 'the sealing thread' };
   const result = await runOnThread<SealingResult>(run);
   if (result.kind === 'unfit') throw new UnfitSegment(result.why);

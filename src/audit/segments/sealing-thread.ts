@@ -8,6 +8,8 @@ export interface SealingTask {
   readonly lines: string;
   readonly path: string;
   readonly before: ChainHead;
+  /** Number of further files that wait. */
+  readonly waiting: number;
 }
 
 /** Output of the thread: a segment, or the reason why it cannot be written. */
@@ -24,5 +26,6 @@ async function result({ lines, path, before }: SealingTask): Promise<SealingResu
   }
 }
 
-giveWay();
-parentPort?.postMessage(await result(workerData as SealingTask), []);
+const task = workerData as SealingTask;
+giveWay(task.waiting);
+parentPort?.postMessage(await result(task), []);

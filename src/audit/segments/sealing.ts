@@ -22,8 +22,15 @@ export interface SealingOptions {
   readonly staleMillis: number;
   /** Retention: segments whose records are all older are removed, in ms. */
   readonly retainMillis: number;
-  /** Writes a segment's file, here or on a thread. */
-  readonly write: typeof writeSegment;
+  /** Whether another process that runs seals the files of an instance; none does when absent. */
+  readonly isOthers?: (instance: string) => Promise<boolean>;
+  /**
+   * Writes a segment's file, here or on a thread.
+   * @param waiting Number of further finished files of the instance.
+   */
+  readonly write: (
+    ...segment: [...Parameters<typeof writeSegment>, waiting: number]
+  ) => ReturnType<typeof writeSegment>;
 }
 
 /** The result of a sealing run. */
@@ -63,8 +70,8 @@ interface Done extends SealingRun {
 async function sealInstance(options: SealingOptions, instance: string, done: Done): Promise<void> {
   let head = firstHead(instance);
   const files = await logFilesOf(options.folder, instance);
-  for (const file of files) {
-    const seal = await sealOf(options, { instance, file, head, isLast: file === files.at(-1) });
+  for (const [at, file] of files.entries()) {
+    const seal = await sealOf(options, { instance, file, head, after: files.length - at - 1 });
     if (seal === undefined) return;
     if (seal === 'unfit') {
       done.unfit.push(file.path);
@@ -81,7 +88,8 @@ interface Place {
   readonly file: LogFile;
   /** Head of the chain before the file. */
   readonly head: ChainHead;
-  readonly isLast: boolean;
+  /** Number of files after it. */
+  readonly after: number;
 }
 
 /** Seal of a part, which is sealed now if it is finished; undefined while it may get records. */
@@ -101,19 +109,23 @@ async function sealOf(
 }
 
 async function isFinished(
-  { own, staleMillis }: SealingOptions,
-  { instance, file, isLast }: Place,
+  { own, staleMillis, isOthers }: SealingOptions,
+  { instance, file, after }: Place,
 ): Promise<boolean> {
-  if (!isLast) return true;
-  if (instance === own) return false;
+  if (instance === own) return after > 0;
   const written = logStorage.stat(file.path)?.writtenMillis ?? Date.now();
-  return Date.now() - written > staleMillis;
+  if (after === 0 && Date.now() - written <= staleMillis) return false;
+  return (await isOthers?.(instance)) !== true;
 }
 
-async function seal({ key, write }: SealingOptions, place: Place): Promise<SegmentSeal> {
-  const { instance, file, head } = place;
+async function seal(
+  { folder, key, write }: SealingOptions,
+  { instance, file, head }: Place,
+): Promise<SegmentSeal> {
   const path = segmentOf(file.path);
-  const written = await write(file.path, path, head);
+  // Others were finished since the run began.
+  const later = (await logFilesOf(folder, instance)).filter((each) => each.path > file.path);
+  const written = await write(file.path, path, head, Math.max(0, later.length - 1));
   const text = sealText(key, { instance, file: basename(path), before: head, ...written });
   await replaceSeal(file, text, file.path);
   return parseSeal(text);

@@ -1,7 +1,8 @@
 import { createHash, randomUUID, type Hash } from 'node:crypto';
-import { Schema, type RecordBatch } from 'apache-arrow';
+import { Schema, type Data, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
+import { int64Values, textValues, wordValues } from '../../arrow/value-column.ts';
 import { validateColumns } from '../../arrow/validate.ts';
 import { readUpTo } from '../../storage/open-object.ts';
 import type { NewObject, OpenObject } from '../../storage/storage.ts';
@@ -9,12 +10,13 @@ import { hashAfter, type ChainHead } from '../chain/hash-chain.ts';
 import { lineBatches, logStorage, openLogFile } from '../chain/log-files.ts';
 import { recordPrefix, recordText } from '../record/encoding.ts';
 import {
-  batchOfRecords,
   newPartsOf,
   recordAt,
+  RecordColumns,
   recordFields,
   withNewParts,
 } from '../record/columns.ts';
+import { columnOf, RecordTexts } from '../record/record-texts.ts';
 import { decodeRecord, otherVersion } from '../record/decoding.ts';
 import { SegmentChecks, SegmentSums } from './portions.ts';
 import type { LoggedRecord } from '../record/record.ts';
@@ -118,7 +120,12 @@ export async function writeSegment(
   const file = logStorage.create(temporary, { mode: 0o600, links: 'all' });
   try {
     const segment = new SegmentWriter(file, before);
-    for await (const records of batchesOf(lines)) await segment.add(records);
+    for await (const batch of lineBatches(lines)) {
+      for (const line of batch) {
+        const written = segment.add(decodeRecord(line));
+        if (written !== undefined) await written;
+      }
+    }
     const written = await segment.end();
     await file.sync();
     logStorage.rename(temporary, path);
@@ -134,6 +141,7 @@ class SegmentWriter {
   readonly #file: NewObject;
   readonly #schema = new Schema([...recordFields]);
   readonly #writer = new FileWriter(this.#schema);
+  readonly #columns = new RecordColumns();
   readonly #digest: Hash = createHash('sha256');
   readonly #sums = new SegmentSums();
   #head: ChainHead;
@@ -145,23 +153,29 @@ class SegmentWriter {
     this.#head = before;
   }
 
-  async add(records: readonly LoggedRecord[]): Promise<void> {
-    if (this.#from === undefined) await this.#put(this.#writer.begin());
-    const batch = batchOfRecords(this.#schema, records);
+  /** Adds a record, and writes a batch if it is complete. */
+  add(record: LoggedRecord): Promise<void> | undefined {
+    const { time } = record;
+    if (this.#from === undefined || time < this.#from) this.#from = time;
+    if (time > this.#to) this.#to = time;
+    this.#columns.add(record);
+    return this.#columns.rows < BATCH_ROWS ? undefined : this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#writer.bytes === 0) await this.#put(this.#writer.begin());
+    const batch = this.#columns.take(this.#schema);
     const { head, broken } = followBatch(this.#head, batch);
     if (broken !== undefined) {
       throw new UnfitSegment(`record ${head.count + 1n} does not follow from the one before`);
     }
     this.#head = head;
-    for (const { time } of records) {
-      if (this.#from === undefined || time < this.#from) this.#from = time;
-      if (time > this.#to) this.#to = time;
-    }
     for (const piece of this.#writer.batch(batch)) await this.#put(piece);
   }
 
   async end(): Promise<WrittenSegment> {
     if (this.#from === undefined) throw new UnfitSegment('the file holds no record');
+    if (this.#columns.rows > 0) await this.#flush();
     await this.#put(this.#writer.end());
     const sha256 = this.#digest.digest('hex');
     const portions = this.#sums.text();
@@ -175,39 +189,32 @@ class SegmentWriter {
   }
 }
 
-async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]> {
-  let records: LoggedRecord[] = [];
-  for await (const lines of lineBatches(path)) {
-    for (const line of lines) {
-      records.push(decodeRecord(line));
-      if (records.length < BATCH_ROWS) continue;
-      yield records;
-      records = [];
-    }
-  }
-  if (records.length > 0) yield records;
-}
-
 /** Head of the chain after the intact rows of a batch, and the first row that breaks it. */
 export function followBatch(
   from: ChainHead,
   batch: RecordBatch,
 ): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
-  let head = from;
+  const texts = new RecordTexts(batch);
+  const [instances, sequences, hashes] = ['instance', 'sequence', 'hash'].map((name) =>
+    columnOf(batch, name),
+  ) as [Data, Data, Data];
+  let { count, hash } = from;
   for (let row = 0; row < batch.numRows; row++) {
-    const record = recordAt(batch, row);
-    const hash = hashOfRecord(head, record);
-    const count = head.count + 1n;
-    if (hash !== record.hash || record.sequence !== count) return { head, broken: record };
-    head = { count, hash };
+    const sequence = int64Values.read(sequences, row)!;
+    const prefix = recordPrefix(wordValues.read(instances, row)!, sequence);
+    const next = hashAfter(hash, prefix + texts.at(row));
+    if (next !== textValues.read(hashes, row) || sequence !== count + 1n) {
+      return { head: { count, hash }, broken: recordAt(batch, row) };
+    }
+    count = sequence;
+    hash = next;
   }
-  return { head };
+  return { head: { count, hash } };
 }
 
 /** Hash of a record that follows a head of the chain. */
 export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
-  const fields = recordPrefix(record.instance, record.sequence) + recordText(record);
-  return hashAfter(hash, Buffer.from(fields));
+  return hashAfter(hash, recordPrefix(record.instance, record.sequence) + recordText(record));
 }
 
 /** An open segment; its caller closes it. */

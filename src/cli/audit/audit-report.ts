@@ -1,9 +1,9 @@
+import { reportRequests } from '../../audit/search/report.ts';
 import {
   reportKeys,
-  reportRequests,
   type ReportKey,
   type RequestCounts,
-} from '../../audit/search/report.ts';
+} from '../../audit/search/request-counts.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { periodFilter, type WindowFlags } from './audit-filter.ts';
 import type { Config } from '../config/config-table.ts';

@@ -320,7 +320,7 @@ export const settings = {
     orNull(whole(8, 10_000)),
     32,
     '32',
-    'adjacent small files of a table that are merged in the background once there are so many of similar size; null for never',
+    'number of adjacent files of similar size from which on they are merged in the background; null for never',
   ),
   'scrub.rate': setting(
     orNull(sizeBetween([64 * 1024, '64KiB'], [1024 ** 4, '1TiB'])),
@@ -345,6 +345,24 @@ export const settings = {
     'auto',
     'auto',
     'worker threads for expensive operations: auto for all processors but one',
+  ),
+  'lance.engine': setting(
+    choice('auto', 'off', 'required'),
+    'auto',
+    'auto',
+    'whether queries read Lance tables through the package @lancedb/lancedb: auto if it is installed, off, or required at the start',
+  ),
+  'lance.processes': setting(
+    whole(1, 64),
+    1,
+    '1',
+    'processes of the Lance library, started when a Lance table is read',
+  ),
+  'lance.memory': setting(
+    sizeBetween([256 * MIB, '256MiB'], [1024 ** 4, '1TiB']),
+    1024 * MIB,
+    '1GiB',
+    'memory of one process of the Lance library: above it the process is replaced between requests; the kernel refuses it half as much more',
   ),
   'log.level': setting(
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

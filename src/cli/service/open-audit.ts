@@ -2,8 +2,13 @@ import {
   BackgroundSealing,
   type BackgroundSealingOptions,
 } from '../../audit/segments/background-sealing.ts';
+import { isOver } from '../../audit/instances/owner.ts';
 import { openExporter, withExporter } from '../../audit/exporter.ts';
-import { signSurvivors, type RecoveryOptions } from '../../audit/recovery-heads.ts';
+import {
+  signSurvivors,
+  type ReadLimits,
+  type RecoveryOptions,
+} from '../../audit/recovery-heads.ts';
 import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { Recorder } from '../../gateway/record.ts';
@@ -12,7 +17,8 @@ import { checkpointLocation, openCheckpointPlaces, openSigningKey } from './audi
 import type { DataFolder } from './data-folder.ts';
 import type { Backends } from './open-backends.ts';
 import { programVersion } from '../output/version.ts';
-import type { Start } from './opened.ts';
+import { RecoveryRounds } from './recovery-rounds.ts';
+import type { Opened, Start } from './opened.ts';
 import { resolveAttempts, type AttemptResult } from '../../audit/resolution.ts';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import type { Upkeep } from '../../engine/upkeep.ts';
@@ -74,26 +80,50 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
     start: { starts: folder.auditStarts, ...checkpointLocation(config) },
   });
   opened.add(() => audit.close());
+  const logs = { folder: folder.audit, processes: folder.auditProcesses };
   await signBefore(start, {
-    folder: folder.audit,
-    processes: folder.auditProcesses,
+    ...logs,
     own: audit.instance,
     key,
     trusted,
     places,
   });
-  sealInBackground(start, { folder: folder.audit, own: audit.instance, key });
+  sealInBackground(start, {
+    folder: folder.audit,
+    own: audit.instance,
+    key,
+    isOthers: async (instance) => !(await isOver(logs, instance)),
+  });
   return copied(start, audit);
 }
 
-/** Signs the remaining segments of processes that were killed. */
-async function signBefore({ log }: Start, options: RecoveryOptions): Promise<void> {
-  try {
-    const instances = await signSurvivors(options);
-    if (instances.length > 0) log.warn({ instances }, 'records of killed processes were signed');
-  } catch (error) {
+/** Bytes of a log that a start reads for a process that was killed; more is read in the background. */
+const START_BYTES = 256 * 2 ** 20;
+
+/**
+ * Signs the remaining records of processes that were killed: now, and of those that are killed while
+ * this one runs.
+ */
+async function signBefore({ log, opened }: Start, options: RecoveryOptions): Promise<void> {
+  const sign = async (limits: ReadLimits): Promise<void> => {
+    const { signed, failures } = await signSurvivors(options, limits);
+    if (signed.length > 0)
+      log.warn({ instances: signed }, 'records of killed processes were signed');
+    if (failures.length > 0) throw failures[0];
+  };
+  const failed = (error: unknown): void =>
     log.error({ err: error }, 'records of killed processes could not be signed');
-  }
+  await sign({ mostBytes: START_BYTES }).catch(failed);
+  recoverInRounds(opened, sign, failed);
+}
+
+function recoverInRounds(
+  opened: Opened,
+  work: (limits: ReadLimits) => Promise<void>,
+  failed: (error: unknown) => void,
+): void {
+  const rounds = new RecoveryRounds((signal) => work({ signal }), failed);
+  opened.add(() => rounds.stop());
 }
 
 /** The log, and a collector that gets a copy of its records if there is one. */
@@ -111,17 +141,28 @@ async function copied({ config, log, opened }: Start, audit: AuditLog): Promise<
 
 /** Records the outcome of requests whose process ended before it could. */
 export async function resolveBefore(
-  { log }: Start,
+  { log, opened }: Start,
   folder: DataFolder,
   audit: AuditLog,
   { upkeep }: Engine,
 ): Promise<void> {
-  try {
-    const outcomes = await resolveUnanswered(folder, audit, upkeep);
+  // Nothing is written while the store is unavailable: the next start sees to it.
+  if (upkeep === null) return;
+  const options = {
+    folder: folder.audit,
+    processes: folder.auditProcesses,
+    log: audit,
+    resolved: new Set<string>(),
+    fateOf: (attempt: LoggedRecord): Promise<AttemptResult> => fateOf(attempt, upkeep),
+  };
+  const resolve = async (limits: ReadLimits): Promise<void> => {
+    const { written: outcomes } = await resolveAttempts(options, limits);
     if (outcomes > 0) log.warn({ outcomes }, 'attempts without an outcome were resolved');
-  } catch (error) {
+  };
+  const failed = (error: unknown): void =>
     log.error({ err: error }, 'attempts without an outcome could not be resolved');
-  }
+  await resolve({ mostBytes: START_BYTES }).catch(failed);
+  recoverInRounds(opened, resolve, failed);
 }
 
 /** The recorder of requests. */
@@ -148,7 +189,7 @@ const STALE_MILLIS = 24 * 3_600_000;
 /** Seals the files of the audit log that are finished. */
 function sealInBackground(
   { config, log, opened }: Start,
-  place: Pick<BackgroundSealingOptions, 'folder' | 'own' | 'key'>,
+  place: Pick<BackgroundSealingOptions, 'folder' | 'own' | 'key' | 'isOthers'>,
 ): void {
   const sealing = new BackgroundSealing({
     ...place,
@@ -161,20 +202,6 @@ function sealInBackground(
     failed: (error) => log.error({ err: error }, 'the audit log could not be sealed'),
   });
   opened.add(() => sealing.stop());
-}
-
-/**
- * Writes the outcomes that gateways and commands which are gone left unwritten.
- * Nothing is written while the store is unavailable: the next start sees to it.
- * @returns how many.
- */
-async function resolveUnanswered(
-  { audit: folder, auditProcesses: processes }: DataFolder,
-  log: AuditLog,
-  upkeep: Upkeep | null,
-): Promise<number> {
-  if (upkeep === null) return 0;
-  return resolveAttempts({ folder, processes, log, fateOf: (attempt) => fateOf(attempt, upkeep) });
 }
 
 /**

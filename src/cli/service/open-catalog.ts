@@ -33,6 +33,8 @@ export interface CatalogWatch {
   readonly onSkew?: EngineOptions['onSkew'];
   /** Called with each read of a table's file that does not match its seal. */
   readonly onDamage?: EngineOptions['onDamage'];
+  /** How the rows of Lance tables are read. */
+  readonly lance?: EngineOptions['lance'];
 }
 
 /** Opens the store and the engine of a data folder; the caller closes them. */
@@ -49,6 +51,7 @@ export async function openCatalog(
     integrity,
     onSkew,
     onDamage,
+    lance,
   }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = { ...storeOf(config, folder), waitMillis: config['coordination.wait'] };
@@ -72,6 +75,7 @@ export async function openCatalog(
     compaction: { fewest: config['compaction.fragments'], record: recordMerge },
     onSkew,
     ...(onDamage !== undefined && { onDamage }),
+    ...(lance !== undefined && { lance }),
   });
   opened.add(() => engine.close());
   opened.add(() => integrity?.close());
@@ -85,7 +89,7 @@ export async function openCatalog(
 export async function openReadingCatalog(
   config: Config,
   folder: DataFolder,
-  { onSkew, onDamage }: CatalogWatch,
+  { onSkew, onDamage, lance }: CatalogWatch,
 ): Promise<OpenedReading> {
   const store = await openStoreForReading(storeOf(config, folder));
   try {
@@ -93,6 +97,7 @@ export async function openReadingCatalog(
       ...engineOptions(config, folder, store),
       onSkew,
       ...(onDamage !== undefined && { onDamage }),
+      ...(lance !== undefined && { lance }),
       readOnly: true,
     });
     return {

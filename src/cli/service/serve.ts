@@ -32,6 +32,7 @@ import { PolicyAgreement } from '../../gateway/policy-agreement.ts';
 import { Opened, type Start } from './opened.ts';
 import { StoreIntegrity } from './store-integrity.ts';
 import { joinMetrics } from '../processes/shared-metrics.ts';
+import { openLance } from './open-lance.ts';
 import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
@@ -243,7 +244,7 @@ export async function compose(start: Start): Promise<Gateway> {
 }
 
 /** Additions of a gateway that need no audit log. */
-type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge'>;
+type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge' | 'lance'>;
 
 /** The audit log and the catalog of a gateway. */
 interface LogAndCatalog {
@@ -257,10 +258,11 @@ interface LogAndCatalog {
 async function openLogAndCatalog(
   start: Start,
   folder: DataFolder,
-  watch: GatewayWatch,
+  given: GatewayWatch,
   unwritable: string | undefined,
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
+  const watch = { ...given, lance: openLance(start) };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {
       ...watch,

@@ -36,6 +36,10 @@ interface IndexSettings {
   readonly fast: boolean;
   /** Search effort; null for the default. */
   readonly probes: number | null;
+  /** Partitions that are searched in any case; null for the default. */
+  readonly leastProbes: number | null;
+  /** Partitions that are searched at most, 0 for all; null for the default. */
+  readonly mostProbes: number | null;
   /** Least number of rows that are compared by their own vectors. */
   readonly ef: number | null;
   /** Multiple of the limit that is compared by the rows' own vectors. */
@@ -133,6 +137,8 @@ function indexSettings(body: Fields): IndexSettings {
     bypass: flagField(body, 'bypass_vector_index', false),
     fast: flagField(body, 'fast_search', false),
     probes: number('maximum_nprobes') === 0 ? Infinity : least,
+    leastProbes: number('minimum_nprobes') ?? number('nprobes'),
+    mostProbes: number('maximum_nprobes') ?? number('nprobes'),
     ef: number('ef'),
     refine: number('refine_factor'),
   };

@@ -5,13 +5,13 @@ interface EditsFound {
   readonly next: string;
 }
 
-/** Behind all words that begin with what stands before it, but for those that continue with it. */
+/** Sorts after every letter, so a prefix and this text sort after all words with the prefix. */
 const LAST_UNIT = '\uffff';
 
 /**
- * Finds words that are within so many edits of another: letters that are put in, left out or
- * replaced (Levenshtein's distance, in characters). Of a word only what differs from the one
- * before is compared, and only as far as it may still be near: words that come in order cost little.
+ * Finds the words within a Levenshtein distance of another word: inserted, removed and replaced
+ * characters. Words should come in order: only the part of a word that differs from the one before
+ * is compared, and only while the distance can still be within the bound.
  */
 export class NearWords {
   readonly #letters: readonly string[];

@@ -1,8 +1,9 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { logTable } from '../../../src/audit/search/log-table.ts';
+import { RecordFault } from '../../../src/audit/record/decoding.ts';
 import { recordAt } from '../../../src/audit/record/columns.ts';
 import type { AuditRecord, Decision, LoggedRecord } from '../../../src/audit/record/record.ts';
 import type { RequestFilter } from '../../../src/audit/search/filter.ts';
@@ -24,6 +25,8 @@ const DECISIONS: readonly Decision[] = ['allow', 'allow', 'deny'];
 
 let root: string;
 let folder: string;
+/** The same log before it was sealed. */
+let lines: string;
 let all: readonly LoggedRecord[];
 
 /** Requests whose outcomes come late, early, in another order, or never; in files that are sealed or not. */
@@ -31,6 +34,8 @@ beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'arrowgate-'));
   folder = join(root, 'audit');
   for (let instance = 0; instance < 3; instance++) await writeInstance(randomOf(instance));
+  lines = join(root, 'lines');
+  await cp(folder, lines, { recursive: true });
   const key = await readOrMakeSigningKey(join(root, 'key.pem'));
   const options = { folder, own: '', key, staleMillis: 1e12, retainMillis: 1e15 };
   const { sealed, unfit } = await sealFinished({ ...options, write: writeSegment });
@@ -56,7 +61,7 @@ async function writeInstance(random: (below: number) => number): Promise<void> {
 }
 
 function attemptOf(id: string, micros: bigint, random: (below: number) => number): AuditRecord {
-  const subject = `user:u${random(5)}`;
+  const subject = ['user:u0', 'user:u1', 'user:u2', 'user:ü "3"\\', 'user:"subject":'][random(5)]!;
   return record(id, {
     time: timeOf(micros),
     subject,
@@ -93,9 +98,12 @@ function requests(): readonly { attempt: LoggedRecord; record: LoggedRecord }[] 
     .map((attempt) => ({ attempt, record: outcomes.get(attempt.decision_id) ?? attempt }));
 }
 
-async function found(filter: RequestFilter): Promise<readonly FoundRequest[]> {
+async function found(
+  filter: RequestFilter,
+  log: string = folder,
+): Promise<readonly FoundRequest[]> {
   const each: FoundRequest[] = [];
-  for await (const some of searchRequests(folder, filter)) each.push(...some);
+  for await (const some of searchRequests(log, filter)) each.push(...some);
   return each;
 }
 
@@ -134,6 +142,17 @@ const cases: readonly (readonly [string, RequestFilter, Judge])[] = [
   ],
   ['a decision', { decision: 'deny' }, ({ decision }) => decision === 'deny'],
   ['an allowed one', { decision: 'allow' }, ({ decision }) => decision === 'allow'],
+  [
+    'a class of status',
+    { status: (status) => status >= 400 && status < 500 },
+    ({ status }) => status === 404,
+  ],
+  ['a text with escapes', { text: 'ü "3"\\' }, ({ subject }) => subject === 'user:ü "3"\\'],
+  [
+    'a subject with escapes and a decision',
+    { subject: 'user:ü "3"\\', decision: 'deny' },
+    ({ subject, decision }) => subject === 'user:ü "3"\\' && decision === 'deny',
+  ],
   ['a status', { status: (status) => status === 404 }, ({ status }) => status === 404],
   ['a text', { text: 'curl' }, ({ user_agent: agent }) => agent === 'curl/8'],
   [
@@ -158,6 +177,7 @@ describe('a search', () => {
       const known = attempts.get(each.decision_id)!;
       expect([each, began]).toEqual([known.record, known.attempt.time]);
     }
+    expect(await found(filter, lines)).toEqual(got);
   });
 
   it('puts requests without an outcome last', async () => {
@@ -182,6 +202,44 @@ describe('a report', () => {
     expect(tallies.reduce((sum, { requests: count, open }) => sum + count + open, 0)).toBe(
       requests().length,
     );
+    expect(await reportRequests(lines, by, {})).toEqual(tallies);
+    expect(await reportRequests(lines, by, {}, undefined, 0)).toEqual(tallies);
+  });
+
+  it.each([undefined, 0])(
+    'names the damage of a line, on threads from %s bytes on',
+    async (most) => {
+      const damaged = join(root, `damaged-${most}`);
+      await cp(lines, damaged, { recursive: true });
+      const [instance] = await readdir(damaged);
+      const path = join(damaged, instance!, '00000002.jsonl');
+      const text = await readFile(path, 'utf8');
+      for (const [from, to] of [
+        ['","sequence":', '","sequence":x'],
+        [',"subject":', ',"subjekt":'],
+        ['"}\n', '"]\n'],
+      ] as const) {
+        await writeFile(path, text.replace(from, to));
+        await expect(reportRequests(damaged, 'subject', {}, undefined, most)).rejects.toThrow(
+          RecordFault,
+        );
+      }
+    },
+  );
+
+  it('counts the requests of a window', async () => {
+    const window = { since: at(100), until: at(130) };
+    const tallies = await reportRequests(folder, 'subject', window);
+    const own = requests().filter(({ attempt }) => {
+      const began = microsOf(attempt.time);
+      return began >= window.since && began < window.until;
+    });
+    expect(tallies.reduce((sum, { requests: count, open }) => sum + count + open, 0)).toBe(
+      own.length,
+    );
+    for (const { first, last } of tallies)
+      expect([first >= window.since, last < window.until]).toEqual([true, true]);
+    expect(await reportRequests(lines, 'subject', window)).toEqual(tallies);
   });
 
   it('counts the attempts without an outcome', async () => {

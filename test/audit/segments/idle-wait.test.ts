@@ -31,6 +31,17 @@ it('work goes on when it has waited long, however busy the loop is', async () =>
   expect(looks).toBeGreaterThan(0);
 });
 
+it('work waits less with each further file', async () => {
+  const busy = () => 1;
+  // A day without further files; a moment with twenty.
+  await new IdleWait(busy, 1, 86_400_000).untilIdle(never, 20);
+  const stop = new AbortController();
+  const waiting = new IdleWait(busy, 1, 86_400_000).untilIdle(stop.signal, 2);
+  expect(await Promise.race([waiting, Promise.resolve('waits')])).toBe('waits');
+  stop.abort();
+  await waiting;
+});
+
 it('work waits no longer when all is to stop', async () => {
   const stop = new AbortController();
   const waiting = new IdleWait(() => 1, 2 ** 30, 2 ** 31).untilIdle(stop.signal);

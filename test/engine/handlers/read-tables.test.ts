@@ -60,6 +60,7 @@ beforeAll(async () => {
         if (version === undefined || version === 7n) return { snapshot, record: RECORD };
         throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
       },
+      version: async () => RECORD,
     },
   };
 });

@@ -58,7 +58,7 @@ function onData(operation: OperationName, action: string, sent: () => Sent, answ
   return { operation, action, sent, declared: empty, engine: answer, lance: elsewhere };
 }
 
-/** An operation on versions, which the catalog knows whoever writes the table. */
+/** An operation on versions, which the catalog knows for each kind of table. */
 function onVersions(operation: OperationName, action: string, sent: () => Sent, answer: Told): Row {
   return { operation, action, sent, declared: empty, engine: answer, lance: answer };
 }

@@ -45,7 +45,7 @@ it('covers large files while small ones wait to be merged', async () => {
   const faults: unknown[] = [];
   try {
     await ask(engine.backend, 'POST /v1/table/t/create', rows(10));
-    // They are merged by whoever looks at them, which nobody does until the work begins.
+    // The next reader merges them, and there is none until the work begins.
     for (let at = 0; at < 40; at++) await ask(engine.backend, 'POST /v1/table/t/insert', rows(1));
     engine.startWork((error) => faults.push(error));
     const built = await buildIndex(engine.backend, 't', { column: 'n', index_type: 'BITMAP' });

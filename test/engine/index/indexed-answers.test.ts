@@ -240,7 +240,7 @@ async function both(action: string, sent: () => Sent): Promise<void> {
   expect(await change('indexed')).toBe(await change('plain'));
 }
 
-/** @param step Of the tests by themselves, only each so many. */
+/** @param step Only each `step`-th of the tests runs by itself. */
 async function sameForAll(runs: number, step = 1): Promise<void> {
   for (const test of tests.filter((_, at) => at % step === 0)) {
     await same(test, { columns: ['id', '_rowoffset'] });

@@ -8,7 +8,7 @@ import { TableClient } from '../../support/table-client.ts';
 import { numbers, type SentChange } from './repeated-operations.ts';
 import { casesOf } from '../../support/cases.ts';
 
-/** A change, and when it is sent again: beside its first time, or so many changes later. */
+/** A change, and when it is sent again: beside its first time, or a number of changes later. */
 interface Step {
   readonly change: SentChange;
   readonly again: readonly number[];

@@ -56,7 +56,7 @@ const names = Object.keys(changes('', '')).filter(isOperationName);
 const unknown = { kind: 'unknown', reason: 'the line went dead' } as const;
 
 describe('a process that dies after its commit and before its answer', () => {
-  it.each(names)('has made the change for whoever asks again: %s', async (name) => {
+  it.each(names)('has made the change when it is repeated: %s', async (name) => {
     let dead: () => void = () => undefined;
     const died = new Promise<void>((resolve) => {
       dead = resolve;

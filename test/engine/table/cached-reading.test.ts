@@ -86,7 +86,7 @@ async function withDeleted(rows: readonly number[]): Promise<void> {
   stored = { ...stored, snapshot: { ...snapshot, fragments: [left] } };
 }
 
-/** From now on, whoever reads the files of the table fails. */
+/** Makes every further read of the files of the table fail. */
 async function breakFiles(): Promise<void> {
   const folder = join(stored.snapshot.folder, 'data');
   for (const name of await readdir(folder)) await truncate(join(folder, name), 8);

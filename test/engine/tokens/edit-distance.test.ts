@@ -23,7 +23,7 @@ const word = fc.string({
 });
 
 describe('words near another', () => {
-  it('are those within so many edits, in whatever order they are looked at', () => {
+  it('are those within a number of edits, in any order', () => {
     fc.assert(
       fc.property(word, fc.nat(8), fc.array(word, { maxLength: 30 }), (own, most, others) => {
         const near = new NearWords(own, most);

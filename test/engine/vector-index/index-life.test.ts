@@ -118,7 +118,7 @@ it('covers what comes later, which is scanned until then', async () => {
   expect(await plan({ version: 1 })).not.toContain('Index');
 });
 
-it('leaves out what it does not cover for whoever is in a hurry', async () => {
+it('leaves out rows that it does not cover in a fast search', async () => {
   await table.create(line(0, 300));
   await create();
   await table.send('insert', { body: streamOf(line(300, 200)) });

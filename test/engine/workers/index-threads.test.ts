@@ -25,7 +25,7 @@ function rowsOf(): Columns {
   return { n: vectorFromArray(keys, new Int64()), text: vectorFromArray(texts, new Utf8()) };
 }
 
-/** The files of an index that is built with so many threads, and how often one of these was asked. */
+/** The files of an index that is built with a number of threads, and how often a thread was used. */
 async function built(type: string, workers: number) {
   table = await EngineTable.open({ workers, arrowBody: 2 ** 25 });
   table.engine.startWork(() => undefined);

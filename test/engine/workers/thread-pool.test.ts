@@ -313,7 +313,7 @@ describe('a formula on a thread', () => {
     await expect(rows.next()).rejects.toMatchObject({ key: 'time' });
   });
 
-  it('leaves one thread to others, whoever else asks for much', async () => {
+  it('leaves one thread to others when one subject asks for much', async () => {
     const heavy = heavyWork(1);
     const slow = { ...ownStatement(), owner: 'user:slow' };
     const long = 'levenshtein(repeat(name, 800), reverse(repeat(name, 800)))';

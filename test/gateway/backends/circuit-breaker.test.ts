@@ -8,7 +8,7 @@ function breakerAt(clock: { now: number }): CircuitBreaker {
 const REFUSAL = 'the backend west failed and is tried again later';
 
 describe('A circuit breaker', () => {
-  it('opens after so many failures in a row, and says for how long', () => {
+  it('opens after a number of failures in a row, and says for how long', () => {
     const breaker = breakerAt({ now: 0 });
     breaker.enter().failed();
     breaker.enter().succeeded();

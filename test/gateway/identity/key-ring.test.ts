@@ -23,7 +23,7 @@ afterEach(async () => {
 const alice = { subject: 'user:alice', roles: ['role:analyst'], expires: null };
 
 describe('the keys in force', () => {
-  it('identify whoever holds a key, with its roles and scopes', async () => {
+  it('identify the holder of a key, with its roles and scopes', async () => {
     const scopes = [{ action: 'read', pattern: '/**' }];
     const made = makeKey({ ...alice, scopes }, new Date());
     await updateKeys(path, () => [made.stored]);

@@ -70,7 +70,7 @@ describe('the metrics', () => {
     });
   });
 
-  it('are told to those who manage, and to nobody else', async () => {
+  it('are readable with the right manage only', async () => {
     await open();
     const key = await harness.key({ roles: ['role:analyst'] });
     const stranger = await ask(harness, '/metrics', get);
@@ -123,7 +123,7 @@ describe('the metrics', () => {
     expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
   });
 
-  it('of several processes are told as one', async () => {
+  it('of several processes are aggregated', async () => {
     const metrics = await open();
     const other = new Metrics('1.2.3');
     const ended = {

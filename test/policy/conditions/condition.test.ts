@@ -75,7 +75,7 @@ const outcomes: readonly (readonly [string, Circumstances, boolean, boolean])[] 
   ['branch == dev', on('main'), false, false],
   ['branch == dev', nothing, false, true],
   ['branch != main', on('dev'), true, true],
-  // Open: whoever reads the body asks again.
+  // Open: the reader of the body asks again.
   ['branch == dev', on(null), true, false],
   ['branch != main', on(null), true, false],
   ['branch in (dev, test) and ctx.a == x', on('test'), false, true],

@@ -1,3 +1,4 @@
+import type { Answer } from '../../../protocol/backend.ts';
 import { stringifyJson } from '../../../protocol/json.ts';
 import type { Handler } from '../call/handler.ts';
 import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
@@ -7,22 +8,34 @@ import { statementOf, type Statement } from '../../base/statement.ts';
 import { textField } from '../../base/fields.ts';
 import type { Snapshot } from '../../format/snapshot.ts';
 import { restOn } from '../call/answers.ts';
-import { findTable, type TableReads } from './table-reads.ts';
+import { inLibrary, libraryTable } from './library-reads.ts';
+import { findEngineTable, requestedTable, type TableReads } from './table-reads.ts';
 
 /** CountTableRows: the number alone, of any size. */
 export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
-    const { snapshot, table, chain, record } = await findTable(reads, call);
+    const table = await requestedTable(reads, call);
+    const library = inLibrary(reads.lance, table);
+    if (library !== undefined) {
+      const place = await libraryTable(reads, call, table, call.body);
+      const count = await library.count(place, predicate, statementOf(call));
+      return countAnswer(count, place.at.version);
+    }
+    const { snapshot, chain, record } = await findEngineTable(reads, call, table);
     // A predicate may depend on the time.
     if (predicate === null) restOn(call, table, chain, record);
     const count = await counted(reads, snapshot, predicate, statementOf(call));
-    return {
-      status: 200,
-      contentType: 'application/json',
-      headers: versionHeaders(snapshot.version),
-      body: stringifyJson(count),
-    };
+    return countAnswer(count, snapshot.version);
+  };
+}
+
+function countAnswer(count: bigint, version: bigint): Answer {
+  return {
+    status: 200,
+    contentType: 'application/json',
+    headers: versionHeaders(version),
+    body: stringifyJson(count),
   };
 }
 

@@ -1,45 +1,53 @@
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { isJsonObject, type JsonValue } from '../../../protocol/json.ts';
+import { isJsonObject } from '../../../protocol/json.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
 import { analyzePlan } from '../../query/analyze.ts';
 import { explainPlan } from '../../query/rows/explain.ts';
 import { flagField } from '../../base/fields.ts';
-import { planQuery, type QueryPlan } from '../../query/plan/plan.ts';
+import { planQuery } from '../../query/plan/plan.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
-import { readTable, type TableReads } from './table-reads.ts';
+import { inLibrary, libraryTable } from './library-reads.ts';
+import { findEngineTable, requestedTable, type TableReads } from './table-reads.ts';
 
 /** ExplainTableQueryPlan: the plan of a query as text. Nothing is read but the manifest. */
 export function explainQuery(reads: TableReads): Handler {
   return async (call) => {
     const requested = call.body['query'];
     if (!isJsonObject(requested)) throw new CatalogError('InvalidInput', 'query must be an object');
-    const plan = await planOf(reads, call, requested);
-    return textAnswer(call, explainPlan(plan, flagField(call.body, 'verbose', false)));
+    const verbose = flagField(call.body, 'verbose', false);
+    const query = parseQueryRequest(requested);
+    const table = await requestedTable(reads, call);
+    const library = inLibrary(reads.lance, table);
+    if (library !== undefined) {
+      const place = await libraryTable(reads, call, table, requested);
+      return textAnswer(call, await library.explain(place, query, verbose, statementOf(call)));
+    }
+    const { snapshot } = await findEngineTable(reads, call, table, requested);
+    return textAnswer(call, explainPlan(planQuery(query, snapshot, statementOf(call)), verbose));
   };
 }
 
 /** AnalyzeTableQueryPlan: runs the query and answers its plan with measurements. */
 export function analyzeQuery(reads: TableReads): Handler {
   return async (call) => {
-    const plan = await planOf(reads, call, call.body);
+    const query = parseQueryRequest(call.body);
+    const table = await requestedTable(reads, call);
+    const library = inLibrary(reads.lance, table);
+    if (library !== undefined) {
+      const place = await libraryTable(reads, call, table, call.body);
+      return textAnswer(call, await library.analyze(place, query, statementOf(call)));
+    }
+    const { snapshot } = await findEngineTable(reads, call, table);
+    const plan = planQuery(query, snapshot, statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
-      return textAnswer(call, await reads.heavy.analyze(parseQueryRequest(call.body), plan));
+      return textAnswer(call, await reads.heavy.analyze(query, plan));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
     return textAnswer(call, await analyzePlan(plan, source));
   };
-}
-
-async function planOf(
-  reads: TableReads,
-  call: Call,
-  requested: Record<string, JsonValue>,
-): Promise<QueryPlan> {
-  const query = parseQueryRequest(requested);
-  return planQuery(query, await readTable(reads, call, requested), statementOf(call));
 }
 
 /**

@@ -60,7 +60,8 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
   };
 }
 
-function timeoutOf({ request }: Call): string | undefined {
+/** The timeout that the client keeps to, in ms. */
+export function timeoutOf({ request }: Call): string | undefined {
   return [request.headers['x-request-timeout-ms']].flat()[0];
 }
 

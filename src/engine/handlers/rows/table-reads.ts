@@ -9,10 +9,12 @@ import type { HeavyWork } from '../../workers/heavy-work.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import { readPlace, type TableView } from '../call/read-place.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
+import { inLibrary, libraryRows, libraryTable, type LanceAccess } from './library-reads.ts';
 import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
 import { answerSizes, fileAnswer, rowsAnswer } from '../../query/plan/answer.ts';
 import { AnswerMemory, ANSWERS_BYTES } from '../../format/memory/answer-memory.ts';
 import { repeatedAnswer } from '../../query/plan/answer-body.ts';
+import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
 import { rowsAfter } from '../../query/rows-after.ts';
 import { execute } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
@@ -22,20 +24,16 @@ import { parseQueryRequest } from '../../request/request.ts';
 /** Parts of the operations that read rows. */
 export interface TableReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
-  readonly tables: Pick<TableView, 'found' | 'chain'>;
+  readonly tables: Pick<TableView, 'found' | 'chain' | 'version'>;
   readonly tags: Pick<Tags, 'require'>;
   readonly reader: BatchSource;
   /** Worker threads; this thread if absent. */
   readonly heavy?: HeavyWork;
   /** Memory that answers in flight share. */
   readonly answerMemory?: AnswerMemory;
+  /** The library that reads Lance tables; absent if there is none. */
+  readonly lance?: LanceAccess | undefined;
 }
-
-/**
- * How long an answer of a thread waits for its reader before its work is cancelled, in ms. Longer
- * than for other answers, because the work has to be done again.
- */
-const THREAD_STALL_MILLIS = 5_000;
 
 /**
  * The table of a request at the version or tag asked for, or at its newest. The
@@ -57,14 +55,30 @@ interface FoundTable extends FoundSnapshot {
 
 /** As `readTable`, with the records by which it was found. */
 export async function findTable(
-  { catalog, tables, tags }: TableReads,
+  reads: TableReads,
   call: Call,
   fields: Fields = call.body,
 ): Promise<FoundTable> {
-  const { object } = call.request;
-  const table = await catalog.requireTable(object);
+  return findEngineTable(reads, call, await requestedTable(reads, call), fields);
+}
+
+/** The table of a request, of any kind. @throws CatalogError TableNotFound. */
+export async function requestedTable(
+  { catalog }: TableReads,
+  call: Call,
+): Promise<Stored<TableRecord>> {
+  return catalog.requireTable(call.request.object);
+}
+
+/** As `findTable`, for a table whose record is known. */
+export async function findEngineTable(
+  { tables, tags, lance }: TableReads,
+  call: Call,
+  table: Stored<TableRecord>,
+  fields: Fields = call.body,
+): Promise<FoundTable> {
   const { content } = table;
-  requireEngineTable(object, content);
+  requireEngineTable(call.request.object, content, lance?.instead);
   const { branch, version } = await readPlace(tags, content, call, fields);
   const chain = await tables.chain(content, branch);
   const { snapshot, record } = await tables.found(content, version, chain);
@@ -75,21 +89,29 @@ export async function findTable(
 export function queryTable(reads: TableReads): Handler {
   let announces = true;
   const { answerMemory = new AnswerMemory(ANSWERS_BYTES) } = reads;
-  const threadAnswers = new AnswerMemory(Infinity, THREAD_STALL_MILLIS);
   return async (call) => {
     const query = parseQueryRequest(call.body);
-    const snapshot = await readTable(reads, call);
+    const table = await requestedTable(reads, call);
+    const library = inLibrary(reads.lance, table);
+    if (library !== undefined) {
+      const place = await libraryTable(reads, call, table, call.body);
+      const run = () => library.query(place, query, statementOf(call));
+      return fileAnswer(place.at.version, await libraryRows(run, threadAnswers));
+    }
+    const { snapshot } = await findEngineTable(reads, call, table);
     const plan = planQuery(query, snapshot, statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
       const { heavy } = reads;
       const run = () => heavy.query(query, plan);
-      return fileAnswer(snapshot.version, await repeatedAnswer(run, threadAnswers));
+      return fileAnswer(snapshot.version, await repeatedAnswer(run, heavy.claimOf(plan)));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
     return rowsAnswer({
       schema: plan.schema,
       batches: execute(plan, source),
       memory: answerMemory,
+      reserve: reservedBytes(plan),
+      isCached: (memory) => reads.reader.isCached?.(memory) === true,
       after: (sent) => rowsAfter(plan, source, reads.reader, sent),
       version: snapshot.version,
       signal: call.request.signal,

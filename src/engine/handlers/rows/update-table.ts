@@ -52,7 +52,8 @@ export function updateTable(parts: TableChanges): Handler {
   };
 }
 
-function updatesField(body: Fields): readonly Update[] {
+/** The columns to update with the SQL of their new values. @throws CatalogError InvalidInput. */
+export function updatesField(body: Fields): readonly Update[] {
   const updates = body['updates'];
   if (!Array.isArray(updates) || updates.length === 0) {
     throw new CatalogError('InvalidInput', 'updates must name at least one column');
@@ -71,13 +72,17 @@ function updateOf(value: JsonValue): Update {
   );
 }
 
+/** The predicate of the rows to delete. @throws CatalogError InvalidInput. */
+export function deletePredicate(body: Fields): string {
+  const predicate = textField(body, 'predicate') ?? '';
+  if (predicate.trim() !== '') return predicate;
+  throw new CatalogError('InvalidInput', 'predicate must say which rows to delete');
+}
+
 /** DeleteFromTable: the rows of which the predicate is true. It makes a version also when there are none. */
 export function deleteFromTable(parts: TableChanges): Handler {
   return async (call) => {
-    const predicate = textField(call.body, 'predicate') ?? '';
-    if (predicate.trim() === '') {
-      throw new CatalogError('InvalidInput', 'predicate must say which rows to delete');
-    }
+    const predicate = deletePredicate(call.body);
     const derive = deleteRows(parts.reader, predicate, statementOf(call));
     const rows = (removed: bigint) => ({ added: 0n, removed, changed: 0n });
     return changeTable(

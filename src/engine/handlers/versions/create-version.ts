@@ -45,7 +45,7 @@ export function gatesOf(call: Call): Gates {
 }
 
 /** The same parts, of which nothing is committed before the attempt is recorded. */
-function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
+export function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
   if (recorded === undefined) return parts;
   const { committer } = parts;
   const commit: Committer['commit'] = async (...change) => {

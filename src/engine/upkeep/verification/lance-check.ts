@@ -1,8 +1,8 @@
 import type { Storage } from '../../../storage/storage.ts';
 import { dirname, join } from 'node:path';
 import type { VersionRecord } from '../../format/records.ts';
-import type { LanceFragment, LanceManifest } from '../../format/lance/lance-manifest.ts';
-import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
+import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
+import { filesOfFragment } from '../../versions/managed/lance-files.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { sameBytes } from '../../versions/managed/managed-manifests.ts';
 import { manifestDigest } from '../../versions/managed/manifest-identity.ts';
@@ -111,7 +111,7 @@ export class LanceCheck {
   async #fileFaults(line: string, { fragments }: LanceManifest): Promise<readonly FileFault[]> {
     const faults: FileFault[] = [];
     for (const fragment of fragments) {
-      for (const { file, bytes } of filesOf(line, fragment)) {
+      for (const { file, bytes } of filesOfFragment(line, fragment)) {
         const size = await this.#sizeOf(file);
         if (size === null) faults.push({ file, fault: 'is missing' });
         else if (bytes !== null && size !== bytes) {
@@ -151,21 +151,6 @@ function manifestFaults(
       ? []
       : [`is of version ${version}, but its record says ${record.version}`]),
   ];
-}
-
-interface ListedFile {
-  readonly file: string;
-  /** Null if the manifest does not say. */
-  readonly bytes: bigint | null;
-}
-
-/** The files of a fragment that lie in the folder of its own branch. */
-function filesOf(line: string, { id, files, deletions }: LanceFragment): readonly ListedFile[] {
-  const data = files
-    .filter(({ base }) => base === undefined)
-    .map(({ path, bytes }) => ({ file: join(line, LANCE_DATA, path), bytes }));
-  if (deletions === null || deletions.base !== undefined) return data;
-  return [...data, { file: join(line, LANCE_DELETIONS, `${id}-${deletions.name}`), bytes: null }];
 }
 
 function faulty(file: string, fault: string): LanceFaults {

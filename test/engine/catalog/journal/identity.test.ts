@@ -124,7 +124,7 @@ describe('the identity of a catalog', () => {
     await journal.close();
   });
 
-  it('is one, whoever founds it at the same time', async () => {
+  it('is one, although several found it at the same time', async () => {
     const opened = await Promise.all(Array.from({ length: 8 }, () => open()));
     expect(new Set(opened.map(({ id }) => id)).size).toBe(1);
   });

@@ -23,7 +23,7 @@ describe('work ahead', () => {
     expect(results).toEqual([0, 10, 20, 30, 40]);
   });
 
-  it('begins only so many items ahead of the one that is waited for', async () => {
+  it('begins a bounded number of items ahead of the one that is waited for', async () => {
     const { begun, work } = noting();
     const results = workAhead([0, 1, 2, 3, 4], 2, work);
     expect(begun).toEqual([]);

@@ -307,7 +307,7 @@ describe('small reads of two processes', () => {
     }
   }
 
-  it('answer what is there, whoever made it and however often they are asked', async () => {
+  it('answer what is there, however often they are called', async () => {
     const other = await openOther(engine);
     const both = [engine, other];
     try {

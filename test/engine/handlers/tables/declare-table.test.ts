@@ -112,7 +112,7 @@ describe('DeclareTable', () => {
     expect(plain.required).toEqual([]);
   });
 
-  it('vends to whoever may commit, or may read, once it is there', async () => {
+  it('vends to callers that may commit, or may read, once it is there', async () => {
     await declare('t');
     const described = (right: string) => {
       const rights = ['DescribeTable', right];
@@ -283,7 +283,7 @@ describe('DeclareTable refuses, and changes nothing:', () => {
     expect(await state()).toEqual(before);
   });
 
-  it('credentials for whoever may not commit', async () => {
+  it('credentials for callers that may not commit', async () => {
     const before = await state();
     const permit = new TestPermit({ holds: () => false });
     const refused = post('/v1/table/t/declare', { body: { vend_credentials: true }, permit });

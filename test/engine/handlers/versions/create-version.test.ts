@@ -196,7 +196,7 @@ describe('a commit that a crash cut off', () => {
     ['tags/create', { tag: 'v', version: 2 }],
   ];
 
-  it.each(reads)('is finished by whoever asks next: %s', async (action, body) => {
+  it.each(reads)('is finished by the next request: %s', async (action, body) => {
     await table.commit(1n);
     const staging = (await table.stage(2n, { rows: 3 })).slice(table.location.length);
     const record = {
@@ -419,7 +419,7 @@ describe('what is refused', () => {
     );
   });
 
-  it('a table of the engine, of which nobody is told where it lies', async () => {
+  it('a table of the engine, whose location is not told', async () => {
     const body = streamOf({ n: vectorFromArray([1n], new Int64()) });
     await table.send('create', { body }, 'own');
     const sent = { body: { version: 2, manifest_path: await table.stage(2n) } };

@@ -116,7 +116,7 @@ describe('merging in the background', () => {
     );
   });
 
-  it('never changes what is answered, whoever writes meanwhile', async () => {
+  it('never changes what is answered beside writers', async () => {
     const step = oneof(
       { weight: 8, arbitrary: constant('insert' as const) },
       { weight: 1, arbitrary: constant('delete' as const) },

@@ -1,0 +1,52 @@
+import { createRequire } from 'node:module';
+import type { LanceAccess } from '../../engine/handlers/rows/library-reads.ts';
+import { LanceRows } from '../../lance/lance-rows.ts';
+import { LibraryPool } from '../../lance/library-pool.ts';
+import type { Config } from '../config/config-table.ts';
+import { UsageError } from '../output/service-error.ts';
+import type { Start } from './opened.ts';
+
+/** The Lance library, an optional peer dependency. */
+const PACKAGE = '@lancedb/lancedb';
+
+const INSTALL = `install the Lance library beside arrowgate with \`npm install ${PACKAGE}\``;
+
+/**
+ * Access to the rows of Lance tables as configured. Its processes start with the first request.
+ * @throws UsageError if the library is required and not installed
+ */
+export function openLance({
+  config,
+  log,
+  opened,
+}: Pick<Start, 'config' | 'log' | 'opened'>): LanceAccess {
+  const orElsewhere = 'or open it at its location';
+  requireLibrary(config);
+  if (config['lance.engine'] === 'off')
+    return { instead: `set lance.engine to auto, ${orElsewhere}` };
+  if (!isLibraryInstalled())
+    return { instead: `${INSTALL} and restart the gateway, ${orElsewhere}` };
+  const pool = new LibraryPool({
+    processes: config['lance.processes'],
+    memory: config['lance.memory'],
+    onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
+  });
+  opened.add(() => pool.close());
+  return { library: new LanceRows(pool), instead: orElsewhere };
+}
+
+/** @throws UsageError if the library is required and not installed */
+export function requireLibrary(config: Config): void {
+  if (config['lance.engine'] !== 'required' || isLibraryInstalled()) return;
+  throw new UsageError(`lance.engine is required: ${INSTALL}`);
+}
+
+/** Whether the library is installed beside the program. It is not loaded. */
+function isLibraryInstalled(): boolean {
+  try {
+    createRequire(import.meta.url).resolve(PACKAGE);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,150 @@
+import { crc32 } from 'node:zlib';
+import type { ByteStream } from '../../../protocol/backend.ts';
+import type { Fields } from '../../base/fields.ts';
+import { MAIN } from '../../format/chain.ts';
+import type { AnswerMemory } from '../../format/memory/answer-memory.ts';
+import type { Stored, TableRecord } from '../../format/records.ts';
+import {
+  behind,
+  FIRST_BYTES,
+  RepeatableBody,
+  type Portion,
+  type PortionSource,
+} from '../../query/plan/answer-body.ts';
+import type { Tags } from '../../versions/lines/tags.ts';
+import {
+  LibraryEnded,
+  type LanceLibrary,
+  type LanceTableVersion,
+} from '../../versions/managed/lance-library.ts';
+import type { OwnFiles } from '../../versions/managed/lance-files.ts';
+import { locationOf } from '../../versions/managed/managed-versions.ts';
+import { adoptedTable } from '../call/adopted-table.ts';
+import type { Call } from '../call/handler.ts';
+import { readPlace, type TableView } from '../call/read-place.ts';
+
+/** How the rows of Lance tables are reached: through the library, or not at all. */
+export interface LanceAccess {
+  readonly library?: LanceLibrary;
+  /** Checks the files of versions that the library is to open. */
+  readonly files?: Pick<OwnFiles, 'require'>;
+  /** Advice to clients where there is no library. */
+  readonly instead: string;
+}
+
+/** The library if it reads a table's rows; undefined for tables of the engine and declared ones. */
+export function inLibrary(
+  lance: LanceAccess | undefined,
+  { content }: Stored<TableRecord>,
+): LanceLibrary | undefined {
+  return content.kind === 'lance' ? lance?.library : undefined;
+}
+
+/** Parts for finding a version of a Lance table. */
+interface LanceReads {
+  readonly tables: Pick<TableView, 'chain' | 'version'>;
+  readonly tags: Pick<Tags, 'require'>;
+  readonly lance?: LanceAccess | undefined;
+}
+
+/**
+ * A Lance table at the version of a request or at its newest, as the catalog records it. Versions
+ * that clients wrote without the catalog are adopted before.
+ * @param fields Where the version and the tag stand: the body, or a query inside it.
+ * @throws CatalogError TableVersionNotFound, TableTagNotFound, TableBranchNotFound.
+ */
+export async function libraryTable(
+  { tables, tags, lance }: LanceReads,
+  call: Call,
+  found: Stored<TableRecord>,
+  fields: Fields,
+): Promise<LanceTableVersion> {
+  const { branch, version } = await readPlace(tags, found.content, call, fields);
+  const { content } = await adoptedTable(call, found, branch);
+  const { id } = content;
+  const place = { id, path: call.request.object, location: locationOf(content), branch };
+  const { content: at } = await tables.version(
+    content,
+    version,
+    await tables.chain(content, branch),
+  );
+  await lance?.files?.require({ ...place, at });
+  if (branch === MAIN) return { ...place, at, main: at };
+  return { ...place, at, main: (await tables.version(content)).content };
+}
+
+/** How often the rest of an answer is read again because the process of the library ended. */
+const MAX_REPEATS = 2;
+
+/**
+ * The body of an answer of the library. The library reads again what the client has not got when
+ * its process ended, or when the client paused for long. The bytes before are compared then: if they
+ * differ, the answer is cut.
+ */
+export async function libraryRows(
+  run: () => Promise<AsyncGenerator<Uint8Array>>,
+  memory: AnswerMemory,
+): Promise<ByteStream> {
+  const source = new LibraryRows(run, await run());
+  memory.adjust(FIRST_BYTES);
+  return new RepeatableBody(source, memory, { share: FIRST_BYTES });
+}
+
+class LibraryRows implements PortionSource {
+  readonly isRepeatable = true;
+  readonly #run: () => Promise<AsyncGenerator<Uint8Array>>;
+  #first: AsyncGenerator<Uint8Array> | undefined;
+  /** Bytes that were sent, and their CRC-32. */
+  #position = 0;
+  #sum = 0;
+
+  constructor(run: () => Promise<AsyncGenerator<Uint8Array>>, first: AsyncGenerator<Uint8Array>) {
+    this.#run = run;
+    this.#first = first;
+  }
+
+  async *from(position: number): AsyncGenerator<Portion> {
+    if (position !== this.#position) throw new Error('the position of this answer is not known');
+    for (let repeats = 0; ; repeats++) {
+      try {
+        yield* this.#rest();
+        return;
+      } catch (error) {
+        if (!(error instanceof LibraryEnded) || repeats === MAX_REPEATS) throw error;
+      }
+    }
+  }
+
+  interrupted(sent: Portion): void {
+    for (const piece of sent) this.#note(piece);
+  }
+
+  async close(): Promise<void> {
+    await this.#first?.return(undefined);
+    this.#first = undefined;
+  }
+
+  async *#rest(): AsyncGenerator<Portion> {
+    const pieces = this.#first ?? (await this.#run());
+    this.#first = undefined;
+    let skipped = 0;
+    let sum = 0;
+    for await (const piece of pieces) {
+      const old = piece.subarray(0, Math.max(0, this.#position - skipped));
+      sum = crc32(old, sum);
+      skipped += old.byteLength;
+      if (skipped < this.#position) continue;
+      if (sum !== this.#sum) throw new Error('the rows of this answer have changed');
+      const fresh = behind([piece], old.byteLength);
+      yield fresh;
+      this.interrupted(fresh);
+      skipped = this.#position;
+      sum = this.#sum;
+    }
+  }
+
+  #note(piece: Uint8Array): void {
+    this.#sum = crc32(piece, this.#sum);
+    this.#position += piece.byteLength;
+  }
+}

@@ -1,0 +1,105 @@
+import { join, sep } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import type { Storage } from '../../../storage/storage.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
+import type { VersionRecord } from '../../format/records.ts';
+import { lanceFolders } from '../../format/lance/lance-folders.ts';
+import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import type { LanceFragment } from '../../format/lance/lance-manifest.ts';
+import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
+
+/** A file that a manifest names. */
+export interface ListedFile {
+  /** Absolute path. */
+  readonly file: string;
+  /** Null if the manifest does not say. */
+  readonly bytes: bigint | null;
+}
+
+/**
+ * The files of a fragment that lie in the folder of its own branch.
+ * @param line The folder of the branch.
+ */
+export function filesOfFragment(
+  line: string,
+  { id, files, deletions }: LanceFragment,
+): readonly ListedFile[] {
+  const data = files
+    .filter(({ base }) => base === undefined)
+    .map(({ path, bytes }) => ({ file: join(line, LANCE_DATA, path), bytes }));
+  if (deletions === null || deletions.base !== undefined) return data;
+  return [...data, { file: join(line, LANCE_DELETIONS, `${id}-${deletions.name}`), bytes: null }];
+}
+
+/** A version of a Lance table. */
+interface PlacedVersion {
+  /** Id of the table. */
+  readonly id: string;
+  readonly path: ObjectPath;
+  /** Absolute path of the table's folder, links resolved. */
+  readonly location: string;
+  readonly at: Pick<VersionRecord, 'version' | 'manifest'>;
+}
+
+/** Versions that are known to be of their own files. */
+const MAX_KNOWN = 10_000;
+
+/**
+ * Requires that versions name files in the folder of their table alone. A manifest may name files of
+ * another table, which the right to read its own table does not cover.
+ */
+export class OwnFiles {
+  readonly #storage: Storage;
+  /** By the table and the path of the manifest. Committed manifests do not change. */
+  readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN });
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /** @throws CatalogError Unsupported for files elsewhere, Internal for an unreadable manifest. */
+  async require({ id, path, location, at }: PlacedVersion): Promise<void> {
+    const file = join(location, at.manifest);
+    const key = `${id} ${file}`;
+    if (this.#known.has(key)) return;
+    if (!(await this.#isOwn(file, location, path, at.version))) throw elsewhere(path, at.version);
+    this.#known.set(key, true);
+  }
+
+  async #isOwn(
+    file: string,
+    location: string,
+    path: ObjectPath,
+    version: bigint,
+  ): Promise<boolean> {
+    try {
+      const { manifest } = await readManifestFile(this.#storage, file);
+      const { bases } = await lanceFolders(this.#storage, file, manifest);
+      const own = [...bases.values()].every((base) => isWithin(base.path, location));
+      return own && manifest.fragments.every(namesPlainFiles);
+    } catch (error) {
+      if (!(error instanceof LanceManifestError)) throw error;
+      throw new CatalogError(
+        'Internal',
+        `the manifest of version ${version} of table ${canonicalPath(path)} cannot be read: ${error.message}`,
+      );
+    }
+  }
+}
+
+function elsewhere(path: ObjectPath, version: bigint): CatalogError {
+  return new CatalogError(
+    'Unsupported',
+    `version ${version} of table ${canonicalPath(path)} names files in the folder of another table: open it at its location`,
+  );
+}
+
+function isWithin(folder: string, location: string): boolean {
+  return folder === location || folder.startsWith(location + sep);
+}
+
+function namesPlainFiles({ files }: LanceFragment): boolean {
+  return files.every(({ path }) => !path.startsWith('/') && !path.split('/').includes('..'));
+}

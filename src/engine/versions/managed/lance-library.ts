@@ -1,0 +1,118 @@
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { ObjectPath } from '../../../protocol/identifier.ts';
+import type { Statement } from '../../base/statement.ts';
+import type { VersionRecord } from '../../format/records.ts';
+import type { QueryRequest } from '../../request/request.ts';
+
+/** A version of a Lance table that is committed; its manifest has its final name. */
+type CommittedManifest = Pick<VersionRecord, 'version' | 'manifest'>;
+
+/** A Lance table at one version. */
+export interface LanceTableVersion {
+  /** Id of the table: another table may take its location. */
+  readonly id: string;
+  /** The name of the table, for errors. */
+  readonly path: ObjectPath;
+  /** Absolute path of its folder. */
+  readonly location: string;
+  /** A branch, or `main`. */
+  readonly branch: string;
+  readonly at: CommittedManifest;
+  /** A version of main. Branches are opened through it. */
+  readonly main: CommittedManifest;
+}
+
+/** A change of the rows of a Lance table. */
+export type LanceRowChange =
+  | { readonly kind: 'append' | 'overwrite' }
+  | { readonly kind: 'delete'; readonly predicate: string }
+  | {
+      readonly kind: 'update';
+      readonly predicate: string | null;
+      /** Columns and the SQL of their new values. */
+      readonly updates: readonly (readonly [string, string])[];
+    }
+  | {
+      readonly kind: 'merge';
+      readonly on: readonly string[];
+      readonly update: boolean;
+      readonly updateIf: string | null;
+      readonly insert: boolean;
+      readonly remove: boolean;
+      readonly removeIf: string | null;
+      readonly useIndex: boolean;
+    };
+
+/**
+ * The catalog for one change: its versions, and the commit of the change. `create` is asked again after
+ * a conflict. When it rejects, the change is given up, and nothing of it remains.
+ */
+export interface LanceVersions {
+  /** The newest version. */
+  newest(branch: string): Promise<object>;
+  at(branch: string, version: unknown): Promise<object>;
+  /** Commits a staged manifest. Undefined when another version is the next one. */
+  create(branch: string, body: Readonly<Record<string, unknown>>): Promise<object | undefined>;
+}
+
+/** The numbers that the library gives for a change, by their names in its results. */
+export type LanceCounts = Readonly<Record<string, number>>;
+
+/** The budget, the owner and the signal of a request. */
+export type LanceStatement = Pick<Statement, 'budget' | 'owner' | 'signal'>;
+
+/**
+ * Row operations on Lance tables, done by the Lance library. All throw CatalogError: InvalidInput and
+ * TableColumnNotFound for what the library refuses, OverBudget, Internal for files that cannot be read,
+ * `LibraryEnded` when the process of the library has ended.
+ */
+export interface LanceLibrary {
+  /** The rows as an Arrow file. Resolves once the first bytes are there. */
+  query(
+    table: LanceTableVersion,
+    query: QueryRequest,
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>>;
+  /** The number of rows, or of those that a predicate keeps. */
+  count(
+    table: LanceTableVersion,
+    predicate: string | null,
+    statement: LanceStatement,
+  ): Promise<bigint>;
+  /** The plan of a query as text. */
+  explain(
+    table: LanceTableVersion,
+    query: QueryRequest,
+    verbose: boolean,
+    statement: LanceStatement,
+  ): Promise<string>;
+  /**
+   * Changes rows.
+   * @param rows The rows of the change as an Arrow file; none if null.
+   * @throws what `versions.create` rejected with
+   */
+  change(
+    table: LanceTableVersion,
+    change: LanceRowChange,
+    rows: Uint8Array | null,
+    versions: LanceVersions,
+    statement: LanceStatement,
+  ): Promise<LanceCounts>;
+  /** The plan of a query that is run, with measurements. */
+  analyze(
+    table: LanceTableVersion,
+    query: QueryRequest,
+    statement: LanceStatement,
+  ): Promise<string>;
+}
+
+/** The process of the library ended while it worked on a request. Reads can be repeated. */
+export class LibraryEnded extends CatalogError {
+  /** @param table The canonical path of the table. */
+  constructor(table: string) {
+    super(
+      'ServiceUnavailable',
+      `the process of the Lance library ended while it worked on table ${table}: repeat the request, or ask for less (lance.memory bounds the process)`,
+    );
+  }
+}

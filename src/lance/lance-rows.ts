@@ -1,0 +1,174 @@
+import { CatalogError } from '../protocol/errors.ts';
+import { canonicalPath } from '../protocol/identifier.ts';
+import type { QueryRequest } from '../engine/request/request.ts';
+import {
+  LibraryEnded,
+  type LanceRowChange,
+  type LanceCounts,
+  type LanceLibrary,
+  type LanceStatement,
+  type LanceTableVersion,
+  type LanceVersions,
+} from '../engine/versions/managed/lance-library.ts';
+import { ChangeCommit } from './change-commit.ts';
+import type { LibraryPool } from './library-pool.ts';
+import type {
+  CommittedVersion,
+  LibraryTask,
+  QueryMessage,
+  TableAtVersion,
+  VersionQuestion,
+} from './wire/messages.ts';
+
+/** How often a read is begun again because the process ended. Another task may have ended it. */
+const MAX_REPEATS = 2;
+
+const NO_VECTORS = new Uint8Array(0);
+
+type TaskWork<Task = LibraryTask> = Task extends LibraryTask ? Omit<Task, 'name' | 'table'> : never;
+
+/** Row operations on Lance tables, run in the processes of a pool. */
+export class LanceRows implements LanceLibrary {
+  readonly #pool: Pick<LibraryPool, 'run'>;
+
+  constructor(pool: Pick<LibraryPool, 'run'>) {
+    this.#pool = pool;
+  }
+
+  async query(
+    table: LanceTableVersion,
+    query: QueryRequest,
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    const work = { kind: 'query', query: queryMessage(query) } as const;
+    return this.#run(table, work, statement, vectorsOf(query));
+  }
+
+  async count(
+    table: LanceTableVersion,
+    predicate: string | null,
+    statement: LanceStatement,
+  ): Promise<bigint> {
+    return BigInt(await this.#text(table, { kind: 'count', predicate }, statement, NO_VECTORS));
+  }
+
+  async explain(
+    table: LanceTableVersion,
+    query: QueryRequest,
+    verbose: boolean,
+    statement: LanceStatement,
+  ): Promise<string> {
+    const work = { kind: 'explain', query: queryMessage(query), verbose } as const;
+    return this.#text(table, work, statement, vectorsOf(query));
+  }
+
+  async analyze(
+    table: LanceTableVersion,
+    query: QueryRequest,
+    statement: LanceStatement,
+  ): Promise<string> {
+    const work = { kind: 'analyze', query: queryMessage(query) } as const;
+    return this.#text(table, work, statement, vectorsOf(query));
+  }
+
+  async change(
+    table: LanceTableVersion,
+    change: LanceRowChange,
+    rows: Uint8Array | null,
+    versions: LanceVersions,
+    statement: LanceStatement,
+  ): Promise<LanceCounts> {
+    const commit = new ChangeCommit(versions);
+    const task = taskOf(table, { kind: 'change', change });
+    const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
+    try {
+      return await repeated(async () => {
+        try {
+          return countsOf(JSON.parse(await textOf(await this.#pool.run(task, statement, input))));
+        } catch (error) {
+          // A committed change stays, whatever became of the process.
+          if (await commit.isMade()) return {};
+          throw error;
+        }
+      });
+    } finally {
+      await commit.close();
+    }
+  }
+
+  async #run(
+    table: LanceTableVersion,
+    work: TaskWork,
+    statement: LanceStatement,
+    vectors: Uint8Array,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    const task = taskOf(table, work);
+    return repeated(() => this.#pool.run(task, statement, { vectors }));
+  }
+
+  async #text(
+    table: LanceTableVersion,
+    work: TaskWork,
+    statement: LanceStatement,
+    vectors: Uint8Array,
+  ): Promise<string> {
+    const task = taskOf(table, work);
+    return repeated(async () => textOf(await this.#pool.run(task, statement, { vectors })));
+  }
+}
+
+async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all).toString();
+}
+
+/** The numbers of a result of the library. */
+function countsOf(result: object): LanceCounts {
+  const numbers = Object.entries(result).filter(([, value]) => typeof value === 'number');
+  return Object.fromEntries(numbers);
+}
+
+function taskOf(table: LanceTableVersion, work: TaskWork): LibraryTask {
+  return { ...work, name: canonicalPath(table.path), table: placeOf(table) };
+}
+
+/** Begins work again when its process ended before it had a result. */
+async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let repeats = 0; ; repeats++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof LibraryEnded) || repeats === MAX_REPEATS) throw error;
+    }
+  }
+}
+
+function queryMessage({ nearest, ...query }: QueryRequest): QueryMessage {
+  if (nearest === null) return { ...query, nearest };
+  const { vectors, batch: _, ...search } = nearest;
+  return { ...query, nearest: { ...search, lengths: vectors.map(({ length }) => length) } };
+}
+
+function vectorsOf({ nearest }: QueryRequest): Uint8Array {
+  if (nearest === null) return NO_VECTORS;
+  return Buffer.concat(
+    nearest.vectors.map(({ buffer, byteOffset, byteLength }) =>
+      Buffer.from(buffer, byteOffset, byteLength),
+    ),
+  );
+}
+
+function placeOf({ id, location, branch, at, main }: LanceTableVersion): TableAtVersion {
+  return { id, location, branch, at: committed(at), main: committed(main) };
+}
+
+/** @throws CatalogError Unsupported for versions that belong to no line of versions. */
+function committed({ version, manifest }: LanceTableVersion['at']): CommittedVersion {
+  const number = Number(version);
+  if (number > 0 && Number.isSafeInteger(number)) return { version: number, manifest };
+  throw new CatalogError(
+    'Unsupported',
+    `version ${version} is detached: the Lance library reads versions of main and of branches`,
+  );
+}

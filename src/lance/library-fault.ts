@@ -1,0 +1,52 @@
+import { CatalogError, type ErrorName } from '../protocol/errors.ts';
+import type { LibraryTask } from './wire/messages.ts';
+
+/** Marks of errors in files: lost, damaged, or of a format that the library does not know. */
+const FILE_FAULTS = [
+  'LanceError(IO)',
+  'Not found:',
+  'Object at location',
+  'does not appear to be a Lance file',
+  'Encountered corrupt file',
+  'Encountered internal error',
+  'Unsupported file version',
+  'not supported in this version of Lance',
+  'Unknown file version',
+  'failed to decode Protobuf',
+  'panicked',
+];
+
+/** The error of a request, by what the library says. */
+export function libraryFault(
+  { name: table, table: { location } }: LibraryTask,
+  text: string,
+): CatalogError {
+  const said = plainText(text, location);
+  const name = nameOf(text);
+  if (name !== 'Internal') return new CatalogError(name, said);
+  return new CatalogError(
+    name,
+    `the Lance library cannot read a file of table ${table}: ${said}. Restore the file from a backup, or restore an older version of the table`,
+  );
+}
+
+function nameOf(text: string): ErrorName {
+  if (FILE_FAULTS.some((mark) => text.includes(mark))) return 'Internal';
+  return /No field named|Column \S+ not found|does not exist in (?:the|dataset) schema/.test(text)
+    ? 'TableColumnNotFound'
+    : 'InvalidInput';
+}
+
+/** The first sentence of an error, without where in the library it arose and where the table lies. */
+function plainText(text: string, location: string): string {
+  const said = text
+    .split('Caused by:')[0]!
+    .replaceAll(/, (?:\/[\w@.+-]+)+\.rs:\d+:\d+/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .replace(/: Schema \{.*/, '')
+    .replace(/^(?:Failed to [\w ]+: )?(?:GenericFailure, )?/, '')
+    .replace(/^lance error: /, '')
+    .replace(/^(?:LanceError\(\w+\)|Invalid user input|Invalid input)[:,] /, '');
+  const folder = location.slice(1);
+  return said.replaceAll(`/${folder}/`, '').replaceAll(`${folder}/`, '').trim().replace(/\.$/, '');
+}

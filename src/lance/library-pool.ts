@@ -1,0 +1,161 @@
+import { CatalogError } from '../protocol/errors.ts';
+import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
+import { LibraryProcess, type TaskInput } from './library-process.ts';
+import type { LibraryTask } from './wire/messages.ts';
+
+/** Tasks that one process works on at once. */
+const MAX_TASKS = 16;
+
+/** How long a task may wait for a process that has room, in ms. */
+export const LIBRARY_WAIT_MILLIS = 30_000;
+
+export interface LibraryPoolOptions {
+  /** Number of processes. */
+  readonly processes: number;
+  /** Memory of each process, in bytes. */
+  readonly memory: number;
+  /** Called with a sentence when a process has ended that nobody ended. */
+  readonly onFault: (fault: string) => void;
+}
+
+interface WaitingTask {
+  readonly owner: string;
+  readonly start: () => void;
+}
+
+/** Processes of the library. They are started when there is work, and one that ended is replaced when there is more. */
+export class LibraryPool {
+  readonly #options: LibraryPoolOptions;
+  readonly #processes = new Set<LibraryProcess>();
+  /** Processes that end with their last task. */
+  readonly #leaving = new Set<LibraryProcess>();
+  readonly #owners = new Map<string, number>();
+  readonly #waiting: WaitingTask[] = [];
+  #isClosed = false;
+
+  constructor(options: LibraryPoolOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs a task on the process that has the least to do. Resolves once the first of its bytes are
+   * there; the task continues as they are taken, until the signal.
+   * @throws CatalogError ServiceUnavailable when all processes stay busy, LibraryEnded; as the task does
+   */
+  async run(
+    task: LibraryTask,
+    { budget, owner, signal }: LanceStatement,
+    input: TaskInput,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    signal().throwIfAborted();
+    const chosen = await this.#room(owner, task.table.location, signal());
+    const left = budget.limits.time - budget.spent;
+    const result = chosen.begin(task, left === Infinity ? null : Math.max(1, left), input);
+    this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);
+    const cancel = (): void => result.cancel(new Error('the request was aborted'));
+    signal().addEventListener('abort', cancel, { once: true });
+    result.whenEnded(() => {
+      signal().removeEventListener('abort', cancel);
+      budget.add(result.spent);
+      this.#leave(owner);
+    });
+    await result.begun();
+    return result.pieces();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#processes, ...this.#leaving].map((each) => each.stop()));
+  }
+
+  #leave(owner: string): void {
+    const others = (this.#owners.get(owner) ?? 1) - 1;
+    if (others > 0) this.#owners.set(owner, others);
+    else this.#owners.delete(owner);
+    for (const process of this.#processes) if (process.isFull) this.#replace(process);
+    for (const process of this.#leaving) if (process.busy === 0) void process.stop();
+    this.#startNext();
+  }
+
+  /** A process that holds too much memory gets no more tasks and ends with its last one. */
+  #replace(process: LibraryProcess): void {
+    this.#processes.delete(process);
+    this.#leaving.add(process);
+  }
+
+  /** The waiting task whose owner has the fewest running ones is next. */
+  #startNext(): void {
+    const next = this.#waiting.reduce<WaitingTask | undefined>((least, each) => {
+      if (least === undefined) return each;
+      return this.#runningOf(each.owner) < this.#runningOf(least.owner) ? each : least;
+    }, undefined);
+    next?.start();
+  }
+
+  #runningOf(owner: string): number {
+    return this.#owners.get(owner) ?? 0;
+  }
+
+  /** A process with room for one more task, once there is one. */
+  async #room(owner: string, location: string, signal: AbortSignal): Promise<LibraryProcess> {
+    const until = performance.now() + LIBRARY_WAIT_MILLIS;
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.#isClosed) throw new CatalogError('ServiceUnavailable', 'the gateway is stopping');
+      const free = this.#free(location);
+      if (free !== undefined) return free;
+      if (performance.now() >= until) throw busy();
+      await this.#turn(owner, signal, until - performance.now());
+    }
+  }
+
+  async #turn(owner: string, signal: AbortSignal, millis: number): Promise<void> {
+    let stop: () => void = () => undefined;
+    const turn = new Promise<void>((resolve) => {
+      const waiting = { owner, start: resolve };
+      this.#waiting.push(waiting);
+      const timer = setTimeout(resolve, millis);
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      stop = () => {
+        clearTimeout(timer);
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      };
+    });
+    await turn;
+    stop();
+  }
+
+  /** The process that has the table open and room, or the idlest one, or a new one. */
+  #free(location: string): LibraryProcess | undefined {
+    const all = [...this.#processes].filter(({ busy }) => busy < MAX_TASKS);
+    const [best] = all.sort(
+      (one, other) => one.busy - other.busy || other.worksOn(location) - one.worksOn(location),
+    );
+    if (best !== undefined && (best.busy === 0 || this.#processes.size >= this.#options.processes))
+      return best;
+    const most = this.#options.processes;
+    return this.#processes.size < most && this.#leaving.size < most ? this.#start() : undefined;
+  }
+
+  #start(): LibraryProcess {
+    const { memory, onFault } = this.#options;
+    const process: LibraryProcess = new LibraryProcess({
+      memory,
+      ended: (fault) => {
+        this.#processes.delete(process);
+        this.#leaving.delete(process);
+        if (fault !== undefined) onFault(fault);
+        this.#startNext();
+      },
+    });
+    this.#processes.add(process);
+    return process;
+  }
+}
+
+function busy(): CatalogError {
+  return new CatalogError(
+    'ServiceUnavailable',
+    'the Lance library is busy with other requests: repeat the request later, or set lance.processes to more',
+  );
+}

@@ -1,0 +1,261 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { CatalogError } from '../protocol/errors.ts';
+import { OverBudget } from '../protocol/budget.ts';
+import { TaskResult } from '../engine/workers/task-result.ts';
+import { LibraryEnded } from '../engine/versions/managed/lance-library.ts';
+import { FrameReader, sendFrame } from './wire/frames.ts';
+import type {
+  FromLibrary,
+  LibraryTask,
+  ToLibrary,
+  VersionQuestion,
+  VersionReply,
+} from './wire/messages.ts';
+import { libraryFault } from './library-fault.ts';
+
+/** The built program: the process runs no TypeScript. Found from the sources as well as from what is built of them. */
+const MAIN = fileURLToPath(new URL('../../dist/lance/worker/library-main.js', import.meta.url));
+
+/** How long a process may take to load the library, in ms. */
+export const LIBRARY_START_MILLIS = 60_000;
+/** How long cancelled work may go on before its process is killed, in ms. */
+export const LIBRARY_CANCEL_MILLIS = 5000;
+
+/** Greatest length of the error output that is kept of a process. */
+const ERROR_TEXT_LENGTH = 2000;
+
+/** Most objects of JavaScript in a process, in MiB: rows and caches lie outside of them. */
+const HEAP_MIB = 128;
+
+/** Size of the pieces in which the rows of a change are sent. */
+const ROWS_PIECE_BYTES = 2 ** 20;
+
+/** The answer to a change that was given up. */
+const ENDED: VersionReply = { status: 503, value: { error: 'the request has ended', code: 17 } };
+
+export interface LibraryProcessOptions {
+  /** Memory of the process, in bytes. Above it gets no more tasks; the kernel refuses half as much more. */
+  readonly memory: number;
+  /** Called once when the process is no more, with a sentence if nobody ended it. */
+  readonly ended: (fault: string | undefined) => void;
+}
+
+/** What belongs to a task beside it. */
+export interface TaskInput {
+  /** The values of its query vectors. */
+  readonly vectors?: Uint8Array;
+  /** The rows of a change as an Arrow file. */
+  readonly rows?: Uint8Array | null;
+  /** Answers the questions of a change. Does not reject. */
+  readonly versions?: (question: VersionQuestion) => Promise<VersionReply>;
+}
+
+interface RunningWork extends Pick<TaskInput, 'versions'> {
+  readonly result: TaskResult;
+  readonly task: LibraryTask;
+  readonly millis: number | null;
+}
+
+/** One process of the library, and the tasks that it works on. */
+export class LibraryProcess {
+  readonly #child: ChildProcess;
+  readonly #socket: Socket;
+  readonly #options: LibraryProcessOptions;
+  readonly #works = new Map<number, RunningWork>();
+  /** Timers of work that was cancelled and goes on. */
+  readonly #cancelled = new Map<number, NodeJS.Timeout>();
+  readonly #starting: NodeJS.Timeout;
+  #next = 0;
+  #bytes = 0;
+  #errors = '';
+  #unusable: string | undefined;
+  #isStopped = false;
+  #hasEnded = false;
+
+  constructor(options: LibraryProcessOptions) {
+    this.#options = options;
+    this.#child = startProcess(options.memory);
+    this.#socket = this.#child.stdio[3] as Socket;
+    const frames = new FrameReader<FromLibrary>((message, bytes) => this.#receive(message, bytes));
+    this.#socket.on('data', (chunk: Buffer) => {
+      try {
+        frames.add(chunk);
+      } catch {
+        this.kill();
+      }
+    });
+    this.#socket.on('error', () => this.kill());
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      this.#errors = (this.#errors + chunk.toString()).slice(-ERROR_TEXT_LENGTH);
+    });
+    this.#child.on('error', (error) => this.#end(error.message));
+    this.#child.on('exit', (code, signal) =>
+      this.#end(`it ended with ${signal ?? `code ${code}`}`),
+    );
+    this.#starting = setTimeout(() => this.kill(), LIBRARY_START_MILLIS).unref();
+    this.#letGo();
+  }
+
+  /** Number of tasks whose work goes on. */
+  get busy(): number {
+    return this.#works.size + this.#cancelled.size;
+  }
+
+  /** Number of running tasks that a table has in this process. */
+  worksOn(location: string): number {
+    return [...this.#works.values()].filter(({ task }) => task.table.location === location).length;
+  }
+
+  /** Whether it holds so much memory that it gets no more tasks. */
+  get isFull(): boolean {
+    return this.#bytes > this.#options.memory;
+  }
+
+  /**
+   * Begins a task.
+   * @param millis Time that the task may take; null for any.
+   */
+  begin(task: LibraryTask, millis: number | null, input: TaskInput): TaskResult {
+    const id = this.#next++;
+    this.#child.ref();
+    const { vectors, rows, versions } = input;
+    this.#send({ kind: 'begin', id, task, millis }, vectors);
+    if (rows != null) this.#sendRows(id, rows);
+    const result = new TaskResult(
+      () => this.#send({ kind: 'more', id }),
+      () => this.#cancel(id),
+    );
+    this.#works.set(id, { result, task, millis, ...(versions && { versions }) });
+    return result;
+  }
+
+  /** Ends the process. Its tasks fail. */
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Ends the process for good; resolves when it is gone. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    if (this.#hasEnded) return;
+    const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
+    this.#child.ref();
+    this.kill();
+    await gone;
+  }
+
+  #receive(message: FromLibrary, bytes: Uint8Array): void {
+    if (message.kind === 'ready') clearTimeout(this.#starting);
+    else if (message.kind === 'memory') this.#bytes = message.bytes;
+    else if (message.kind === 'unusable') this.#refuseAll(message.reason);
+    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
+    else if (message.kind === 'fault') this.#fail(message);
+    else if (message.kind === 'ask') void this.#answer(message);
+    else this.#done(message);
+  }
+
+  #fail({ id, over, text }: Extract<FromLibrary, { readonly kind: 'fault' }>): void {
+    const work = this.#works.get(id);
+    if (work === undefined) return;
+    this.#killLater(id);
+    this.#works.delete(id);
+    const { result, task, millis } = work;
+    result.fail(over === null ? libraryFault(task, text) : new OverBudget(over, millis ?? 0));
+  }
+
+  #done({ id, spent }: Extract<FromLibrary, { readonly kind: 'end' }>): void {
+    clearTimeout(this.#cancelled.get(id));
+    this.#cancelled.delete(id);
+    const work = this.#works.get(id);
+    this.#works.delete(id);
+    if (work !== undefined) {
+      work.result.spent = spent;
+      work.result.end();
+    }
+    this.#letGo();
+  }
+
+  /** Sends the rows of a change in pieces, so that other messages are not kept waiting. */
+  #sendRows(id: number, rows: Uint8Array): void {
+    for (let start = 0; start < rows.byteLength; start += ROWS_PIECE_BYTES) {
+      const piece = rows.subarray(start, start + ROWS_PIECE_BYTES);
+      const last = start + ROWS_PIECE_BYTES >= rows.byteLength;
+      this.#send({ kind: 'rows', id, last }, piece);
+    }
+  }
+
+  /** Answers a question of a change, as long as it runs. */
+  async #answer({
+    id,
+    call,
+    question,
+  }: Extract<FromLibrary, { readonly kind: 'ask' }>): Promise<void> {
+    const reply = (await this.#works.get(id)?.versions?.(question)) ?? ENDED;
+    this.#send({ kind: 'told', id, call, reply });
+  }
+
+  #cancel(id: number): void {
+    if (!this.#works.delete(id)) return;
+    this.#killLater(id);
+    this.#send({ kind: 'cancel', id });
+  }
+
+  /** The process is killed unless the work of a task ends soon: the library cannot be interrupted. */
+  #killLater(id: number): void {
+    const timer = setTimeout(() => this.kill(), LIBRARY_CANCEL_MILLIS);
+    this.#cancelled.set(id, timer.unref());
+  }
+
+  /** An idle process does not keep the gateway alive. */
+  #letGo(): void {
+    if (this.busy > 0) return;
+    this.#child.unref();
+    this.#socket.unref();
+  }
+
+  #refuseAll(reason: string): void {
+    this.#unusable = reason;
+    this.kill();
+  }
+
+  #end(reason: string): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    clearTimeout(this.#starting);
+    for (const timer of this.#cancelled.values()) clearTimeout(timer);
+    this.#cancelled.clear();
+    this.#socket.destroy();
+    const said = this.#errors.trim();
+    this.#options.ended(this.#isStopped ? undefined : said === '' ? reason : `${reason}: ${said}`);
+    this.#endWorks();
+  }
+
+  #endWorks(): void {
+    const broken = [...this.#works.values()];
+    this.#works.clear();
+    for (const { result, task } of broken) result.fail(this.#faultOf(task));
+  }
+
+  #faultOf({ name }: LibraryTask): CatalogError {
+    return this.#unusable === undefined
+      ? new LibraryEnded(name)
+      : new CatalogError('Unsupported', `the Lance library cannot be loaded: ${this.#unusable}`);
+  }
+
+  #send(message: ToLibrary, bytes?: Uint8Array): void {
+    sendFrame(this.#socket, message, bytes);
+  }
+}
+
+/** Starts a process with an empty environment. The kernel refuses it data beyond a bound. */
+function startProcess(memory: number): ChildProcess {
+  const flags = [`--max-old-space-size=${HEAP_MIB}`, '--expose-gc'];
+  const program = [process.execPath, ...flags, MAIN, String(memory)];
+  const kibibytes = String(Math.ceil((memory * 1.5) / 1024));
+  const limited = ['-c', 'ulimit -d "$0" && exec "$@"', kibibytes, ...program];
+  const [command, args] =
+    process.platform === 'linux' ? ['/bin/sh', limited] : [program[0]!, program.slice(1)];
+  return spawn(command, args, { env: {}, cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
+}

@@ -1,0 +1,111 @@
+import type { LanceRowChange } from '../../engine/versions/managed/lance-library.ts';
+import type { NearestRequest, QueryRequest } from '../../engine/request/request.ts';
+
+/** A version of a table that the catalog has committed. */
+export interface CommittedVersion {
+  readonly version: number;
+  /** Path of its manifest in the table's folder. */
+  readonly manifest: string;
+}
+
+/** A table at one version. */
+export interface TableAtVersion {
+  /** Id of the table. */
+  readonly id: string;
+  /** Absolute path of the table's folder. */
+  readonly location: string;
+  readonly branch: string;
+  readonly at: CommittedVersion;
+  /** A version of main, through which branches are opened; equal to `at` for main. */
+  readonly main: CommittedVersion;
+}
+
+/** A vector search without its vectors, whose 32-bit floats are the bytes of the frame. */
+export type NearestMessage = Omit<NearestRequest, 'vectors' | 'batch'> & {
+  /** Length of each vector. */
+  readonly lengths: readonly number[];
+};
+
+/** A query as JSON. */
+export type QueryMessage = Omit<QueryRequest, 'nearest'> & {
+  readonly nearest: NearestMessage | null;
+};
+
+/** Work of the library on a table. Every result is a stream of bytes. */
+export type LibraryTask = {
+  /** Canonical path of the table, for errors. */
+  readonly name: string;
+  readonly table: TableAtVersion;
+} & (
+  | { readonly kind: 'query'; readonly query: QueryMessage }
+  | { readonly kind: 'count'; readonly predicate: string | null }
+  | { readonly kind: 'explain'; readonly query: QueryMessage; readonly verbose: boolean }
+  | { readonly kind: 'analyze'; readonly query: QueryMessage }
+  /** The rows of a change are an Arrow file that follows the task. */
+  | { readonly kind: 'change'; readonly change: LanceRowChange }
+);
+
+/** Messages to a library process. Tasks have numbers. */
+export type ToLibrary =
+  | {
+      readonly kind: 'begin';
+      readonly id: number;
+      readonly task: LibraryTask;
+      /** Time that the task may take, in ms; null for any. */
+      readonly millis: number | null;
+    }
+  /** Requests one more piece. */
+  | { readonly kind: 'more'; readonly id: number }
+  /** A piece of the rows of a change; its bytes are those of the frame. */
+  | { readonly kind: 'rows'; readonly id: number; readonly last: boolean }
+  /** The answer to a question about the versions of the table. */
+  | {
+      readonly kind: 'told';
+      readonly id: number;
+      readonly call: number;
+      readonly reply: VersionReply;
+    }
+  | { readonly kind: 'cancel'; readonly id: number };
+
+/** What the library asks of the catalog: `version/list`, `version/describe` or `version/create`. */
+export interface VersionQuestion {
+  readonly action: string;
+  readonly branch: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** An answer of the catalog: an HTTP status and JSON. */
+export interface VersionReply {
+  readonly status: number;
+  readonly value: object;
+}
+
+/** Messages of a library process: pieces of a result, then its end. */
+export type FromLibrary =
+  /** The library is loaded. */
+  | { readonly kind: 'ready' }
+  /** The library cannot be loaded. */
+  | { readonly kind: 'unusable'; readonly reason: string }
+  /** A piece of a result; its bytes are those of the frame. */
+  | { readonly kind: 'piece'; readonly id: number }
+  /**
+   * A task has failed, though its work may still go on: `time` when its time is spent, else the
+   * text of the library's error.
+   */
+  | {
+      readonly kind: 'fault';
+      readonly id: number;
+      readonly over: 'time' | null;
+      readonly text: string;
+    }
+  /** A change asks the catalog about the versions of its table. */
+  | {
+      readonly kind: 'ask';
+      readonly id: number;
+      readonly call: number;
+      readonly question: VersionQuestion;
+    }
+  /** Nothing of a task runs any more. */
+  | { readonly kind: 'end'; readonly id: number; readonly spent: number }
+  /** Memory of the process, in bytes. */
+  | { readonly kind: 'memory'; readonly bytes: number };

@@ -1,0 +1,121 @@
+// The main module of a library process: node library-main.js MEMORY. The gateway's socket is file 3.
+import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
+import type * as LanceDb from '@lancedb/lancedb';
+import { FrameReader, sendFrame } from '../wire/frames.ts';
+import type { FromLibrary, LibraryTask, ToLibrary } from '../wire/messages.ts';
+import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
+import { OpenTables } from './open-tables.ts';
+import { RunningTask } from './running-task.ts';
+import { changeRows } from './table-change.ts';
+import { taskPieces, type ReadTask } from './tasks.ts';
+
+/** How often the process reports its memory, in ms. */
+const MEMORY_MILLIS = 500;
+
+/** The library with the tables that it has open. */
+interface Library {
+  readonly library: typeof LanceDb;
+  readonly endpoint: CatalogEndpoint;
+  readonly tables: OpenTables;
+}
+
+const running = new Map<number, RunningTask>();
+const socket = new Socket({ fd: 3, readable: true, writable: true });
+const frames = new FrameReader<ToLibrary>(receive);
+socket.on('data', (chunk: Buffer) => frames.add(chunk));
+// The gateway has ended, however it did.
+socket.on('close', () => process.exit(0));
+socket.on('error', () => process.exit(0));
+
+const opened = openLibrary(Number(process.argv[2]));
+opened.then(
+  () => send({ kind: 'ready' }),
+  (error: unknown) => send({ kind: 'unusable', reason: String(error) }),
+);
+setInterval(() => {
+  send({ kind: 'memory', bytes: process.memoryUsage.rss() });
+}, MEMORY_MILLIS).unref();
+
+/** @param memory Memory of the process, in bytes. */
+async function openLibrary(memory: number): Promise<Library> {
+  const require = createRequire(import.meta.url);
+  const library = require('@lancedb/lancedb') as typeof LanceDb;
+  const endpoint = await CatalogEndpoint.open();
+  const { url: uri, headers } = endpoint;
+  const session = new library.Session(
+    BigInt(Math.floor(memory / 4)),
+    BigInt(Math.floor(memory / 8)),
+  );
+  const connection = await library.connectNamespace('rest', { uri, headers }, { session });
+  return { library, endpoint, tables: new OpenTables(connection, endpoint) };
+}
+
+function receive(message: ToLibrary, bytes: Uint8Array): void {
+  if (message.kind === 'begin') {
+    void begin(message, floatsOf(bytes));
+    return;
+  }
+  const task = running.get(message.id);
+  if (message.kind === 'more') task?.more();
+  else if (message.kind === 'rows') task?.take(bytes, message.last);
+  else if (message.kind === 'told') task?.told(message.call, message.reply);
+  else task?.cancel();
+}
+
+async function begin(
+  { id, task, millis }: Extract<ToLibrary, { readonly kind: 'begin' }>,
+  vectors: Float32Array,
+): Promise<void> {
+  const current = new RunningTask(id, millis, send);
+  running.set(id, current);
+  await current.run(
+    task.kind === 'change' ? changePieces(task, current) : piecesOf(task, vectors, current),
+  );
+  running.delete(id);
+}
+
+async function* changePieces(
+  { table: place, change }: Extract<LibraryTask, { readonly kind: 'change' }>,
+  current: RunningTask,
+): AsyncGenerator<Uint8Array> {
+  const { library, endpoint } = await opened;
+  const hasRows = change.kind !== 'delete' && change.kind !== 'update';
+  const rows = hasRows ? await current.rows() : new Uint8Array(0);
+  const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
+  const ask: AnswerVersions = (question) => current.ask(question);
+  const counts = await changeRows({ library, endpoint, place, rows, ask, until }, change);
+  yield Buffer.from(JSON.stringify(counts));
+}
+
+async function* piecesOf(
+  task: ReadTask,
+  vectors: Float32Array,
+  current: RunningTask,
+): AsyncGenerator<Uint8Array> {
+  const { library, tables } = await opened;
+  const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
+  const table = await tables.lend(task.table, until);
+  try {
+    yield* taskPieces({ library, table: table.opened, vectors, until }, task);
+  } catch (error) {
+    table.spoil();
+    throw error;
+  } finally {
+    table.giveBack();
+    dropBatches();
+  }
+}
+
+/** Batches that nobody reads any more hold memory that only a collection returns. */
+function dropBatches(): void {
+  if (process.memoryUsage.rss() > Number(process.argv[2]) / 2) globalThis.gc?.();
+}
+
+function floatsOf(bytes: Uint8Array): Float32Array {
+  return new Float32Array(Uint8Array.from(bytes).buffer);
+}
+
+function send(message: FromLibrary, bytes?: Uint8Array): void {
+  sendFrame(socket, message, bytes);
+}

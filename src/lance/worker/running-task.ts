@@ -1,0 +1,141 @@
+import type { FromLibrary, VersionQuestion, VersionReply } from '../wire/messages.ts';
+
+/** Greatest size of a piece of a result. */
+const PIECE_BYTES = 2 ** 20;
+
+type Send = (message: FromLibrary, bytes?: Uint8Array) => void;
+
+/** Ends the wait for the library's work: it was cancelled, or its time is spent. */
+class TaskEnded extends Error {}
+
+/**
+ * A task in progress: its pieces are sent as they are requested, and its time counts while the
+ * library works for it.
+ */
+export class RunningTask {
+  readonly #id: number;
+  readonly #send: Send;
+  /** Time that is left, in ms. */
+  #left: number;
+  #spent = 0;
+  #requested = 0;
+  #wake: () => void = () => undefined;
+  #end: (reason: Error) => void = () => undefined;
+  readonly #ended: Promise<never>;
+  #isEnded = false;
+  /** Questions that are not answered, by their number. */
+  readonly #calls = new Map<number, (reply: VersionReply) => void>();
+  #nextCall = 0;
+  readonly #rows: Uint8Array[] = [];
+  #haveRows: () => void = () => undefined;
+  readonly #allRows = new Promise<void>((resolve) => {
+    this.#haveRows = resolve;
+  });
+  /** The library's current work, which cannot be stopped. */
+  #work: Promise<unknown> = Promise.resolve();
+
+  constructor(id: number, millis: number | null, send: Send) {
+    this.#id = id;
+    this.#send = send;
+    this.#left = millis ?? Infinity;
+    this.#ended = new Promise((_, reject) => {
+      this.#end = reject;
+    });
+    this.#ended.catch(() => undefined);
+  }
+
+  /** Requests one more piece. */
+  more(): void {
+    this.#requested++;
+    this.#wake();
+  }
+
+  /** Takes a piece of the rows of a change. */
+  take(piece: Uint8Array, isLast: boolean): void {
+    this.#rows.push(piece);
+    if (isLast) this.#haveRows();
+  }
+
+  /** All rows of a change. */
+  async rows(): Promise<Uint8Array> {
+    await Promise.race([this.#allRows, this.#ended]);
+    return Buffer.concat(this.#rows.splice(0));
+  }
+
+  /** Asks the catalog of the gateway; refused once the task has ended. */
+  async ask(question: VersionQuestion): Promise<VersionReply> {
+    if (this.#isEnded) return { status: 503, value: { error: 'the request has ended', code: 17 } };
+    const call = this.#nextCall++;
+    return new Promise((resolve) => {
+      this.#calls.set(call, resolve);
+      this.#send({ kind: 'ask', id: this.#id, call, question });
+    });
+  }
+
+  told(call: number, reply: VersionReply): void {
+    this.#calls.get(call)?.(reply);
+    this.#calls.delete(call);
+  }
+
+  cancel(): void {
+    this.#isEnded = true;
+    this.#end(new TaskEnded());
+    this.#wake();
+    for (const call of this.#calls.keys()) this.told(call, { status: 503, value: {} });
+  }
+
+  /** Waits for work of the library, as long as the task has time. */
+  async until<Result>(work: Promise<Result>): Promise<Result> {
+    this.#work = work;
+    const since = performance.now();
+    const timer =
+      this.#left === Infinity ? undefined : setTimeout(() => this.#overTime(), this.#left);
+    try {
+      return await Promise.race([work, this.#ended]);
+    } finally {
+      clearTimeout(timer);
+      const spent = performance.now() - since;
+      this.#spent += spent;
+      this.#left -= spent;
+    }
+  }
+
+  /** Sends the pieces of a result, then its end once the library does nothing more for it. */
+  async run(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      for await (const piece of pieces) await this.#pass(piece);
+    } catch (error) {
+      this.#report(error);
+    }
+    await this.#work.catch(() => undefined);
+    this.#send({ kind: 'end', id: this.#id, spent: this.#spent });
+  }
+
+  async #pass(piece: Uint8Array): Promise<void> {
+    for (let start = 0; start < piece.byteLength; start += PIECE_BYTES) {
+      while (this.#requested === 0 && !this.#isEnded) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+      if (this.#isEnded) throw new TaskEnded();
+      this.#requested--;
+      const part = piece.subarray(start, start + PIECE_BYTES);
+      this.#send({ kind: 'piece', id: this.#id }, part);
+    }
+  }
+
+  #overTime(): void {
+    this.#fault('time', '');
+    this.cancel();
+  }
+
+  #report(error: unknown): void {
+    if (error instanceof TaskEnded) return;
+    this.#fault(null, error instanceof Error ? error.message : String(error));
+  }
+
+  #fault(over: 'time' | null, text: string): void {
+    this.#send({ kind: 'fault', id: this.#id, over, text });
+  }
+}

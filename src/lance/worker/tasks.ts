@@ -1,0 +1,63 @@
+import type * as LanceDb from '@lancedb/lancedb';
+import type { LibraryTask } from '../wire/messages.ts';
+import { joinedFile } from './arrow-file.ts';
+import { libraryQuery, type LibraryQuery } from './library-query.ts';
+
+/** Waits for the library; throws as soon as the task is to end, though the library may go on. */
+export type Await = <Result>(work: Promise<Result>) => Promise<Result>;
+
+/** What a task works with. */
+export interface TaskParts {
+  readonly library: typeof LanceDb;
+  readonly table: LanceDb.Table;
+  readonly vectors: Float32Array;
+  readonly until: Await;
+}
+
+/** A task that reads. */
+export type ReadTask = Exclude<LibraryTask, { readonly kind: 'change' }>;
+
+/** The result of a task, in pieces. @throws as the library does */
+export function taskPieces(parts: TaskParts, task: ReadTask): AsyncGenerator<Uint8Array> {
+  return runners[task.kind](parts, task as never);
+}
+
+const runners: {
+  readonly [Kind in ReadTask['kind']]: (
+    parts: TaskParts,
+    task: Extract<ReadTask, { readonly kind: Kind }>,
+  ) => AsyncGenerator<Uint8Array>;
+} = {
+  async *query(parts, { query }) {
+    yield* rowsOf(await queryOf(parts, query), parts.until);
+  },
+  async *count({ table, until }, { predicate }) {
+    yield textBytes(String(await until(table.countRows(predicate ?? undefined))));
+  },
+  async *explain(parts, { query, verbose }) {
+    const built = await queryOf(parts, query);
+    yield textBytes(await parts.until(built.explainPlan(verbose)));
+  },
+  async *analyze(parts, { query }) {
+    const built = await queryOf(parts, query);
+    yield textBytes(await parts.until(built.analyzePlan()));
+  },
+};
+
+function queryOf(
+  { library, table, vectors }: TaskParts,
+  query: Parameters<typeof libraryQuery>[2],
+): Promise<LibraryQuery> {
+  return libraryQuery(library, table, query, vectors);
+}
+
+async function* rowsOf(query: LibraryQuery, until: Await): AsyncGenerator<Uint8Array> {
+  const batches = await until(query.execute());
+  const next = (): Promise<Uint8Array | null> => until(batches.next());
+  const first = await next();
+  yield* joinedFile(first ?? (await until(query.outputSchema())), next);
+}
+
+function textBytes(text: string): Uint8Array {
+  return Buffer.from(text);
+}

@@ -1,0 +1,287 @@
+import { copyFile, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Connection, Table } from '@lancedb/lancedb';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { arrow, lancedb, tableOf } from '../clients/lancedb.ts';
+import { manifestName } from '../support/lance-table.ts';
+import { waitUntil } from '../support/eventually.ts';
+import { childrenOf, isRunning } from '../support/processes.ts';
+import { ADMIN_KEY, Service, type ServiceOptions } from '../support/service.ts';
+import { open, send, type Reply } from './http.ts';
+
+/** The processes of the Lance library behind a service: killed, too large, too slow, at damaged files. */
+
+const { Field, FixedSizeList, Float32, Int32 } = arrow;
+
+let service: Service;
+let writer: Connection;
+
+async function start(options: ServiceOptions = {}): Promise<void> {
+  service = await Service.start(options);
+  const headers = { 'x-api-key': ADMIN_KEY };
+  writer = await lancedb.connectNamespace('rest', { uri: service.url, headers });
+}
+
+/** A table of some rows of about a quarter of a KiB. */
+async function wide(name: string, rows: number): Promise<Table> {
+  const numbers = Array.from({ length: rows }, (_, id) => id);
+  const type = new FixedSizeList(64, new Field('item', new Float32(), true));
+  return writer.createTable(
+    name,
+    tableOf([
+      { name: 'id', type: new Int32(), values: numbers },
+      { name: 'v', type, values: numbers.map((id) => Array.from({ length: 64 }, () => id)) },
+    ]),
+  );
+}
+
+function ask(name: string, action: string, body: object = {}): Promise<Reply> {
+  return send(service.url, `POST /v1/table/${name}/${action}`, { body });
+}
+
+/** Takes milliseconds for each row, and cannot be interrupted. */
+const SLOW = "levenshtein(repeat('a', 2000 + id % 2), repeat('b', 2000)) < 0";
+
+/** Processor time of a process, in ticks. */
+async function ticksOf(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const [user = 0, system = 0] = text.split(') ')[1]!.split(' ').slice(11, 13).map(Number);
+  return user + system;
+}
+
+const everything = { vector: [], k: -1 };
+
+/** Processes of the library. */
+function libraries(): Promise<readonly number[]> {
+  return childrenOf(Number(service.said['pid']));
+}
+
+async function locationOf(name: string): Promise<string> {
+  return String((await ask(name, 'describe')).json['location']);
+}
+
+describe('with one process', () => {
+  beforeAll(async () => {
+    await start({ variables: { ARROWGATE_BUDGET_TIME: '4s' } });
+    await wide('rows', 60_000);
+    await wide('other', 10);
+  });
+
+  afterAll(() => service.stop());
+
+  it('reads are begun again when it is killed', async () => {
+    const whole = await ask('rows', 'query', everything);
+    expect(whole.status).toBe(200);
+    const answers = Array.from({ length: 4 }, () => ask('rows', 'query', everything));
+    const counts = Array.from({ length: 4 }, () =>
+      ask('rows', 'count_rows', { predicate: 'id > 7' }),
+    );
+    const [first = 0] = await libraries();
+    process.kill(first, 'SIGKILL');
+    for (const { status, text } of await Promise.all(counts)) {
+      expect([status, text]).toEqual([200, '59992']);
+    }
+    for (const { bytes } of await Promise.all(answers))
+      expect(bytes.equals(whole.bytes)).toBe(true);
+    expect(await libraries()).not.toContain(first);
+  });
+
+  it('the rest of an answer is read again when it is killed in the middle', async () => {
+    const whole = await ask('rows', 'query', everything);
+    for (let kills = 1; kills <= 3; kills++) {
+      const body = { ...everything };
+      const answer = await open(service.url, 'POST /v1/table/rows/query', { body });
+      const chunks: Buffer[] = [];
+      for await (const chunk of answer as AsyncIterable<Buffer>) {
+        if (chunks.length === 3 * kills) {
+          for (const pid of await libraries()) process.kill(pid, 'SIGKILL');
+        }
+        chunks.push(chunk);
+      }
+      expect(Buffer.concat(chunks).equals(whole.bytes)).toBe(true);
+    }
+  });
+
+  it('work that goes on after its budget ends with it, and others are repeated', async () => {
+    await ask('other', 'count_rows');
+    const before = await libraries();
+    const slow = await ask('rows', 'count_rows', { predicate: SLOW });
+    expect(slow.status).toBe(400);
+    expect(slow.json).toMatchObject({ code: 13 });
+    expect(String(slow.json['error'])).toContain('budget.time');
+    await waitUntil(async () => !(await Promise.all(before.map(isRunning))).some(Boolean));
+    expect((await ask('other', 'count_rows')).text).toBe('10');
+  });
+
+  it('work for a client that has left ends with its process', async () => {
+    await ask('other', 'count_rows');
+    const [pid = 0] = await libraries();
+    const idle = await ticksOf(pid);
+    const leaving = new AbortController();
+    const sent = { body: { predicate: SLOW }, signal: leaving.signal };
+    const gone = send(service.url, 'POST /v1/table/rows/count_rows', sent);
+    gone.catch(() => undefined);
+    await waitUntil(async () => (await ticksOf(pid)) > idle + 20);
+    leaving.abort();
+    await expect(gone).rejects.toThrow();
+    expect((await ask('other', 'count_rows')).text).toBe('10');
+    await waitUntil(async () => !(await isRunning(pid)));
+    expect((await ask('other', 'count_rows')).text).toBe('10');
+  });
+});
+
+describe('files of a table', () => {
+  beforeAll(async () => start());
+  afterAll(() => service.stop());
+
+  it.each([
+    ['lost', (path: string) => rm(path)],
+    ['cut short', async (path: string) => writeFile(path, (await readFile(path)).subarray(0, 900))],
+    [
+      'of another format',
+      async (path: string) => writeFile(path, Buffer.alloc((await readFile(path)).length, 'x')),
+    ],
+  ])('that are %s fail the requests that read them, and nothing else', async (kind, damage) => {
+    const name = `damaged_${kind.replaceAll(' ', '_')}`;
+    const table = await wide(name, 500);
+    await wide(`sound_${name}`, 20);
+    const folder = join(await locationOf(name), 'data');
+    const [file = ''] = await readdir(folder);
+    const path = join(folder, file);
+    const copy = join(service.folder, 'copy');
+    await copyFile(path, copy);
+    await damage(path);
+    const answer = await ask(name, 'query', everything);
+    expect(answer.json).toMatchObject({ code: 18 });
+    expect(answer.status).toBe(500);
+    expect(String(answer.json['error'])).toMatch(
+      new RegExp(`^the Lance library cannot read a file of table /${name}: .*Restore`),
+    );
+    expect(String(answer.json['error'])).not.toContain(service.folder);
+    expect((await ask(`sound_${name}`, 'count_rows', { predicate: 'id < 5' })).text).toBe('5');
+    await copyFile(copy, path);
+    expect((await ask(name, 'query', everything)).status).toBe(200);
+    expect(await table.countRows()).toBe(500);
+  });
+
+  it('that the catalog did not commit are not read', async () => {
+    await wide('followed', 30);
+    const versions = join(await locationOf('followed'), '_versions');
+    await copyFile(join(versions, manifestName(1n)), join(versions, manifestName(7n)));
+    await writeFile(join(versions, manifestName(8n)), 'no manifest');
+    expect((await ask('followed', 'count_rows')).text).toBe('30');
+    const answer = await ask('followed', 'query', everything);
+    expect([answer.status, answer.headers['x-lancedb-version']]).toEqual([200, '1']);
+    expect((await ask('followed', 'query', { ...everything, version: 7 })).status).toBe(404);
+  });
+});
+
+describe('a registered table', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'lance-')));
+    await start({ config: `locations: { allowed: [${JSON.stringify(folder)}] }\n` });
+    const local = await lancedb.connect(folder);
+    await local.createTable('source', [{ id: 1 }, { id: 2 }]);
+    await local.cloneTable('copy', join(folder, 'source.lance'), { isShallow: true });
+  });
+
+  afterAll(async () => {
+    await service.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it('is read and changed where it lies', async () => {
+    const body = { location: join(folder, 'source.lance') };
+    expect((await send(service.url, 'POST /v1/table/given/register', { body })).status).toBe(200);
+    expect((await ask('given', 'count_rows')).text).toBe('2');
+    const deleted = await ask('given', 'delete', { predicate: 'id = 1' });
+    expect(deleted.json).toEqual({ version: 2, num_deleted_rows: 1 });
+    const table = await (await lancedb.connect(folder)).openTable('source');
+    expect(await table.countRows()).toBe(1);
+  });
+
+  it('is another one when it was written anew at its location', async () => {
+    const path = join(folder, 'source.lance');
+    const body = { location: path };
+    const local = await lancedb.connect(folder);
+    for (const ids of [[7, 8, 9], [4]]) {
+      await ask('given', 'deregister');
+      await rm(path, { recursive: true });
+      await local.createTable(
+        'source',
+        ids.map((id) => ({ id })),
+      );
+      expect((await send(service.url, 'POST /v1/table/given/register', { body })).status).toBe(200);
+      const { bytes } = await ask('given', 'query', everything);
+      expect([...(arrow.tableFromIPC(bytes).getChild('id') ?? [])]).toEqual(ids);
+    }
+  });
+
+  it('that names files of another table is refused: the right to read it does not cover them', async () => {
+    const body = { location: join(folder, 'copy.lance') };
+    expect((await send(service.url, 'POST /v1/table/copied/register', { body })).status).toBe(200);
+    for (const [action, sent] of [
+      ['query', everything],
+      ['count_rows', {}],
+      ['delete', { predicate: 'id = 1' }],
+    ] as const) {
+      const refused = await ask('copied', action, sent);
+      expect([refused.status, refused.json['code']]).toEqual([406, 0]);
+      expect(String(refused.json['error'])).toMatch(/names files in the folder of another table/);
+    }
+  });
+});
+
+describe('memory', () => {
+  beforeAll(async () => start({ config: 'lance: { memory: 256MiB }\n' }));
+  afterAll(() => service.stop());
+
+  it('is refused to a process by the kernel: the request fails and the next ones do not', async () => {
+    await wide('rows', 9000);
+    expect((await ask('rows', 'count_rows')).text).toBe('9000');
+    const predicate = "length(repeat('x', 200000 + id)) > 0";
+    const large = await ask('rows', 'count_rows', { predicate });
+    expect(large.status).toBe(503);
+    expect(large.json).toMatchObject({ code: 17 });
+    expect(String(large.json['error'])).toMatch(/table \/rows.*lance\.memory/);
+    expect((await ask('rows', 'count_rows')).text).toBe('9000');
+  });
+});
+
+describe('the processes', () => {
+  afterEach(() => service.stop());
+
+  it('end with a service that is killed', async () => {
+    await start();
+    await wide('rows', 10);
+    expect((await ask('rows', 'count_rows')).text).toBe('10');
+    const pids = await libraries();
+    expect(pids).toHaveLength(1);
+    await service.end('SIGKILL');
+    await waitUntil(async () => !(await Promise.all(pids.map(isRunning))).some(Boolean));
+  });
+
+  it('have no variable of the environment, and none is started for tables of the engine', async () => {
+    await start({ variables: { SECRET_OF_THE_GATEWAY: 'x' } });
+    expect(await libraries()).toEqual([]);
+    await wide('rows', 10);
+    await ask('rows', 'count_rows');
+    const [pid = 0] = await libraries();
+    expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('SECRET');
+  });
+
+  it('are not started where the library is off', async () => {
+    await start({ config: 'lance: { engine: off }\n' });
+    await wide('rows', 10);
+    const refused = await ask('rows', 'count_rows');
+    expect([refused.status, refused.json['code'], refused.json['error']]).toEqual([
+      406,
+      0,
+      'table /rows is written by Lance clients: set lance.engine to auto, or open it at its location',
+    ]);
+    expect(await libraries()).toEqual([]);
+  });
+});
