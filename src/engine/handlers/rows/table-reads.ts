@@ -89,14 +89,16 @@ export async function findEngineTable(
 export function queryTable(reads: TableReads): Handler {
   let announces = true;
   const { answerMemory = new AnswerMemory(ANSWERS_BYTES) } = reads;
+  const libraryAnswers = AnswerMemory.forThreads();
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const table = await requestedTable(reads, call);
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, call.body);
-      const run = () => library.query(place, query, statementOf(call));
-      return fileAnswer(place.at.version, await libraryRows(run, threadAnswers));
+      const statement = statementOf(call);
+      const run = () => library.query(place, query, statement);
+      return fileAnswer(place.at.version, await libraryRows(run, libraryAnswers, statement));
     }
     const { snapshot } = await findEngineTable(reads, call, table);
     const plan = planQuery(query, snapshot, statementOf(call));
