@@ -1,4 +1,4 @@
-import { firstPolicyOf, refusal, type ReadOptions } from './policy-reader.ts';
+import { firstPolicyOf, readingError, type ReadOptions } from './policy-reader.ts';
 import { refuseRules, servedPolicy, type ServedPolicy } from './served-policy.ts';
 import type { PolicyReading } from './policy-reading.ts';
 
@@ -48,10 +48,10 @@ export class PolicyFollower {
   }
 
   async #policyOf(reading: PolicyReading, loaded: readonly ServedPolicy[]): Promise<ServedPolicy> {
-    if (reading.kind === 'refused') throw refusal(reading);
+    if (reading.kind === 'refused') throw readingError(reading);
     if (reading.kind === 'known') {
       const known = loaded.find(({ snapshot }) => snapshot.digest === reading.digest);
-      if (known === undefined) throw refusal(reading);
+      if (known === undefined) throw readingError(reading);
       return known;
     }
     const policy = await servedPolicy(reading.policy);

@@ -57,7 +57,7 @@ export async function firstPolicyOf(
   { read, keep, check = () => [] }: ReadOptions,
 ): Promise<ServedPolicy> {
   const reading = await read({ folder, known: [], current: undefined });
-  if (reading.kind !== 'read') throw refusal(reading);
+  if (reading.kind !== 'read') throw readingError(reading);
   const policy = await servedPolicy(reading.policy);
   refuseRules(policy.snapshot, check);
   await keep?.(policy.texts, policy.snapshot.digest);
@@ -65,7 +65,7 @@ export async function firstPolicyOf(
 }
 
 /** The error of a reading without a policy. */
-export function refusal(reading: Exclude<PolicyReading, { kind: 'read' }>): PolicyError {
+export function readingError(reading: Exclude<PolicyReading, { kind: 'read' }>): PolicyError {
   if (reading.kind === 'refused') return new PolicyError(reading.findings, reading.passing);
   return new PolicyError([`the policy ${reading.digest} was not handed over`], true);
 }
