@@ -17,8 +17,8 @@ const FEW = 256;
 const FOR_FILES = 512;
 
 /**
- * Number of connections of clients that are open at once: a quarter of the descriptors, or all but 512. The
- * rest is for files and threads.
+ * Number of connections that a listener or a remote backend has at once: a quarter of the descriptors, or
+ * all but 512. The rest is for files and threads.
  */
 export function connectionsWithin(limit: number): number {
   return Math.max(Math.floor(limit / 4), limit - FOR_FILES);
