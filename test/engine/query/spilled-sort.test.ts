@@ -1,4 +1,4 @@
-import { readdir, readlink } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   Binary,
@@ -34,6 +34,7 @@ import type { JsonValue } from '../../../src/protocol/json.ts';
 import type { Storage } from '../../../src/storage/storage.ts';
 import { casesOf } from '../../support/cases.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
+import { unnamedFiles } from '../../support/unnamed-files.ts';
 
 /* A sort that exceeds the memory of its request answers the rows of the sort in memory. */
 
@@ -180,25 +181,16 @@ it('answers a window of sorted rows, filtered ones too', async () => {
   }
 });
 
-/** Files without a name that this process has open. */
-async function openSpills(folder: string): Promise<readonly string[]> {
-  const names = await readdir('/proc/self/fd');
-  const targets = await Promise.all(
-    names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')),
-  );
-  return targets.filter((target) => target.startsWith(folder) && target.endsWith('(deleted)'));
-}
-
 it('leaves no file when its client leaves, and shows none meanwhile', async () => {
   const table = await store();
   const { folder } = table.snapshot;
   const before = await readdir(join(folder, 'data'));
   const rows = run(table, { order_by: [{ column_name: 'text' }] }, budgetOfMemory(100_000));
   expect((await rows.next()).done).toBe(false);
-  expect(await openSpills(folder)).not.toEqual([]);
+  expect(await unnamedFiles(folder)).not.toEqual([]);
   expect(await readdir(join(folder, 'data'))).toEqual(before);
   await rows.return(undefined);
-  expect(await openSpills(folder)).toEqual([]);
+  expect(await unnamedFiles(folder)).toEqual([]);
 });
 
 it('is refused when its files would take most of the disk', async () => {
@@ -215,5 +207,5 @@ it('is refused when its files would take most of the disk', async () => {
   await expect(ids(run(full, body, budgetOfMemory(100_000)))).rejects.toThrow(
     'The sort needs more than half of the free disk for temporary files',
   );
-  expect(await openSpills(table.snapshot.folder)).toEqual([]);
+  expect(await unnamedFiles(table.snapshot.folder)).toEqual([]);
 });
