@@ -58,7 +58,7 @@ import { LeasedBackend } from './upkeep/retention/leased-backend.ts';
 import type { RetentionParts } from './upkeep/retention/parts.ts';
 import { Presence } from './versions/leases/presence.ts';
 import { Running } from './versions/leases/running.ts';
-import { readNamed } from './catalog/records/version-walk.ts';
+import { VersionReader } from './catalog/records/version-reader.ts';
 import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './query/scan/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
@@ -423,6 +423,7 @@ interface Kept extends Pick<
 /** Dependencies of the upkeep of files. */
 function retentionOf({ data, locations }: EngineOptions, engine: Kept): RetentionParts {
   const { tables, places, presence, ...parts } = engine;
+  const versions = new VersionReader(parts.storage);
   return {
     ...parts,
     journal: join(data, 'catalog'),
@@ -430,7 +431,7 @@ function retentionOf({ data, locations }: EngineOptions, engine: Kept): Retentio
     retained: places.retained,
     reader: new RecordReader(parts.store),
     folder: (table) => tables.folder(table),
-    named: (folder, record) => readNamed(parts.storage, folder, record),
+    named: (folder, record) => versions.named(folder, record),
     waste: tables.waste,
     removing: (table, work) => tables.removing(table, work),
     process: presence.name,
