@@ -209,7 +209,8 @@ describe('a commit that a crash cut off', () => {
     };
     await table.engine.store.commit([], versionWrites(await tableId(), record));
     await table.post(action, body);
-    expect(await table.files()).toEqual([final(2n), final(1n)]);
+    const files = (await table.files()).filter((file) => !file.startsWith('_refs'));
+    expect(files).toEqual([final(2n), final(1n)]);
     expect(await table.post('describe')).toMatchObject({ version: 2 });
   });
 
