@@ -28,9 +28,9 @@ async function flushFiles({ storage, table, base, file }: StagedLanceVersion): P
   const line = join(file, '..', '..');
   const before = base && (await partsOf(storage, line, join(locationOf(table), base.manifest)));
   const after = await partsOf(storage, line, file);
-  const fresh = after.files.filter((path) => before?.files.includes(path) !== true);
+  const fresh = [...after.files].filter((path) => before?.files.has(path) !== true);
   for (const folder of after.indices) {
-    if (before?.indices.includes(folder) === true) continue;
+    if (before?.indices.has(folder) === true) continue;
     for (const name of await namesInFolder(storage, folder)) fresh.push(join(folder, name));
   }
   const flushes = new Flushes();
@@ -43,19 +43,17 @@ async function flushFiles({ storage, table, base, file }: StagedLanceVersion): P
 
 /** Files of rows and folders of indices that a manifest names in the folder of its line. */
 interface Parts {
-  readonly files: readonly string[];
-  readonly indices: readonly string[];
+  readonly files: ReadonlySet<string>;
+  readonly indices: ReadonlySet<string>;
 }
 
 async function partsOf(storage: Storage, line: string, path: string): Promise<Parts> {
   const { manifest, segments } = await readManifestFile(storage, path);
+  const files = manifest.fragments.flatMap((each) => filesOfFragment(line, each));
+  const own = segments.filter(({ base, uuid }) => base === undefined && uuid !== '');
   return {
-    files: manifest.fragments
-      .flatMap((each) => filesOfFragment(line, each))
-      .map(({ file }) => file),
-    indices: segments
-      .filter(({ base, uuid }) => base === undefined && uuid !== '')
-      .map(({ uuid }) => join(line, LANCE_INDICES, uuid)),
+    files: new Set(files.map(({ file }) => file)),
+    indices: new Set(own.map(({ uuid }) => join(line, LANCE_INDICES, uuid))),
   };
 }
 
