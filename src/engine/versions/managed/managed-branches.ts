@@ -58,10 +58,10 @@ export async function requireUnneeded(
     (ref) => ref.parentBranch === name,
   );
   const refs = await tagRefs(storage, location);
-  const tag = refs.find((ref) => ref.tag.branch === name)?.tag;
+  const tagged = refs.find((ref) => ref.tag.branch === name);
   const why =
     child === undefined
-      ? tag && `a tag of a Lance client names its version ${tag.version}`
+      ? tagged && `the tag ${JSON.stringify(tagged.name)} names its version ${tagged.tag.version}`
       : `the branch ${JSON.stringify(child.name)} came from it`;
   if (why === undefined) return;
   const sentence = `the branch ${JSON.stringify(name)} cannot be deleted: ${why}`;
