@@ -2,6 +2,7 @@ import type { ArrowFile } from '../../../arrow/ipc/file-reader.ts';
 import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { openSealed } from '../../../arrow/sealed/sealed-file.ts';
 import type { Storage } from '../../../storage/storage.ts';
+import { readDetachedBlock } from './detached-block.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { isAvailable } from '../../../protocol/maybe-promise.ts';
@@ -147,7 +148,8 @@ async function openStored(storage: Storage, stored: StoredFile): Promise<OpenDat
   const object = await storage.open(path);
   try {
     const size = object.size();
-    const { file, checks } = await openSealed(fileAccess({ object, size, path }), stored);
+    const block = await readDetachedBlock(storage, stored);
+    const { file, checks } = await openSealed(fileAccess({ object, size, path }), stored, block);
     const starts: number[] = [];
     let start = 0;
     for (const rows of file.batchRows) {
