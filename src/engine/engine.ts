@@ -32,6 +32,7 @@ import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/i
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
+import { lanceTables } from './handlers/rows/lance-creation.ts';
 import { withLanceChanges } from './handlers/rows/lance-handlers.ts';
 import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
@@ -69,6 +70,7 @@ import { RequestMemory } from './format/memory/request-memory.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
+import type { FormatOf } from './versions/table-format.ts';
 import { Tables } from './versions/tables.ts';
 import { Tags } from './versions/lines/tags.ts';
 import { VersionStore } from './versions/lines/version-store.ts';
@@ -202,11 +204,15 @@ export interface EngineOptions {
   readonly readOnly?: boolean;
   /** How the rows of Lance tables are read; not at all unless it is given. */
   readonly lance?: LanceAccess;
+  /** The format of tables that CreateTable makes; Arrow files unless it is given. */
+  readonly formatOf?: FormatOf;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
 }
 
 const REPEAT_MILLIS = 900_000;
+
+const arrow: FormatOf = () => 'arrow';
 
 /** The catalog engine, open on a data folder. */
 export interface Engine {
@@ -517,21 +523,23 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
   const lance = options.lance && { ...options.lance, files: new OwnFiles(tables.storage) };
   const reading = { catalog, tables, tags, reader, heavy, answerMemory, lance };
   const changing = { ...writing, reader };
+  const managed = { ...parts, ...writing, versions: new VersionStore(options.store), lance };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, tables, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
-    CreateTable: createTable(writing),
+    CreateTable: createTable({
+      ...writing,
+      formatOf: options.formatOf ?? arrow,
+      lanceTables: lanceTables(managed),
+    }),
     CloneTable: cloneTable({ catalog, tables, tags }),
-    ...withLanceChanges(
-      { ...parts, ...writing, versions: new VersionStore(options.store), lance },
-      {
-        InsertIntoTable: insertIntoTable(writing),
-        MergeInsertIntoTable: mergeInsertIntoTable(changing),
-        UpdateTable: updateTable(changing),
-        DeleteFromTable: deleteFromTable(changing),
-      },
-    ),
+    ...withLanceChanges(managed, {
+      InsertIntoTable: insertIntoTable(writing),
+      MergeInsertIntoTable: mergeInsertIntoTable(changing),
+      UpdateTable: updateTable(changing),
+      DeleteFromTable: deleteFromTable(changing),
+    }),
     QueryTable: queryTable(reading),
     CountTableRows: countTableRows(reading),
     ExplainTableQueryPlan: explainQuery(reading),

@@ -6,6 +6,7 @@ import {
   type LanceRowChange,
   type LanceCounts,
   type LanceLibrary,
+  type LancePlace,
   type LanceStatement,
   type LanceTableVersion,
   type LanceVersions,
@@ -25,7 +26,9 @@ const MAX_REPEATS = 2;
 
 const NO_VECTORS = new Uint8Array(0);
 
-type TaskWork<Task = LibraryTask> = Task extends LibraryTask ? Omit<Task, 'name' | 'table'> : never;
+type TaskWork<Task = LibraryTask> = Task extends { readonly table: TableAtVersion }
+  ? Omit<Task, 'name' | 'table'>
+  : never;
 
 /** Row operations on Lance tables, run in the processes of a pool. */
 export class LanceRows implements LanceLibrary {
@@ -72,14 +75,16 @@ export class LanceRows implements LanceLibrary {
   }
 
   async change(
-    table: LanceTableVersion,
+    place: LancePlace,
     change: LanceRowChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
     const commit = new ChangeCommit(versions);
-    const task = taskOf(table, { kind: 'change', change });
+    const { id, location, branch } = place;
+    const name = canonicalPath(place.path);
+    const task = { kind: 'change', name, table: { id, location, branch }, change } as const;
     const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
     try {
       return await repeated(async () => {

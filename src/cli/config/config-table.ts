@@ -1,4 +1,6 @@
 import { databases } from './config-databases.ts';
+import { formats } from './config-formats.ts';
+import { tableFormats } from '../../engine/versions/table-format.ts';
 import { defaultBudget } from '../../protocol/budget.ts';
 import { backends, embeddedAlone } from './config-backends.ts';
 import {
@@ -345,6 +347,18 @@ export const settings = {
     'auto',
     'auto',
     'worker threads for expensive operations: auto for all processors but one',
+  ),
+  'tables.format': setting(
+    choice(...tableFormats),
+    'arrow',
+    'arrow',
+    'format of the tables that CreateTable makes: arrow is read and written here alone, lance by Lance clients as well. A namespace overrides it with its property table.format',
+  ),
+  'tables.formats': setting(
+    formats,
+    [],
+    '[]',
+    'formats by tables, such as { tables: ["/spark/**"], format: lance }; the first match counts',
   ),
   'lance.engine': setting(
     choice('auto', 'off', 'required'),

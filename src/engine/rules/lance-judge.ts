@@ -1,3 +1,4 @@
+import type { Action } from '../../protocol/operations/operation.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
@@ -15,18 +16,26 @@ import type { Commit, CommitJudge } from './commit-judge.ts';
 import { anyClasses, lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 import { createHash } from 'node:crypto';
 
-/** Judges versions of Lance clients by their manifests before and after. */
-export function lanceJudge(rules: CommitJudge): JudgeStaged {
+const NONE: ReadonlySet<Action> = new Set();
+
+/**
+ * Judges versions of Lance clients by their manifests before and after.
+ * @param classes Actions that a version counts as beside those of its manifest.
+ */
+export function lanceJudge(rules: CommitJudge, classes: ReadonlySet<Action> = NONE): JudgeStaged {
   return async ({ storage, path, table, branch, base, manifest, file }) => {
     if (!rules.covers(path)) return;
     const location = locationOf(table);
     const before = base === undefined ? null : await stateBefore(storage, location, base);
+    const step = { table: table.id, branch, before, manifest, file };
+    const commit = await lanceCommit(storage, step);
     await rules.judge({
       table: path,
       operation: 'CreateTableVersion',
       branch,
       location,
-      ...(await lanceCommit(storage, { table: table.id, branch, before, manifest, file })),
+      ...commit,
+      classes: new Set([...(commit.classes ?? NONE), ...classes]),
     });
   };
 }

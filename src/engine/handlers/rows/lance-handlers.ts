@@ -112,7 +112,7 @@ const insertModes = {
 } as const;
 
 /** The rows of a request as one Arrow file, which the library takes whole; charged as held memory. */
-async function fileOf(
+export async function fileOf(
   parts: IncomingLimits,
   { request }: Call,
 ): Promise<{ readonly rows: Uint8Array; readonly count: number }> {
