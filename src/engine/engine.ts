@@ -67,6 +67,7 @@ import { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
+import type { LanceLibrary } from './versions/managed/lance-library.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
@@ -350,7 +351,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const retention = retentionOf(options, { ...shared, clock: clock.now });
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: readOnly ? null : new Upkeep({ store, catalog, tables, reader, retention }),
+    upkeep: readOnly
+      ? null
+      : new Upkeep({ store, catalog, tables, reader, retention, library: libraryOf(options) }),
     startWork: (onFault) => {
       reader.onDamage = onFault;
       if (readOnly) return;
@@ -370,6 +373,11 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await journal.close();
     },
   };
+}
+
+/** The library, or how to get it. */
+function libraryOf({ lance }: EngineOptions): LanceLibrary | string {
+  return lance?.library ?? lance?.missing ?? 'this catalog was opened without it';
 }
 
 function onDamageOf({ onDamage = () => undefined }: EngineOptions): OnDamage {

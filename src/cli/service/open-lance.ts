@@ -19,7 +19,7 @@ export function openLance({
   config,
   log,
   opened,
-}: Pick<Start, 'config' | 'log' | 'opened'>): LanceAccess {
+}: Pick<Start, 'config' | 'opened'> & { readonly log: Pick<Start['log'], 'warn'> }): LanceAccess {
   const orElsewhere = 'or open it at its location';
   requireLibrary(config);
   const missing = missingLibrary(config);
