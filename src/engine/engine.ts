@@ -51,6 +51,7 @@ import {
   type Judging,
   type RulesOptions,
 } from './rules/commit-judge.ts';
+import { LanceRowReads, type JudgingLimits } from './rules/lance-judged-rows.ts';
 import { Adoption, type RecordAdoption } from './versions/managed/adoption.ts';
 import { Branches } from './versions/lines/branches.ts';
 import { RecordReader } from './catalog/records/reader.ts';
@@ -205,6 +206,8 @@ export interface EngineOptions {
   readonly readOnly?: boolean;
   /** How the rows of Lance tables are read; not at all unless it is given. */
   readonly lance?: LanceAccess;
+  /** Bounds of what commit rules read of Lance tables; such rules refuse without. */
+  readonly judgingLimits?: JudgingLimits;
   /** The format of tables that CreateTable makes; Arrow files unless it is given. */
   readonly formatOf?: FormatOf;
   /** Tables that the service answers for itself. */
@@ -314,7 +317,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
   const answerMemory = new AnswerMemory(ANSWERS_BYTES);
-  const judges = judgingOf(options, heavy);
+  const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
   const works = jobWorks({ store, tables, reader, indexer, ...filling }, running);
@@ -473,9 +476,24 @@ function timesOf({ repeatMillis = REPEAT_MILLIS }: EngineOptions, { now }: Store
   return { windowMillis: repeatMillis, clock: now };
 }
 
-function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
+/** Reads rows of Lance tables for rules; undefined without the library. */
+function lanceReadsOf(
+  { lance, store, judgingLimits: limits }: EngineOptions,
+  storage: Storage,
+  folder: string,
+): LanceRowReads | undefined {
+  const library = lance?.library;
+  if (library === undefined || limits === undefined) return undefined;
+  return new LanceRowReads({ library, storage, versions: new VersionStore(store), folder, limits });
+}
+
+function judgingOf(
+  { rules, clock = Date.now }: EngineOptions,
+  threads: HeavyWork,
+  lanceRows: LanceRowReads | undefined,
+): Judging {
   const [source, secret] = [rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined)];
-  return judging(source, secret, clock, rules?.verdicts, threads);
+  return judging(source, secret, clock, rules?.verdicts, threads, lanceRows);
 }
 
 interface HandlerParts {

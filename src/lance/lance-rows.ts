@@ -55,6 +55,14 @@ export class LanceRows implements LanceLibrary {
     return BigInt(await this.#text(table, { kind: 'count', predicate }, statement, NO_VECTORS));
   }
 
+  async scan(
+    table: LanceTableVersion,
+    columns: readonly string[],
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    return filesIn(await this.#run(table, { kind: 'scan', columns }, statement, NO_VECTORS));
+  }
+
   async explain(
     table: LanceTableVersion,
     query: QueryRequest,
@@ -126,6 +134,31 @@ async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
   return Buffer.concat(all).toString();
+}
+
+const LENGTH_BYTES = 4;
+
+/** The files in a stream of files, each after its length. They lie in memory of their own. */
+async function* filesIn(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let [bytes, wanted] = [0, LENGTH_BYTES];
+  let isLength = true;
+  for await (const piece of pieces) {
+    waiting.push(piece);
+    bytes += piece.byteLength;
+    while (bytes >= wanted) {
+      const all =
+        waiting.length === 1
+          ? Buffer.from(waiting[0]!.buffer, waiting[0]!.byteOffset, bytes)
+          : Buffer.concat(waiting);
+      const part = all.subarray(0, wanted);
+      waiting = [all.subarray(wanted)];
+      bytes -= wanted;
+      if (!isLength) yield Uint8Array.from(part);
+      wanted = isLength ? part.readUInt32LE(0) : LENGTH_BYTES;
+      isLength = !isLength;
+    }
+  }
 }
 
 /** The numbers of a result of the library. */

@@ -378,6 +378,18 @@ export const settings = {
     '1GiB',
     'memory of one process of the Lance library: above it the process is replaced between requests; the kernel refuses it half as much more',
   ),
+  'lance.rules.bytes': setting(
+    sizeBetween([MIB, '1MiB'], [1024 ** 4, '1TiB']),
+    1024 * MIB,
+    '1GiB',
+    'bytes of the rows of a Lance table that one commit rule reads at most to judge one commit by check or unique; a rule that needs more refuses',
+  ),
+  'lance.rules.time': setting(
+    duration,
+    30_000,
+    '30s',
+    'how long the Lance library may work for one commit rule on one commit; a rule that needs longer refuses',
+  ),
   'log.level': setting(
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',

@@ -129,6 +129,10 @@ function engineOptions(config: Config, folder: DataFolder, store: Store): Engine
     arrowBody: config['limits.arrow_body'],
     requestMemory: config['budget.memory'],
     page: config['limits.page'],
+    judgingLimits: {
+      bytes: config['lance.rules.bytes'],
+      millis: config['lance.rules.time'],
+    },
     formatOf: formatOfConfig(config['tables.formats'], config['tables.format']),
     repeatMillis: config['idempotence.window'],
     virtual: [logTable(folder.audit)],

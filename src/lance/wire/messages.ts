@@ -47,6 +47,8 @@ type ReadTask = { readonly table: TableAtVersion } & (
   | { readonly kind: 'count'; readonly predicate: string | null }
   | { readonly kind: 'explain'; readonly query: QueryMessage; readonly verbose: boolean }
   | { readonly kind: 'analyze'; readonly query: QueryMessage }
+  /** Each batch is an Arrow file, after its length as a 32-bit integer. */
+  | { readonly kind: 'scan'; readonly columns: readonly string[] }
 );
 
 /** A change of the newest version. Its rows are an Arrow file that follows the task. */

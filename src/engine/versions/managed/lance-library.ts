@@ -85,6 +85,15 @@ export interface LanceLibrary {
     predicate: string | null,
     statement: LanceStatement,
   ): Promise<bigint>;
+  /**
+   * All rows of a version in some columns, each batch as an Arrow file. The version is opened for
+   * this alone: nothing of it is remembered.
+   */
+  scan(
+    table: LanceTableVersion,
+    columns: readonly string[],
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>>;
   /** The plan of a query as text. */
   explain(
     table: LanceTableVersion,
