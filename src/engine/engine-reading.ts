@@ -13,7 +13,7 @@ import { Horizon } from './versions/leases/horizon.ts';
 import type { RetentionParts } from './upkeep/retention/parts.ts';
 import { readProcesses } from './versions/leases/presence.ts';
 import { Running } from './versions/leases/running.ts';
-import { readNamed } from './catalog/records/version-walk.ts';
+import { VersionReader } from './catalog/records/version-reader.ts';
 import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
 import { LocalStorage } from '../storage/local-storage.ts';
@@ -64,6 +64,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     memory,
     reading: true,
   });
+  const versions = new VersionReader(storage);
   const retention: RetentionParts = {
     storage,
     store,
@@ -75,7 +76,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     retained: [],
     reader: new RecordReader(store),
     folder: (table) => tables.folder(table),
-    named: (folder, record) => readNamed(storage, folder, record),
+    named: (folder, record) => versions.named(folder, record),
     waste: tables.waste,
     removing: (table, work) => tables.removing(table, work),
     clock: Date.now,

@@ -60,7 +60,7 @@ import { LeasedBackend } from './upkeep/retention/leased-backend.ts';
 import type { RetentionParts } from './upkeep/retention/parts.ts';
 import { Presence } from './versions/leases/presence.ts';
 import { Running } from './versions/leases/running.ts';
-import { readNamed } from './catalog/records/version-walk.ts';
+import { VersionReader } from './catalog/records/version-reader.ts';
 import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './query/scan/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
@@ -339,7 +339,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
-      heavy,
+      { heavy, answerMemory },
     ),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
@@ -440,6 +440,7 @@ interface Kept extends Pick<
 /** Dependencies of the upkeep of files. */
 function retentionOf({ data, locations }: EngineOptions, engine: Kept): RetentionParts {
   const { tables, places, presence, ...parts } = engine;
+  const versions = new VersionReader(parts.storage);
   return {
     ...parts,
     journal: join(data, 'catalog'),
@@ -447,7 +448,7 @@ function retentionOf({ data, locations }: EngineOptions, engine: Kept): Retentio
     retained: places.retained,
     reader: new RecordReader(parts.store),
     folder: (table) => tables.folder(table),
-    named: (folder, record) => readNamed(parts.storage, folder, record),
+    named: (folder, record) => versions.named(folder, record),
     waste: tables.waste,
     removing: (table, work) => tables.removing(table, work),
     process: presence.name,

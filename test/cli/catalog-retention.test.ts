@@ -2,6 +2,9 @@ import { cp, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { tableKey } from '../../src/engine/catalog/records/keys.ts';
+import { decodeTable, encodeTable } from '../../src/engine/catalog/records/records-codec.ts';
+import { openEmbeddedStore } from '../../src/store/embedded/store.ts';
 import { tableFiles } from '../support/dropped.ts';
 import { streamOf } from '../support/engine-table.ts';
 import { onData } from '../support/engine.ts';
@@ -138,6 +141,30 @@ describe('catalog gc', () => {
     expect((await catalog('gc', ...flags)).lines).toEqual([
       expect.stringMatching(/^removed 2 versions, 0 dropped tables, 4 files, \d+ bytes$/),
     ]);
+  });
+
+  it('removes versions of older tables once they are told to follow the policy', async () => {
+    await sent('POST /v1/table/t/create?mode=overwrite');
+    const store = await openEmbeddedStore(join(data, 'private', 'store'));
+    const key = tableKey(['t']);
+    const { expires: _, ...older } = decodeTable((await store.get(key))!);
+    await store.commit([], [{ key, value: encodeTable(older) }]);
+    await store.close();
+    const config = join(root, 'brief.yaml');
+    await writeFile(config, 'versions: { keep_for: 0s, keep_last: 1 }\n');
+    const flags = ['--config', config];
+    const nothing = ['removed 0 dropped tables, 0 files, 0 bytes'];
+    expect((await catalog('gc', ...flags)).lines).toEqual(nothing);
+    const told = [...flags, '--older-tables'];
+    expect((await catalog('gc', ...told, '--dry-run')).lines).toEqual([
+      'would remove 1 version, 0 dropped tables, 0 files, 0 bytes',
+    ]);
+    expect((await catalog('gc', ...flags)).lines).toEqual(nothing);
+    expect((await catalog('gc', ...told)).lines).toEqual([
+      expect.stringMatching(/^removed 1 version, 0 dropped tables, 2 files, \d+ bytes$/),
+    ]);
+    await sent('POST /v1/table/t/create?mode=overwrite');
+    expect((await catalog('gc', ...flags)).lines[0]).toMatch(/^removed 1 version,/);
   });
 
   it('obeys the commit rules, and removes no version without those of a service', async () => {

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Int64, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { afterEach, expect, it } from 'vitest';
 import { sendGranted } from '../service/http.ts';
 import { tableFiles } from '../support/dropped.ts';
 import { casesOf } from '../support/cases.ts';
 import { Service } from '../support/service.ts';
 import { flagsOf, type KillPlan } from './kill-plan.ts';
+import { listedRows } from '../support/listed-rows.ts';
 
 const MAIN = new URL('../../dist/cli/main.js', import.meta.url).pathname;
 
@@ -17,19 +17,17 @@ const kills: readonly Pick<KillPlan, 'step' | 'when' | 'count'>[] = [
   { step: 'write audit', when: 'within', count: 2 },
   { step: 'flush journal', when: 'before', count: 1 },
   { step: 'flush journal', when: 'after', count: 1 },
-  // Files of tables are removed by a path of their opened folder: rows first, then manifests.
+  // Files of tables are removed by a path of their opened folder: rows first, then lists, then manifests.
   { step: 'remove other', when: 'before', count: 1 },
   { step: 'remove other', when: 'after', count: 1 },
   { step: 'remove other', when: 'before', count: 4 },
-  { step: 'remove other', when: 'after', count: 5 },
+  { step: 'remove other', when: 'after', count: 8 },
   { step: 'flush journal', when: 'after', count: 2 },
 ];
 
 let service: Service;
 afterEach(() => service.stop());
 
-const rows = (...values: readonly bigint[]): Uint8Array =>
-  tableToIPC(new Table({ n: vectorFromArray(values, new Int64()) }), 'stream');
 const post = (action: string, body: object | Uint8Array = {}) =>
   sendGranted(service.url, `POST /v1/table/t/${action}`, { body });
 
@@ -58,14 +56,14 @@ async function killedAt(kill: (typeof kills)[number]): Promise<boolean> {
 
 it('leaves no version by halves when a collection is killed at any step', async () => {
   service = await Service.start();
-  await post('create', rows(0n));
+  await post('create', listedRows(0));
   const counts = new Map<number, number>([[1, 1]]);
   let newest = 1;
   for (const kill of kills.filter((_, at) => at % (kills.length / casesOf(4, 8)) === 0)) {
     // Each replaces all files, so that those of the versions before can go.
     for (let count = 1; count <= 3; count++) {
-      const values = Array.from({ length: count }, (_, at) => BigInt(at));
-      await post('insert?mode=overwrite', rows(...values));
+      const values = Array.from({ length: count }, (_, at) => at);
+      await post('insert?mode=overwrite', listedRows(...values));
       counts.set(++newest, count);
     }
     expect(await killedAt(kill), `${kill.when} ${kill.step} ${kill.count}`).toBe(true);
@@ -80,7 +78,7 @@ it('leaves no version by halves when a collection is killed at any step', async 
   }
   expect(await service.command(...(await collection()))).toMatchObject({ code: 0, err: '' });
   expect(await versions()).toEqual([newest - 1, newest]);
-  expect(await tableFiles(service.data)).toHaveLength(4);
+  expect(await tableFiles(service.data)).toHaveLength(6);
   const search = ['audit', 'search', '--operation', 'CatalogExpire', '--format', 'json'];
   const { out } = await service.command(...search);
   const found = out

@@ -34,6 +34,8 @@ const PLACES = [
   [/\/_refs\/branches\/[^/]+$/, 'branch note'],
   [/\/tree\/[^/]+$/, 'branch folder'],
   [/\/deletions(\/[^/]+)?$/, 'deletions'],
+  [/\/fragments\/[^/]+$/, 'list'],
+  [/\/fragments$/, 'list folder'],
   [/\/indices\/[^/]+\/[^/]+$/, 'index'],
   [/\/indices(\/[^/]+)?$/, 'index folder'],
 ];

@@ -3,8 +3,10 @@ import { join, sep } from 'node:path';
 import { Int64, List, Field, tableFromIPC, Utf8, vectorFromArray } from 'apache-arrow';
 import { expect } from 'vitest';
 import type { DamagedFile } from '../../src/arrow/sealed/file-seal.ts';
+import { VersionReader } from '../../src/engine/catalog/records/version-reader.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { CatalogError } from '../../src/protocol/errors.ts';
+import { disk } from '../support/disk.ts';
 import { freshEngine, openOther, type TestEngine } from '../support/engine.ts';
 import { buildIndex } from '../support/indices.ts';
 import { bytesOf, rowsOf } from '../support/query-answer.ts';
@@ -13,7 +15,7 @@ import { streamOf } from '../support/engine-table.ts';
 import { vectorsOf } from '../support/vector-column.ts';
 
 /** Kinds of file by the folder of a table that they lie in. */
-export const kinds = ['data', 'deletions', 'indices', 'versions'] as const;
+export const kinds = ['data', 'deletions', 'indices', 'fragments', 'versions'] as const;
 export type FileKind = (typeof kinds)[number];
 
 /** A file of a table. */
@@ -127,11 +129,13 @@ export class RottenTables {
     const newest = paths
       .filter((path) => path.startsWith('versions'))
       .toSorted()
-      .at(-1);
+      .at(-1)!;
+    const needed = new Set([newest, ...(await listsOf(folder, newest))]);
     const found: RotFile[] = [];
     for (const path of paths.toSorted()) {
       const kind = kinds.find((each) => path.startsWith(`${each}${sep}`));
-      if (kind === undefined || (kind === 'versions' && path !== newest)) continue;
+      const isVersions = kind === 'versions' || kind === 'fragments';
+      if (kind === undefined || (isVersions && !needed.has(path))) continue;
       found.push({ kind, path: join(folder, path), bytes: (await stat(join(folder, path))).size });
     }
     return found;
@@ -160,6 +164,14 @@ export class RottenTables {
   close(): Promise<void> {
     return this.engine.close();
   }
+}
+
+/** The lists of fragments that a manifest names. */
+async function listsOf(folder: string, manifest: string): Promise<readonly string[]> {
+  const bytes = await readFile(join(folder, manifest));
+  const stored = { path: manifest, seal: undefined };
+  const { lists = [] } = await new VersionReader(disk).decode(folder, bytes, stored);
+  return lists.map(({ path }) => path);
 }
 
 async function outcomeOf({ backend }: Engine, name: string, read: string): Promise<Outcome> {

@@ -1,4 +1,3 @@
-import { disk } from '../support/disk.ts';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +5,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { readJournal } from '../../src/engine/catalog/journal/journal-reader.ts';
 import { namespaceKey, tableKey, versionKey } from '../../src/engine/catalog/records/keys.ts';
 import { decodeTable } from '../../src/engine/catalog/records/records-codec.ts';
-import { decodeManifest } from '../../src/engine/format/manifest.ts';
+import { VersionReader } from '../../src/engine/catalog/records/version-reader.ts';
+import { disk } from '../support/disk.ts';
 import { Service } from '../support/service.ts';
 import { send } from './http.ts';
 import { InsertLedger, OverwriteLedger, range, versionsOf } from './insert-ledger.ts';
@@ -90,9 +90,11 @@ async function journalOf(
 /** Reads every manifest of a table and looks for every file that it names. */
 async function checkManifests(folder: string, versions: readonly number[]): Promise<void> {
   const sizes = new Map<string, number>();
+  const reader = new VersionReader(disk);
   for (const version of versions) {
-    const path = join(folder, 'versions', `${String(version).padStart(20, '0')}.arrow`);
-    const manifest = await decodeManifest(await readFile(path), { path, seal: undefined });
+    const path = join('versions', `${String(version).padStart(20, '0')}.arrow`);
+    const stored = { path, seal: undefined };
+    const manifest = await reader.decode(folder, await readFile(join(folder, path)), stored);
     expect(manifest.version).toBe(BigInt(version));
     for (const { path: file, bytes } of manifest.fragments.flatMap(({ files }) => files)) {
       const size = sizes.get(file) ?? (await stat(join(folder, file))).size;

@@ -27,20 +27,28 @@ export async function readHeld(pid: number, data: string): Promise<Reading> {
   return { memory, descriptors, threads: kib('Threads'), ...(await filesBelow(data)) };
 }
 
-/** Files come and go meanwhile. */
+/** Files and folders come and go meanwhile. */
 async function filesBelow(folder: string): Promise<{ files: number; bytes: number }> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  const sizes = await Promise.all(
-    files.map(async ({ parentPath, name }) =>
-      stat(join(parentPath, name)).then(
-        // Blocks that are in use: the store's file has holes.
-        ({ blocks }) => blocks * 512,
-        () => 0,
-      ),
-    ),
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const held = { files: 0, bytes: 0 };
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory() && !entry.isFile()) continue;
+    // Blocks that are in use: the store's file has holes.
+    const { files, bytes } = entry.isDirectory()
+      ? await filesBelow(path)
+      : { files: 1, bytes: await blockBytes(path) };
+    held.files += files;
+    held.bytes += bytes;
+  }
+  return held;
+}
+
+async function blockBytes(path: string): Promise<number> {
+  return stat(path).then(
+    ({ blocks }) => blocks * 512,
+    () => 0,
   );
-  return { files: files.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
 /** What grows: the median of the last third of all readings exceeds that of the middle one. */

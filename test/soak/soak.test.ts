@@ -13,8 +13,9 @@ const JUDGED_MINUTES = 10;
 const PAUSE_MILLIS = 150;
 const SEED = Date.now() % 2 ** 31;
 
-/** Everything that is kept for a time is kept for a minute at most. */
+/** Everything that is kept for a time is kept for a minute at most, and the cache is full soon. */
 const config = `
+cache: { bytes: 32MiB }
 versions: { keep_for: 20s, keep_last: 20 }
 drop: { retention: 10s }
 idempotence: { window: 1m }

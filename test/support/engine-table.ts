@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Table, tableFromIPC, tableToIPC, type Vector } from 'apache-arrow';
 import { expect } from 'vitest';
 import type { JsonValue } from '../../src/protocol/json.ts';
@@ -70,12 +70,15 @@ export class EngineTable {
     };
   }
 
-  /** The names of the files in the folders of tables. */
-  async files(): Promise<readonly string[]> {
+  /**
+   * The names of the files in the folders of tables.
+   * @param besides The name of a folder whose files are left out.
+   */
+  async files(besides?: string): Promise<readonly string[]> {
     const root = join(this.engine.data, 'tables');
     const all = await readdir(root, { recursive: true, withFileTypes: true });
     return all
-      .filter((entry) => entry.isFile())
+      .filter((entry) => entry.isFile() && basename(entry.parentPath) !== besides)
       .map((entry) => entry.name)
       .toSorted();
   }

@@ -19,11 +19,14 @@ interface EncodedDictionary {
 export class BatchEncoder {
   readonly writable: Schema;
   readonly #schema: Schema;
+  readonly #alignment: number | undefined;
   readonly #dictionaries: WrittenDictionaries;
   readonly #started = new Set<WrittenDictionary>();
 
-  constructor(schema: Schema) {
+  /** @param alignment Of buffers, as for `BodyWriter`. */
+  constructor(schema: Schema, alignment?: number) {
     this.#schema = schema;
+    this.#alignment = alignment;
     this.writable = writableSchema(schema);
     this.#dictionaries = new WrittenDictionaries(this.writable);
   }
@@ -34,7 +37,7 @@ export class BatchEncoder {
    */
   encode(batch: RecordBatch): BodyWriter {
     if (batch.schema !== this.#schema) checkColumns(batch, this.#schema);
-    const body = new BodyWriter();
+    const body = new BodyWriter(this.#alignment);
     const output = { body, dictionaries: this.#dictionaries };
     this.writable.fields.forEach((field, index) =>
       encodeColumn(batch.data.children[index]!, field.type, output),
@@ -48,7 +51,7 @@ export class BatchEncoder {
     for (const dictionary of this.#dictionaries.all()) {
       const fresh = dictionary.values.fresh();
       if (fresh.length === 0) continue;
-      const body = new BodyWriter();
+      const body = new BodyWriter(this.#alignment);
       const values = concatData(fresh);
       const { id, dictionary: type } = dictionary.type;
       // May add to the dictionaries inside the values, which come later in this loop.

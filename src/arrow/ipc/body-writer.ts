@@ -23,6 +23,7 @@ export interface EncodedMessage {
 
 /** Collects the nodes and buffers of a batch, in the order in which its columns are visited. */
 export class BodyWriter {
+  readonly #alignment: number;
   /** Length and null count of each node. */
   readonly #nodes: number[] = [];
   /** Offset and length of each buffer. */
@@ -30,6 +31,11 @@ export class BodyWriter {
   readonly #variadic: number[] = [];
   readonly #pieces: Uint8Array[] = [];
   #length = 0;
+
+  /** @param alignment Buffers begin at multiples of this many bytes: a multiple of 8. */
+  constructor(alignment = bodyAlignment) {
+    this.#alignment = alignment;
+  }
 
   node(length: number, nullCount: number): void {
     this.#nodes.push(length, nullCount);
@@ -40,7 +46,7 @@ export class BodyWriter {
     this.#regions.push(this.#length, bytes.length);
     if (bytes.length === 0) return;
     this.#pieces.push(bytes);
-    const padding = (bodyAlignment - (bytes.length % bodyAlignment)) % bodyAlignment;
+    const padding = (this.#alignment - (bytes.length % this.#alignment)) % this.#alignment;
     if (padding > 0) this.#pieces.push(zeros.subarray(0, padding));
     this.#length += bytes.length + padding;
   }
@@ -75,7 +81,7 @@ export class BodyWriter {
   }
 
   #framed(encoded: Uint8Array, offset: number): EncodedMessage {
-    const metadata = framed(encoded, offset, bodyAlignment);
+    const metadata = framed(encoded, offset, this.#alignment);
     const pieces = [metadata, ...this.#pieces];
     return { pieces, metadataBytes: metadata.length, bodyBytes: this.#length };
   }

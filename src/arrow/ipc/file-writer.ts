@@ -4,13 +4,24 @@ import { bodyAlignment, type EncodedMessage } from './body-writer.ts';
 import type { Block } from './footer.ts';
 import { endOfStream, fileMagic } from './framing.ts';
 import { footerMetadata } from './metadata-encoding.ts';
-import { schemaMessage } from './schema-encoding.ts';
+import { schemaMessage, writableSchema } from './schema-encoding.ts';
 
 const magic = Buffer.from(fileMagic, 'latin1');
 
 type Between = (before: readonly Uint8Array[], tail: Uint8Array) => Uint8Array;
 
 const NONE = new Uint8Array(0);
+
+/** How a small file takes less room. */
+export interface FileLayout {
+  /**
+   * The schema at the start of the file, in place of the one in the footer: the same fields
+   * with less metadata. Readers of files use the footer alone.
+   */
+  readonly head?: Schema;
+  /** Buffers begin at multiples of this many bytes: a multiple of 8, 64 unless given. */
+  readonly alignment?: number;
+}
 
 /**
  * Writes the IPC file format (Arrow columnar format, "IPC File Format") as
@@ -22,11 +33,15 @@ const NONE = new Uint8Array(0);
 export class FileWriter {
   readonly #encoder: BatchEncoder;
   readonly #batches: Block[] = [];
+  readonly #head: Schema | undefined;
+  readonly #alignment: number;
   #bytes = 0;
   #rows = 0;
 
-  constructor(schema: Schema) {
-    this.#encoder = new BatchEncoder(schema);
+  constructor(schema: Schema, { head, alignment = bodyAlignment }: FileLayout = {}) {
+    this.#head = head;
+    this.#alignment = alignment;
+    this.#encoder = new BatchEncoder(schema, alignment);
   }
 
   /** Bytes handed out so far. */
@@ -42,7 +57,8 @@ export class FileWriter {
   /** The file's first bytes and its schema. */
   begin(): Uint8Array {
     const start = Buffer.concat([magic], 8);
-    const schema = schemaMessage(this.#encoder.writable, start.length, bodyAlignment);
+    const head = this.#head === undefined ? this.#encoder.writable : writableSchema(this.#head);
+    const schema = schemaMessage(head, start.length, this.#alignment);
     this.#bytes = start.length + schema.length;
     return Buffer.concat([start, schema]);
   }

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { FileWriter } from '../ipc/file-writer.ts';
+import { FileWriter, type FileLayout } from '../ipc/file-writer.ts';
 import { encodeSealBlock, type FileSeal } from './file-seal.ts';
 import { PortionSums } from './portion-checks.ts';
 
@@ -18,8 +18,8 @@ export class SealingWriter {
   readonly #writer: FileWriter;
   readonly #sums = new PortionSums();
 
-  constructor(schema: Schema) {
-    this.#writer = new FileWriter(schema);
+  constructor(schema: Schema, layout?: FileLayout) {
+    this.#writer = new FileWriter(schema, layout);
   }
 
   /** Bytes handed out so far. */

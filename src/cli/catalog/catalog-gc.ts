@@ -14,6 +14,7 @@ import { withReading, withUpkeep } from '../service/with-upkeep.ts';
 
 interface GcFlags {
   readonly olderThan: string;
+  readonly olderTables?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
@@ -25,6 +26,10 @@ export function addGc(catalog: Command, run: Run): void {
       'remove versions past versions.keep_for and versions.keep_last, dropped tables past drop.retention, and unused files, including staged manifests of Lance clients',
     )
     .option('--older-than <duration>', 'age of files that no version names', '24h')
+    .option(
+      '--older-tables',
+      'tables from before versions.keep_for and versions.keep_last follow them from now on',
+    )
     .option('--dry-run', 'print what would be removed, and remove nothing')
     .option('--json', 'print JSON')
     .action(async (flags: GcFlags, command: Command) => {
@@ -46,7 +51,7 @@ export function addGc(catalog: Command, run: Run): void {
 }
 
 async function optionsOf(
-  { olderThan }: GcFlags,
+  { olderThan, olderTables = false }: GcFlags,
   command: Command,
   { output }: Run,
 ): Promise<CollectOptions> {
@@ -60,7 +65,7 @@ async function optionsOf(
   return {
     retentionMillis: config['drop.retention'],
     olderThanMillis: durationOf('--older-than', olderThan),
-    ...(rules !== undefined && { expiry: expiryOf(config, rules) }),
+    ...(rules !== undefined && { expiry: { ...expiryOf(config, rules), olderTables } }),
     ...progressOf(output),
   };
 }
@@ -68,10 +73,11 @@ async function optionsOf(
 function collectRecorded(
   collector: Pick<Collector, 'collect'>,
   { expiry, ...options }: CollectOptions,
-  { olderThan }: GcFlags,
+  { olderThan, olderTables = false }: GcFlags,
   command: Command,
 ): Promise<Collected> {
-  const act: RecordedCommand = { operation: 'CatalogGc', details: { older_than: olderThan } };
+  const details = { older_than: olderThan, ...(olderTables && { older_tables: 'true' }) };
+  const act: RecordedCommand = { operation: 'CatalogGc', details };
   return recorded(configOf(command), act, async (log) => {
     const record = expiryRecorder(log);
     const result = await collector.collect({

@@ -5,12 +5,13 @@ import type { Metrics } from '../../gateway/telemetry/metrics.ts';
 /** Most files that are listed. Further ones are neither logged nor counted. */
 const MOST_FILES = 1000;
 
-const FOLDERS = new Set(['data', 'deletions', 'indices', 'versions']);
+const FOLDERS = new Set(['data', 'deletions', 'indices', 'fragments', 'versions']);
 
 /** The kind of a file by its folder in the folder of its table. */
 function kindOf(path: string): string {
   const folder = path.split('/').findLast((name) => FOLDERS.has(name));
-  return folder === 'versions' ? 'manifest' : (folder ?? 'other');
+  const isManifest = folder === 'versions' || folder === 'fragments';
+  return isManifest ? 'manifest' : (folder ?? 'other');
 }
 
 /** Files of tables that reads found damaged since the start of the process. */

@@ -87,13 +87,16 @@ async function keptColumn(
   place: number,
 ): Promise<Data> {
   let bytes = 0;
+  const memory: ArrayBufferLike[] = [];
   const read = { index, range: undefined, places: [place] };
   const [data] = await readColumns(file, read, (length) => {
     bytes += length;
-    return new Uint8Array(length);
+    const taken = new Uint8Array(length);
+    memory.push(taken.buffer);
+    return taken;
   });
   if (data === undefined) throw new Error(`${file.path} has no column ${place}`);
-  cache.keep(keyOf(file, index, place), data, bytes);
+  cache.keep(keyOf(file, index, place), data, bytes, memory);
   return data;
 }
 

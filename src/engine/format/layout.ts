@@ -4,9 +4,9 @@ import { MAIN } from './chain.ts';
 import type { Storage } from '../../storage/storage.ts';
 
 /**
- * Names inside a table's folder: `data/` holds the data
- * files, `deletions/` the lists of deleted rows, `indices/` a folder for each index and `versions/` one manifest per
- * version. The manifests of a branch lie in `tree/<branch id>/versions/`; its
+ * Names inside a table's folder: `data/` holds the data files, `deletions/` the lists of deleted rows,
+ * `indices/` a folder for each index, `versions/` one manifest per version and `fragments/` the lists
+ * of fragments that manifests share. The manifests of a branch lie in `tree/<branch id>/versions/`; its
  * other files lie with those of the table.
  */
 export const DATA = 'data';
@@ -14,6 +14,7 @@ export const VERSIONS = 'versions';
 export const DELETIONS = 'deletions';
 export const TREE = 'tree';
 export const INDICES = 'indices';
+export const FRAGMENTS = 'fragments';
 
 /**
  * Checks that a path in a manifest stays inside the table's folder.
@@ -32,6 +33,11 @@ export function newDataFile(): string {
 /** A new path for an index file, relative to the table's folder. */
 export function newIndexFile(index: string): string {
   return join(INDICES, index, `${randomUUID()}.arrow`);
+}
+
+/** A new path for a list of fragments, relative to the table's folder. */
+export function newFragmentList(): string {
+  return join(FRAGMENTS, `${randomUUID()}.arrow`);
 }
 
 /** The folder of a branch, relative to the table's. */

@@ -81,7 +81,8 @@ function pieces<Row>(
   for (const [at, piece] of found.entries()) if (piece !== null) values.set(piece, offsets[at]);
   const { bits, count } = bitsOf(found, (piece) => piece !== null);
   const nullCount = rows.length - count;
-  return dataOf(type, { length: rows.length, nullCount, validity: bits, values, offsets });
+  const validity = nullCount === 0 ? undefined : bits;
+  return dataOf(type, { length: rows.length, nullCount, validity, values, offsets });
 }
 
 /** Offsets of consecutive pieces, and their total length. */

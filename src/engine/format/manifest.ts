@@ -1,12 +1,24 @@
-import { Schema } from 'apache-arrow';
 import type { StoredFile } from '../../arrow/sealed/file-seal.ts';
-import { openSealed } from '../../arrow/sealed/sealed-file.ts';
-import { SealingWriter, type SealedEnd } from '../../arrow/sealed/sealing-writer.ts';
-import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
-import { batchOfFragments, fragmentsOfBatches, manifestFields } from './manifest-rows.ts';
-import { bytesAccess } from './memory/random-access.ts';
-import type { Snapshot, Fragment, FragmentIndex, IndexDefinition } from './snapshot.ts';
-import { ownPath } from './layout.ts';
+import type { SealedEnd } from '../../arrow/sealed/sealing-writer.ts';
+import { encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
+import { decodeFragments, encodeFragments } from './fragment-rows.ts';
+import { newFragmentList, ownPath } from './layout.ts';
+import {
+  fragmentsOf,
+  manifestLayout,
+  needsList,
+  regrouped,
+  type FragmentRange,
+  type ManifestLayout,
+} from './manifest-layout.ts';
+import { SharedFacts } from './shared-facts.ts';
+import type {
+  Snapshot,
+  Fragment,
+  FragmentIndex,
+  FragmentList,
+  IndexDefinition,
+} from './snapshot.ts';
 
 /** One version of a table as stored in its manifest. */
 export type Manifest = Omit<Snapshot, 'tableId' | 'storage' | 'folder' | 'rows'>;
@@ -19,96 +31,185 @@ const KEYS = {
   nextFieldId: 'arrowgate.next_field_id',
   nextRowId: 'arrowgate.next_row_id',
   indices: 'arrowgate.indices',
+  /** JSON: path, bytes and seal of each list. */
+  lists: 'arrowgate.lists',
+  /** JSON: file, start and count of each range. Absent when the manifest holds all fragments. */
+  ranges: 'arrowgate.ranges',
+  /** JSON: keys whose texts are those of a list, with the position of the list. */
+  shared: 'arrowgate.shared',
 } as const;
+
+/** A manifest of more bytes names its fragments in a list: a disk stores no less than a block. */
+const BLOCK = 4096;
+
+/** A manifest as bytes. */
+interface EncodedManifest extends SealedEnd {
+  /** The lists that it names. */
+  readonly lists: readonly FragmentList[];
+  /** Bytes of the one among them that is new, which has to be written as well. */
+  readonly list?: EncodedList;
+}
+
+/** A new list as bytes. */
+export interface EncodedList {
+  /** In the table's folder. */
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The name of a list in a manifest. */
+export type NamedList = Pick<FragmentList, 'path' | 'bytes' | 'seal'>;
+
+/** Reads a list that a manifest names. @throws DamagedFile, an error that `isMissing`. */
+export type ListSource = (list: NamedList) => Promise<FragmentList>;
 
 /**
  * Encodes a manifest as an Arrow file: one row per data file, and facts of the whole version in the
- * schema's metadata (the table's schema as a base64 IPC schema message).
+ * schema's metadata (the table's schema as a base64 IPC schema message). Fragments that lie in
+ * `lists` are named by ranges. When the others are too many they get a list.
  */
-export function encodeManifest(manifest: Manifest): SealedEnd {
-  const schema = new Schema(
-    [...manifestFields],
-    new Map([
-      [KEYS.version, String(manifest.version)],
-      [KEYS.timestamp, String(manifest.timestampMillis)],
-      [KEYS.schema, Buffer.from(encodeSchema(manifest.schema)).toString('base64')],
-      [KEYS.fieldIds, JSON.stringify(manifest.fieldIds)],
-      [KEYS.nextFieldId, String(manifest.nextFieldId)],
-      [KEYS.nextRowId, String(manifest.nextRowId)],
-      ...indexEntries(manifest),
-    ]),
-  );
-  const writer = new SealingWriter(schema);
-  const begin = writer.begin();
-  const rows = writer.batch(batchOfFragments(schema, manifest.fragments));
-  const { bytes: end, seal } = writer.end();
-  return { bytes: Buffer.concat([begin, ...rows, end]), seal };
+export function encodeManifest(manifest: Manifest): EncodedManifest {
+  const { fragments, lists = [] } = manifest;
+  const layout = manifestLayout(fragments, lists);
+  const encoded = encodeLayout(manifest, layout);
+  if (!needsList(layout, encoded.bytes.length > BLOCK)) return { ...encoded, lists: layout.lists };
+  const { kept, gathered } = regrouped(layout, fragments);
+  const { list, bytes } = encodeList(gathered, unlistedFacts(manifest, kept));
+  const all = manifestLayout(fragments, [...kept, list]);
+  const written = { path: list.path, bytes };
+  return { ...encodeLayout(manifest, all), lists: all.lists, list: written };
 }
 
 /**
  * Decodes a manifest.
  * @param stored Where the bytes were read, and the seal that they must match.
+ * @param listOf Reads a list.
  * @throws DamagedFile, ArrowError when the bytes are not an Arrow file, Error when they are no manifest.
  */
-export async function decodeManifest(bytes: Uint8Array, stored: StoredFile): Promise<Manifest> {
-  const { file } = await openSealed(bytesAccess(bytes), stored);
-  const batches = await Promise.all(file.batchRows.map((_, index) => file.readBatch(index)));
-  const text = (key: string): string => metadataText(file.schema, key);
-  const indices = indicesOfText(file.schema.metadata.get(KEYS.indices));
+export async function decodeManifest(
+  bytes: Uint8Array,
+  stored: StoredFile,
+  listOf: ListSource,
+): Promise<Manifest> {
+  const { facts, fragments: own } = await decodeFragments(bytes, stored);
+  const lists = await Promise.all(listsOf(facts).map(listOf));
+  const ranges = rangesOf(facts) ?? [{ file: 0, start: 0, count: own.length }];
+  const shared = new SharedFacts(facts, lists, facts.get(KEYS.shared));
+  const text = (key: string): string => shared.require(key);
+  const indices = indicesOfText(shared.find(KEYS.indices));
   return {
     version: BigInt(text(KEYS.version)),
     timestampMillis: Number(text(KEYS.timestamp)),
-    schema: decodeSchema(Buffer.from(text(KEYS.schema), 'base64')),
+    schema: shared.schema(KEYS.schema),
     fieldIds: JSON.parse(text(KEYS.fieldIds)) as number[],
     nextFieldId: Number(text(KEYS.nextFieldId)),
     nextRowId: BigInt(text(KEYS.nextRowId)),
-    fragments: withIndexFiles(fragmentsOfBatches(batches), indices),
+    fragments: withIndexFiles(fragmentsOf({ lists, own, ranges }), indices),
     ...(indices === undefined ? {} : { indices: indices.definitions }),
+    ...(lists.length === 0 ? {} : { lists }),
   };
 }
 
-function indexEntries(manifest: Manifest): readonly [string, string][] {
-  const text = textOfIndices(manifest);
-  return text === undefined ? [] : [[KEYS.indices, text]];
+/**
+ * Decodes a list of fragments.
+ * @throws as `decodeManifest`.
+ */
+export async function decodeList(
+  bytes: Uint8Array,
+  stored: StoredFile,
+  named: NamedList,
+): Promise<FragmentList> {
+  const { path, seal } = named;
+  const { facts, fragments } = await decodeFragments(bytes, stored);
+  return { path, bytes: bytes.length, seal, facts, fragments };
 }
 
-function metadataText(schema: Schema, key: string): string {
-  const text = schema.metadata.get(key);
-  if (text === undefined) throw new Error(`the manifest has no ${key}`);
-  return text;
+function encodeList(fragments: readonly Fragment[], facts: ReadonlyMap<string, string>) {
+  const { bytes, seal } = encodeFragments({ facts, fragments });
+  const path = newFragmentList();
+  const list: FragmentList = { path, bytes: bytes.length, seal, facts, fragments };
+  return { list, bytes };
+}
+
+function encodeLayout(manifest: Manifest, { lists, own, ranges }: ManifestLayout): SealedEnd {
+  const shareable = sharedFacts(manifest);
+  const shared = new Map<string, number>();
+  for (const [key, text] of shareable) {
+    const at = lists.findIndex(({ facts }) => facts.get(key) === text);
+    if (at >= 0) shared.set(key, at);
+  }
+  const facts = new Map([
+    [KEYS.version, String(manifest.version)],
+    [KEYS.timestamp, String(manifest.timestampMillis)],
+    [KEYS.fieldIds, JSON.stringify(manifest.fieldIds)],
+    [KEYS.nextFieldId, String(manifest.nextFieldId)],
+    [KEYS.nextRowId, String(manifest.nextRowId)],
+    ...shareable.filter(([key]) => !shared.has(key)),
+    ...(lists.length === 0 ? [] : listFacts(lists, ranges, shared)),
+  ]);
+  return encodeFragments({ facts, fragments: own });
+}
+
+function listFacts(
+  lists: readonly FragmentList[],
+  ranges: readonly FragmentRange[],
+  shared: ReadonlyMap<string, number>,
+): readonly [string, string][] {
+  const named = lists.map(({ path, bytes, seal }) => [path, bytes, seal]);
+  const numbers = ranges.map(({ file, start, count }) => [file, start, count]);
+  return [
+    [KEYS.lists, JSON.stringify(named)],
+    [KEYS.ranges, JSON.stringify(numbers)],
+    [KEYS.shared, JSON.stringify(Object.fromEntries(shared))],
+  ];
+}
+
+function listsOf(facts: ReadonlyMap<string, string>): readonly NamedList[] {
+  const named = JSON.parse(facts.get(KEYS.lists) ?? '[]') as [string, number, string][];
+  return named.map(([path, bytes, seal]) => ({ path: ownPath(path), bytes, seal }));
+}
+
+function rangesOf(facts: ReadonlyMap<string, string>): readonly FragmentRange[] | undefined {
+  const text = facts.get(KEYS.ranges);
+  const numbers = text === undefined ? undefined : (JSON.parse(text) as [number, number, number][]);
+  return numbers?.map(([file, start, count]) => ({ file, start, count }));
+}
+
+/** Facts of a version that seldom change, so that they can be those of a list. */
+function sharedFacts({ schema, indices = [] }: Manifest): readonly (readonly [string, string])[] {
+  const listed: ManifestIndices = { definitions: indices };
+  return [
+    [KEYS.schema, Buffer.from(encodeSchema(schema)).toString('base64')],
+    ...(indices.length === 0 ? [] : [[KEYS.indices, JSON.stringify(listed)] as const]),
+  ];
+}
+
+function unlistedFacts(
+  manifest: Manifest,
+  lists: readonly FragmentList[],
+): ReadonlyMap<string, string> {
+  const isListed = ([key, text]: readonly [string, string]) =>
+    lists.some(({ facts }) => facts.get(key) === text);
+  return new Map(sharedFacts(manifest).filter((fact) => !isListed(fact)));
 }
 
 /** The indices of a version as stored in its manifest. */
 interface ManifestIndices {
   readonly definitions: readonly IndexDefinition[];
-  /** Index files by the position of their fragment. */
-  readonly files: readonly (readonly [number, readonly FragmentIndex[]])[];
+  /** Index files by the position of their fragment, in older manifests. */
+  readonly files?: readonly (readonly [number, readonly FragmentIndex[]])[];
 }
 
-/** The indices of a version as JSON; undefined when it has none. */
-function textOfIndices({
-  indices = [],
-  fragments,
-}: Pick<Snapshot, 'indices' | 'fragments'>): string | undefined {
-  if (indices.length === 0) return undefined;
-  const files = fragments.flatMap(({ indices: known = [] }, position) =>
-    known.length === 0 ? [] : [[position, known] as const],
-  );
-  const listed: ManifestIndices = { definitions: indices, files };
-  return JSON.stringify(listed);
-}
-
-/** The inverse of `textOfIndices`. */
 function indicesOfText(text: string | undefined): ManifestIndices | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as ManifestIndices);
 }
 
-/** Fragments with their index files. */
+/** Fragments with their index files, which older manifests hold apart from them. */
 function withIndexFiles(
   fragments: readonly Fragment[],
   indices: ManifestIndices | undefined,
 ): readonly Fragment[] {
-  if (indices === undefined) return fragments;
+  if (indices?.files === undefined) return fragments;
   const files = new Map(indices.files);
   return fragments.map((fragment, position) => {
     const cached = files.get(position);

@@ -72,6 +72,20 @@ export interface Fragment {
   readonly indices?: readonly FragmentIndex[] | undefined;
 }
 
+/**
+ * A file with fragments of several versions, so that a version costs what it changed. A version names
+ * ranges of it.
+ */
+export interface FragmentList {
+  /** Path inside the table's folder: `fragments/<uuid>.arrow`. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly seal: FileSeal;
+  readonly fragments: readonly Fragment[];
+  /** Texts that manifests take from it: their keys in the metadata of a manifest. */
+  readonly facts: ReadonlyMap<string, string>;
+}
+
 /** An immutable view of a table at one version, with everything that a read needs. */
 export interface Snapshot {
   readonly tableId: string;
@@ -91,6 +105,11 @@ export interface Snapshot {
   /** Row id of the next inserted row. */
   readonly nextRowId: bigint;
   readonly indices?: readonly IndexDefinition[] | undefined;
+  /**
+   * Files that hold fragments of this version. A version that is made from this one may name the
+   * same files; it does so where it has the same objects as `fragments`.
+   */
+  readonly lists?: readonly FragmentList[] | undefined;
 }
 
 export type TableFolder = Pick<Snapshot, 'storage' | 'folder'>;

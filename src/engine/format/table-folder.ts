@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard } from './ingest.ts';
-import { DATA, VERSIONS } from './layout.ts';
+import { DATA, FRAGMENTS, VERSIONS } from './layout.ts';
 import type { TableFolder } from './snapshot.ts';
 
 /**
@@ -33,7 +33,8 @@ export async function removeTableFolder(
   const { storage, folder } = table;
   if (!chosen) return void (await storage.removeTree(folder, { retained }));
   await discard(table, files);
-  for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
-    await storage.folders?.removeIfEmpty(inner);
+  for (const inner of [DATA, VERSIONS, FRAGMENTS]) {
+    await storage.folders?.removeIfEmpty(join(folder, inner));
   }
+  await storage.folders?.removeIfEmpty(folder);
 }

@@ -30,9 +30,7 @@ import type { Horizon } from './leases/horizon.ts';
 import type { MemoryBudget } from '../format/memory/memory-budget.ts';
 
 /** Result of an attempt to commit a version. */
-interface Made {
-  readonly record: VersionRecord;
-}
+type Made = Pick<Committed, 'record' | 'list'>;
 
 /** Place of a new version. */
 interface AttemptPlace {
@@ -65,7 +63,7 @@ class Attempts<Attempt extends Made> {
   /** Removes the staged manifest of the last attempt, which is known to have had no effect. */
   async unstageLast(): Promise<void> {
     const last = this.#all.at(-1);
-    if (last !== undefined) await this.#manifests.unstage(this.#place.folder, last.record);
+    if (last !== undefined) await this.#manifests.unstage(this.#place.folder, last);
   }
 
   /** The attempt that took effect after all. One of unknown outcome may do so while later ones are made. */
@@ -253,17 +251,18 @@ export class Tables {
   async founded({ table, contents, commit, remove, flushes }: Founding): Promise<Committed> {
     const manifest = { ...contents, version: 1n, timestampMillis: this.#clock() };
     const folder = this.folder(table);
-    const record = await this.#manifests.stage(folder, manifest).catch(async (error: unknown) => {
+    const staged = await this.#manifests.stage(folder, manifest).catch(async (error: unknown) => {
       await remove();
       throw error;
     });
-    const committed = { table: table.id, record, base: undefined, manifest };
+    const { record } = staged;
+    const committed = { table: table.id, base: undefined, ...staged };
     try {
       await requireDurable(flushes);
       await commit([headCheck(table.id, undefined)], versionWrites(table.id, record), committed);
     } catch (error) {
       if (tookNoEffect(error)) {
-        await this.#manifests.unstage(folder, record);
+        await this.#manifests.unstage(folder, staged);
         await remove();
       }
       throw error;
@@ -347,7 +346,7 @@ export class Tables {
       if (late !== undefined) return { kind: 'done', result: late };
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(head, commit, chain);
-      const undo = () => this.#manifests.unstage(this.folder(table), staged.record);
+      const undo = () => this.#manifests.unstage(this.folder(table), staged);
       await requireDurable(commit.flushes, { undo, first });
       attempts.add(staged);
       return {
@@ -377,8 +376,8 @@ export class Tables {
     const timestampMillis = Math.max(this.#clock(), base.timestampMillis);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis };
     await judge?.({ base, manifest });
-    const record = await this.#manifests.stage(folder, manifest, chain.key);
-    return { table: table.id, record, base, manifest };
+    const staged = await this.#manifests.stage(folder, manifest, chain.key);
+    return { table: table.id, base, ...staged };
   }
 
   /** Gives a version its final name, once the journal has it: then it is there for good, also when nothing else of its commit is left. */

@@ -1,3 +1,4 @@
+import type { RecordBatch } from 'apache-arrow';
 import { schemaToJson } from '../../arrow/json-schema.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -10,6 +11,11 @@ import { jsonAnswer } from '../handlers/call/answers.ts';
 import type { Call, Handler, HandlerTable } from '../handlers/call/handler.ts';
 import { namedBranch } from '../handlers/call/parameters.ts';
 import { attended } from '../query/scan/attended.ts';
+import type { AnswerMemory } from '../format/memory/answer-memory.ts';
+import { repeatedAnswer } from '../query/plan/answer-body.ts';
+import { reservedBytes } from '../query/plan/reserved-bytes.ts';
+import { rowsAfter } from '../query/rows-after.ts';
+import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import { fileAnswer, rowsAnswer, versionHeaders } from '../query/plan/answer.ts';
 import { countRows, predicateOf } from '../query/rows/count.ts';
 import { execute } from '../query/execute.ts';
@@ -21,7 +27,14 @@ import type { HeavyWork } from '../workers/heavy-work.ts';
 import { MAIN } from '../format/chain.ts';
 import { ONLY_VERSION, VirtualRows } from '../query/scan/virtual-rows.ts';
 
-type VirtualHandler = (table: VirtualTable, call: Call, heavy: HeavyWork) => Promise<Answer>;
+/** Parts of the operations on virtual tables. */
+interface VirtualReads {
+  readonly heavy: HeavyWork;
+  /** Memory that answers in flight share. */
+  readonly answerMemory: AnswerMemory;
+}
+
+type VirtualHandler = (table: VirtualTable, call: Call, reads: VirtualReads) => Promise<Answer>;
 
 const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
   DescribeTable: describe,
@@ -33,7 +46,7 @@ const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
 export function withVirtualTables(
   tables: readonly VirtualTable[],
   handlers: HandlerTable,
-  heavy: HeavyWork,
+  reads: VirtualReads,
 ): HandlerTable {
   const guarded = operationNames.flatMap((name): [OperationName, Handler][] => {
     const handler = handlers[name];
@@ -50,7 +63,7 @@ export function withVirtualTables(
       const answer = own[name];
       if (answer === undefined) throw notOf(name, table);
       requireOnly(table, call);
-      return answer(table, call, heavy);
+      return answer(table, call, reads);
     };
   }
 }
@@ -102,17 +115,29 @@ async function describe({ path, schema }: VirtualTable, call: Call): Promise<Ans
   });
 }
 
-async function query(table: VirtualTable, call: Call, heavy: HeavyWork): Promise<Answer> {
+async function query(
+  table: VirtualTable,
+  call: Call,
+  { heavy, answerMemory }: VirtualReads,
+): Promise<Answer> {
   const request = parseQueryRequest(call.body);
   const rows = await VirtualRows.of(table);
   const plan = planQuery(request, rows.snapshot, statementOf(call));
   if (heavy.isHeavyQuery(plan)) {
-    return fileAnswer(ONLY_VERSION, await opened(rows, heavy.query(request, plan, rows)));
+    const run = () => opened(rows.again(), (own) => heavy.query(request, plan, own));
+    return fileAnswer(ONLY_VERSION, await repeatedAnswer(run, heavy.claimOf(plan)));
   }
   const signal = call.request.signal();
+  const read = (work: (source: BatchSource) => AsyncGenerator<RecordBatch>) => {
+    const own = rows.again();
+    return closing(own, () => work(attended(own, signal)));
+  };
   return rowsAnswer({
     schema: plan.schema,
-    batches: closing(rows, () => execute(plan, attended(rows, signal))),
+    batches: read((source) => execute(plan, source)),
+    memory: answerMemory,
+    reserve: reservedBytes(plan),
+    after: (sent) => read((source) => rowsAfter(plan, source, {}, sent)),
     version: ONLY_VERSION,
     signal,
   });
@@ -121,10 +146,10 @@ async function query(table: VirtualTable, call: Call, heavy: HeavyWork): Promise
 /** An answer that has begun, and closes the rows at its end. */
 async function opened(
   rows: VirtualRows,
-  beginning: Promise<AsyncGenerator<Uint8Array>>,
+  begin: (rows: VirtualRows) => Promise<AsyncGenerator<Uint8Array>>,
 ): Promise<AsyncGenerator<Uint8Array>> {
   try {
-    const bytes = await beginning;
+    const bytes = await begin(rows);
     return closing(rows, () => bytes);
   } catch (error) {
     await rows.close();
@@ -143,7 +168,7 @@ async function* closing<Item>(
   }
 }
 
-async function count(table: VirtualTable, call: Call, heavy: HeavyWork): Promise<Answer> {
+async function count(table: VirtualTable, call: Call, { heavy }: VirtualReads): Promise<Answer> {
   const predicate = textField(call.body, 'predicate');
   const rows = await VirtualRows.of(table);
   try {

@@ -1,20 +1,20 @@
-import { DataType, type RecordBatch, type Schema, type Vector } from 'apache-arrow';
-import { layoutOf, widthOf } from '../../arrow/layout.ts';
+import type { RecordBatch, Vector } from 'apache-arrow';
 import type { QueryRequest } from '../request/request.ts';
 import { PORTION_BYTES } from '../query/scan/gather.ts';
 import { stepsOf, workOf } from '../request/formula.ts';
 import type { FormulaThreads, Statement, Formula } from '../base/statement.ts';
+import { columnBytes, reservedBytes } from '../query/plan/reserved-bytes.ts';
 import { allFiles, type NearestPlan, type QueryPlan } from '../query/plan/plan.ts';
 import { prunedFiles } from '../query/scan/pruning.ts';
 import { keepsBest } from '../query/rows/best-rows.ts';
 import type { ScanFile } from '../query/scan/scan.ts';
-import { needOf } from '../request/computed-columns.ts';
 import { MemoryReservation, type MemoryBudget } from '../format/memory/memory-budget.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import { RequestMemory } from '../format/memory/request-memory.ts';
+import { AnswerMemory, type MemoryClaim } from '../format/memory/answer-memory.ts';
 import { indexFileOf } from '../index/keys/index-upkeep.ts';
 import { isCovered } from '../index/vectors/index-use.ts';
-import { fragmentDataBytes, type Fragment, type Snapshot } from '../format/snapshot.ts';
+import { fragmentDataBytes, type Snapshot } from '../format/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts';
 import { unindexed, type TextPlan } from '../index/text/text-plan.ts';
 import { leavesOf, type TextQuery } from '../request/text-query.ts';
@@ -30,6 +30,12 @@ const MANY_ROWS = 50_000;
 /** Text searches in more bytes leave the main thread. */
 const LIGHT_TEXT = 2 ** 20;
 
+/** Memory of an answer of a thread. */
+interface ThreadClaim extends Required<MemoryClaim> {
+  readonly memory: AnswerMemory;
+  readonly reserved: number;
+}
+
 /** Decides which work leaves the main thread and runs it on worker threads. */
 export class HeavyWork implements FormulaThreads {
   readonly #pool: ThreadPool;
@@ -37,6 +43,8 @@ export class HeavyWork implements FormulaThreads {
   readonly #lightBytes: number;
   readonly #memory: MemoryReservation;
   readonly #requests: RequestMemory;
+  /** Shared by the answers of threads. */
+  readonly #answers = AnswerMemory.forThreads();
 
   /**
    * @param memory Caches that give way to the memory of sorts.
@@ -124,6 +132,13 @@ export class HeavyWork implements FormulaThreads {
       release();
     };
     return this.#run(task, statement, done, rows);
+  }
+
+  /** The memory that the answer of a query takes while a thread works on it. */
+  claimOf(plan: QueryPlan): ThreadClaim {
+    const { owner, signal } = plan.statement;
+    const { reserved } = reservedBytes(plan);
+    return { memory: this.#answers, reserved, owner, signal };
   }
 
   /** The plan of a query that is run, as text. @throws CatalogError as when it is run here. */
@@ -288,38 +303,4 @@ function heldBytes(plan: QueryPlan): number {
 function bestShare({ window: { offset, limit } }: QueryPlan, rows: number): number {
   const most = 2 * (offset + (limit ?? 0)) + BATCH_ROWS;
   return Math.min(1, most / Math.max(1, rows));
-}
-
-/**
- * Estimated bytes of columns in some files: exact for fixed-width types, an equal share of the rest
- * otherwise.
- */
-function columnBytes(
-  schema: Schema,
-  fragments: readonly Fragment[],
-  names: readonly string[],
-): number {
-  const { fields } = schema;
-  const rows = fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
-  const total = fragments.reduce((sum, fragment) => sum + fragmentDataBytes(fragment), 0);
-  const widths = fields.map(({ type }) => fixedWidth(type));
-  const fixedBytes = widths.reduce<number>((sum, width) => sum + (width ?? 0), 0) * rows;
-  const unknown = widths.filter((width) => width === null).length;
-  const share = Math.max(0, total - fixedBytes) / Math.max(1, unknown);
-  const wanted = new Set(needOf(schema, names).stored);
-  return fields.reduce(
-    (sum, { name }, at) => sum + (wanted.has(name) ? bytesAt(widths[at] ?? null, rows, share) : 0),
-    0,
-  );
-}
-
-function bytesAt(width: number | null, rows: number, share: number): number {
-  return width === null ? share : width * rows;
-}
-
-function fixedWidth(type: DataType): number | null {
-  if (layoutOf(type) === 'fixed') return widthOf(type);
-  if (!DataType.isFixedSizeList(type)) return null;
-  const item = fixedWidth(type.valueType);
-  return item === null ? null : item * type.listSize;
 }

@@ -127,10 +127,12 @@ export function errorOf({ name, message, detail, stack, over, damage }: FaultMes
 }
 
 /** A snapshot as plain data, which can be sent to a thread. */
-type SnapshotMessage = Omit<Snapshot, 'schema' | 'storage'> & { readonly schema: Uint8Array };
+type SnapshotMessage = Omit<Snapshot, 'schema' | 'storage' | 'lists'> & {
+  readonly schema: Uint8Array;
+};
 
 export function snapshotMessage(snapshot: Snapshot): SnapshotMessage {
-  const { storage: _, ...data } = snapshot;
+  const { storage: _, lists: __, ...data } = snapshot;
   return { ...data, schema: encodeSchema(snapshot.schema) };
 }
 

@@ -109,34 +109,28 @@ async function* indexSteps(
 const ENOUGH = 2 ** 18;
 
 /**
- * Bytes in larger chunks, each in memory of its own, so that it can be handed
- * over to another thread.
+ * Bytes in larger chunks, each in memory of its own, so that it can be handed over to another thread.
+ * A piece is copied before the next one is read.
  */
 async function* inChunks(
   stream: ByteStream | AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let held: Uint8Array[] = [];
-  let bytes = 0;
-  const taken = () => {
-    const whole = joined(held, bytes);
-    if ('sent' in stream) for (const piece of held) stream.sent?.(piece);
-    held = [];
-    bytes = 0;
-    return whole;
-  };
+  let chunk = new Uint8Array(ENOUGH);
+  let filled = 0;
   for await (const piece of stream) {
-    if (piece.byteLength > ENOUGH) {
-      if (bytes > 0) yield taken();
-      // Piece by piece, so that it is not held twice.
-      for (let at = 0; at < piece.byteLength; at += ENOUGH) yield copyBytes(piece, at, at + ENOUGH);
-      if ('sent' in stream) stream.sent?.(piece);
-      continue;
+    for (let at = 0; at < piece.byteLength;) {
+      const part = piece.subarray(at, at + ENOUGH - filled);
+      chunk.set(part, filled);
+      filled += part.byteLength;
+      at += part.byteLength;
+      if (filled < ENOUGH) break;
+      yield chunk;
+      chunk = new Uint8Array(ENOUGH);
+      filled = 0;
     }
-    held.push(piece);
-    bytes += piece.byteLength;
-    if (bytes >= ENOUGH) yield taken();
+    if ('sent' in stream) stream.sent?.(piece);
   }
-  if (bytes > 0) yield taken();
+  if (filled > 0) yield copyBytes(chunk, 0, filled);
 }
 
 /** Bytes in memory of their own. */
@@ -144,16 +138,6 @@ function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteLength } = bytes;
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   return isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
-}
-
-function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
-  }
-  return whole;
 }
 
 type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>;

@@ -10,8 +10,8 @@ export interface Sent {
   readonly error?: unknown;
 }
 
-/** Most bytes that wait for the client: they are what a stalled answer holds. */
-const ENOUGH = 2 ** 16;
+/** More bytes are not handed over while these wait for the client: they are what a stalled answer holds. */
+const ENOUGH = 2 ** 15;
 
 /**
  * So many bytes are handed to the connection before others get their turn: the
@@ -173,9 +173,19 @@ function write(response: OutgoingResponse, chunk: Uint8Array, taken?: Taken): bo
 
 type Taken = (error?: Error | null) => void;
 
+/**
+ * Most bytes of one write. A connection that encrypts copies what it is given; another one refers to
+ * it.
+ */
+function mostWritten(response: OutgoingResponse): number {
+  const copies = isHttp2(response) || (response.socket !== null && 'encrypted' in response.socket);
+  return copies ? ENOUGH : TURN;
+}
+
 /** Writes chunks of any size, a turn's bytes at a time. */
 class TurnWriter {
   readonly #response: OutgoingResponse;
+  readonly #most: number;
   readonly #stalled: () => void;
   readonly #share = new Share();
   #turn = 0;
@@ -183,18 +193,23 @@ class TurnWriter {
   /** @param stalled Called when the client does not take the bytes. */
   constructor(response: OutgoingResponse, stalled: () => void) {
     this.#response = response;
+    this.#most = mostWritten(response);
     this.#stalled = stalled;
   }
 
   /** @param taken Called when the whole chunk was written, or never will be. */
   async write(chunk: Uint8Array, taken: Taken): Promise<void> {
     let rest = chunk;
-    for (let turn = this.#share.turn(); turn < rest.byteLength; turn = this.#share.turn()) {
+    for (let most = this.#step(); most < rest.byteLength; most = this.#step()) {
       if (isDisconnected(this.#response)) return;
-      await this.#write(rest.subarray(0, turn));
-      rest = rest.subarray(turn);
+      await this.#write(rest.subarray(0, most));
+      rest = rest.subarray(most);
     }
     await this.#write(rest, taken);
+  }
+
+  #step(): number {
+    return Math.min(this.#most, this.#share.turn());
   }
 
   async #write(piece: Uint8Array, taken?: Taken): Promise<void> {

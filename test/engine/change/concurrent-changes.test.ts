@@ -2,7 +2,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { decodeManifest } from '../../../src/engine/format/manifest.ts';
+import { VersionReader } from '../../../src/engine/catalog/records/version-reader.ts';
+import { filesOf } from '../../../src/engine/catalog/records/version-walk.ts';
+import { disk } from '../../support/disk.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { streamOf, TableClient } from '../../support/table-client.ts';
 
@@ -110,18 +112,17 @@ function byNumber(left: unknown, right: unknown): number {
   return Number(left) - Number(right);
 }
 
-/** The files of rows and of deletions that no version names. */
+/** The files beside manifests that no version names. */
 async function unnamed(): Promise<readonly string[]> {
   const [id = ''] = await readdir(join(engine.data, 'tables'));
   const folder = join(engine.data, 'tables', id);
-  const named = new Set<string | null>();
+  const named = new Set<string>();
+  const reader = new VersionReader(disk);
   for (const name of await readdir(join(folder, 'versions'))) {
-    const path = join(folder, 'versions', name);
-    const { fragments } = await decodeManifest(await readFile(path), { path, seal: undefined });
-    for (const { files, deletions } of fragments) {
-      for (const { path } of files) named.add(path);
-      named.add(deletions);
-    }
+    const path = join('versions', name);
+    const bytes = await readFile(join(folder, path));
+    const manifest = await reader.decode(folder, bytes, { path, seal: undefined });
+    for (const file of filesOf(manifest)) named.add(file);
   }
   return (await table.files()).filter((file) => !file.startsWith('versions') && !named.has(file));
 }

@@ -63,7 +63,7 @@ async function expectPrivateWhole(): Promise<void> {
 }
 
 describe('a removal', () => {
-  it.each(['data', 'versions', 'deletions', 'indices', 'tree'])(
+  it.each(['data', 'versions', 'deletions', 'indices', 'fragments', 'tree'])(
     'takes a link in the place of %s as a link',
     async (inner) => {
       const folder = join(await folderOf('t'), inner);

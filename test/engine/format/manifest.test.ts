@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Field, Int64, Schema } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { openFile } from '../../../src/arrow/ipc/file-reader.ts';
@@ -10,7 +12,7 @@ import {
   type Manifest,
 } from '../../../src/engine/format/manifest.ts';
 import { bytesAccess } from '../../../src/engine/format/memory/random-access.ts';
-import type { Fragment } from '../../../src/engine/format/snapshot.ts';
+import type { Fragment, IndexDefinition } from '../../../src/engine/format/snapshot.ts';
 
 const schema = new Schema([new Field('id', new Int64(), false)]);
 
@@ -64,8 +66,19 @@ async function older(bytes: Uint8Array): Promise<Uint8Array> {
   return Buffer.concat([writer.begin(), ...writer.batch(batch), writer.end()]);
 }
 
+const noList = (): never => expect.fail('the manifest names a list');
+
 const read = ({ bytes, seal }: SealedEnd): Promise<Manifest> =>
-  decodeManifest(bytes, { path: 'm', seal });
+  decodeManifest(bytes, { path: 'm', seal }, noList);
+
+const index: IndexDefinition = {
+  name: 'i',
+  uuid: 'u-1',
+  type: 'BTREE',
+  field: 0,
+  createdMillis: 7,
+};
+const indexFile = { index: 'u-1', field: 0, path: 'indices/u-1/f.arrow', bytes: 5 };
 
 describe('a manifest', () => {
   it('is read as it was written', async () => {
@@ -77,17 +90,38 @@ describe('a manifest', () => {
     expect(await read(encodeManifest(empty))).toEqual(empty);
   });
 
-  it('of an older format is read, without statistics', async () => {
-    const found = await decodeManifest(await older(encodeManifest(manifest).bytes), {
-      path: 'm',
-      seal: undefined,
+  it('has the index files of its fragments', async () => {
+    const [first, second] = fragments as [Fragment, Fragment];
+    const indexed = [first, { ...second, indices: [indexFile] }];
+    const version = { ...manifest, indices: [index], fragments: indexed };
+    expect(await read(encodeManifest(version))).toEqual(version);
+  });
+
+  it('of the first format is read', async () => {
+    const seal = 'HHRlj_L1rnvjck9ARIW-sa2uAco';
+    const bytes = await readFile(join(import.meta.dirname, 'manifest-of-format-1.arrow'));
+    const [first, second] = fragments as [Fragment, Fragment];
+    const file = { ...indexFile, seal: first.deletionsSeal };
+    const indexed = [first, { ...second, indices: [file] }];
+    expect(await read({ bytes, seal })).toEqual({
+      ...manifest,
+      indices: [index],
+      fragments: indexed,
     });
+  });
+
+  it('of an older format is read, without statistics', async () => {
+    const bytes = await older(
+      await readFile(join(import.meta.dirname, 'manifest-of-format-1.arrow')),
+    );
+    const found = await decodeManifest(bytes, { path: 'm', seal: undefined }, noList);
     const without = fragments.map((fragment) => ({
       ...fragment,
       deletionsSeal: undefined,
-      files: fragment.files.map(({ path, bytes, fields }) => ({ path, bytes, fields })),
+      files: fragment.files.map(({ path, bytes: size, fields }) => ({ path, bytes: size, fields })),
     }));
-    expect(found).toEqual({ ...manifest, fragments: without });
+    const unindexed = found.fragments.map((fragment) => ({ ...fragment, indices: undefined }));
+    expect(unindexed).toEqual(without);
     expect(found.fragments[0]?.files[0]).not.toHaveProperty('statistics');
   });
 });

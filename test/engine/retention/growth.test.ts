@@ -4,7 +4,8 @@ import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { tableKey } from '../../../src/engine/catalog/records/keys.ts';
 import { decodeTable } from '../../../src/engine/catalog/records/records-codec.ts';
-import { everyVersion, readNamed } from '../../../src/engine/catalog/records/version-walk.ts';
+import { VersionReader } from '../../../src/engine/catalog/records/version-reader.ts';
+import { everyVersion } from '../../../src/engine/catalog/records/version-walk.ts';
 import { casesOf } from '../../support/cases.ts';
 import { disk } from '../../support/disk.ts';
 import { collect, tableFiles } from '../../support/dropped.ts';
@@ -55,10 +56,11 @@ async function idOf(name: string): Promise<string> {
 
 async function filesOf(id: string): Promise<Files> {
   const folder = join(table.engine.data, 'tables', id);
+  const reader = new VersionReader(disk);
   const sets: ReadonlySet<string>[] = [];
   // Newest first.
   for await (const { record } of everyVersion(table.engine.store, id)) {
-    sets.push(new Set([record.manifest, ...(await readNamed(disk, folder, record))]));
+    sets.push(new Set([record.manifest, ...(await reader.named(folder, record))]));
   }
   const all = await tableFiles(table.engine.data);
   return {

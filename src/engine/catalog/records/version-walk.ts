@@ -2,10 +2,7 @@ import { join } from 'node:path';
 import type { Store } from '../../../store/store.ts';
 import { allVersionsOf, prefixRange } from './keys.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { unlessMissing } from '../../../storage/storage-error.ts';
-import type { Storage } from '../../../storage/storage.ts';
-import { decodeManifest, type Manifest } from '../../format/manifest.ts';
-import { storedIn, type Fragment } from '../../format/snapshot.ts';
+import { storedIn, type Snapshot } from '../../format/snapshot.ts';
 import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 
@@ -30,65 +27,30 @@ export async function* everyVersion(store: Store, tableId: string): AsyncGenerat
   }
 }
 
+/** What of a version names files. */
+type NamingVersion = Pick<Snapshot, 'fragments' | 'lists'>;
+
 /** The files that a version names beside its manifest, as paths in the table's folder. */
-export function filesOf(version: { readonly fragments: readonly Fragment[] }): readonly string[] {
-  return version.fragments.flatMap(({ files, deletions, indices = [] }) => [
+export function filesOf({ fragments, lists = [] }: NamingVersion): readonly string[] {
+  const named = fragments.flatMap(({ files, deletions, indices = [] }) => [
     ...files.map(({ path }) => path),
     ...(deletions === null ? [] : [deletions]),
     ...indices.map(({ path }) => path),
   ]);
+  return [...named, ...lists.map(({ path }) => path)];
 }
 
 /** The same files by their keys in the storage, with their seals. */
 export function storedFilesOf(
   folder: string,
-  version: { readonly fragments: readonly Fragment[] },
+  { fragments, lists = [] }: NamingVersion,
 ): readonly StoredFile[] {
-  return version.fragments.flatMap(({ files, deletions, deletionsSeal, indices = [] }) => [
+  const named = fragments.flatMap(({ files, deletions, deletionsSeal, indices = [] }) => [
     ...files.map((file) => storedIn(folder, file)),
     ...(deletions === null ? [] : [storedIn(folder, { path: deletions, seal: deletionsSeal })]),
     ...indices.map((file) => storedIn(folder, file)),
   ]);
-}
-
-/** Files that a version names beside its manifest, read from the disk. */
-export async function readNamed(
-  storage: Storage,
-  folder: string,
-  record: NamedManifest,
-): Promise<readonly string[]> {
-  return filesOf(await readVersion(storage, folder, record));
-}
-
-/** The names of a manifest, and its seal. */
-type NamedManifest = Pick<VersionRecord, 'manifest' | 'staging' | 'seal'>;
-
-/**
- * The manifest of a version, read from the disk: under its final name, or the one that it had before.
- * @throws DamagedFile, and what `decodeManifest` throws.
- */
-export async function readVersion(
-  storage: Storage,
-  folder: string,
-  record: NamedManifest,
-): Promise<Manifest> {
-  const { manifest, seal } = record;
-  const bytes = await readManifest(storage, folder, record);
-  return decodeManifest(bytes, { path: join(folder, manifest), seal });
-}
-
-/** The bytes of the same manifest. @throws an error that `isMissing` if there is none. */
-export async function readManifest(
-  storage: Storage,
-  folder: string,
-  { manifest, staging }: Pick<NamedManifest, 'manifest' | 'staging'>,
-): Promise<Buffer> {
-  return (
-    (await unlessMissing(storage.read(join(folder, manifest)))) ??
-    (await unlessMissing(storage.read(join(folder, staging)))) ??
-    // It may have got its final name in between.
-    (await storage.read(join(folder, manifest)))
-  );
+  return [...named, ...lists.map((list) => storedIn(folder, list))];
 }
 
 /** Files that may be removed unless a version names them: paths in the table's folder. */

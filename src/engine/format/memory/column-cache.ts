@@ -42,6 +42,7 @@ export type ColumnKey = string;
 interface Entry {
   readonly data: Data;
   readonly bytes: number;
+  readonly memory: readonly ArrayBufferLike[];
 }
 
 /** Columns that were read only once are not cached. */
@@ -58,6 +59,7 @@ export class ColumnCache {
   readonly #budget: MemoryBudget;
   readonly #entries = new Map<ColumnKey, Entry>();
   readonly #touches = new TouchCounts();
+  readonly #memory = new Set<ArrayBufferLike>();
 
   constructor(budget: MemoryBudget) {
     this.#budget = budget;
@@ -88,13 +90,22 @@ export class ColumnCache {
     return room >= bytes;
   }
 
-  /** Keeps a column, which lies in memory of its own, for others to find. */
-  keep(key: ColumnKey, data: Data, bytes: number): void {
+  /**
+   * Keeps a column, which lies in memory of its own, for others to find.
+   * @param memory Memory of the column that `holds` knows.
+   */
+  keep(key: ColumnKey, data: Data, bytes: number, memory: readonly ArrayBufferLike[] = []): void {
     this.#remove(key);
     this.#makeRoom(bytes);
     if (this.#budget.left < bytes) return;
-    this.#entries.set(key, { data, bytes });
+    this.#entries.set(key, { data, bytes, memory });
+    for (const each of memory) this.#memory.add(each);
     this.#budget.spend(bytes);
+  }
+
+  /** Whether memory belongs to a column that is kept. */
+  holds(memory: ArrayBufferLike): boolean {
+    return this.#memory.has(memory);
   }
 
   /** Others need memory now, and nothing that is kept from now on would have what left collected. */
@@ -115,6 +126,7 @@ export class ColumnCache {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
+    for (const memory of entry.memory) this.#memory.delete(memory);
     this.#budget.refund(entry.bytes);
   }
 }

@@ -1,3 +1,5 @@
+import { hintCollection } from './memory-budget.ts';
+
 /** Shorter reads get new memory. */
 const SMALLEST = 2 ** 16;
 /** New memory is a multiple of this size, so that reads of similar length can share it. */
@@ -20,12 +22,14 @@ export class ReadMemory {
   readonly #buffers: ArrayBuffer[] = [];
   readonly #lent = new WeakSet<ArrayBufferLike>();
   #bytes = 0;
-  readonly #unused = setTimeout(() => this.drop(), UNUSED_MILLIS).unref();
+  /** Bytes of new memory since the last collection was hinted at. */
+  #made = 0;
+  readonly #unused = setTimeout(() => this.#clear(), UNUSED_MILLIS).unref();
 
   /** Memory of the given length. Its former contents are still in it. */
   take(length: number): Uint8Array {
     if (length < SMALLEST) return new Uint8Array(length);
-    const memory = this.#fitting(length) ?? new ArrayBuffer(Math.ceil(length / STEP) * STEP);
+    const memory = this.#fitting(length) ?? this.#make(Math.ceil(length / STEP) * STEP);
     this.#lent.add(memory);
     return new Uint8Array(memory, 0, length);
   }
@@ -43,6 +47,19 @@ export class ReadMemory {
   drop(): void {
     this.#buffers.length = 0;
     this.#bytes = 0;
+  }
+
+  #make(length: number): ArrayBuffer {
+    this.#made += length;
+    this.#unused.refresh();
+    return new ArrayBuffer(length);
+  }
+
+  /** Drops memory that nothing has used for a while, and has it collected. */
+  #clear(): void {
+    this.drop();
+    hintCollection(this.#made);
+    this.#made = 0;
   }
 
   /** The last returned memory that is long enough, but at most twice as long. */

@@ -19,7 +19,7 @@ import {
   textAtHand,
   withBodyContext,
 } from './body.ts';
-import { isFullDisk } from '../../../storage/storage-error.ts';
+import { isFullDisk, isMissing } from '../../../storage/storage-error.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import type { FormulaThreads } from '../../base/statement.ts';
@@ -273,6 +273,7 @@ async function refuse(error: unknown, request: CatalogRequest): Promise<never> {
 function clientError(error: unknown, { object }: CatalogRequest): unknown {
   if (error instanceof LinkedPath) return linkedFile(error, object);
   if (error instanceof DamagedFile) return damagedFile(error, object);
+  if (isMissing(error)) return missingFile(error, object) ?? error;
   if (isStoreDamage(error)) return damagedStore();
   if (isStoreFailure(error)) return storeUnavailable(error);
   return isFullDisk(error) ? fullDisk() : error;
@@ -284,7 +285,7 @@ function fullDisk(): CatalogError {
 }
 
 /** A path inside a table, from one of the table's folders on. */
-const IN_TABLE = /\/((?:data|deletions|indices|versions|tree|_[a-z]+)\/.*)$/;
+const IN_TABLE = /\/((?:data|deletions|indices|fragments|versions|tree|_[a-z]+)\/.*)$/;
 
 /** Says which file of a table is not read because a symbolic link leads to it. */
 function linkedFile({ path }: LinkedPath, object: ObjectPath): CatalogError {
@@ -301,6 +302,17 @@ function damagedFile({ path, part }: DamagedFile, object: ObjectPath): CatalogEr
   return new CatalogError(
     'Internal',
     `table ${canonicalPath(object)}: ${part} of ${file} does not match the seal of the file: restore the file from a backup`,
+  );
+}
+
+/** Says which file of a table is missing; undefined if the error is about another file. */
+function missingFile(error: unknown, object: ObjectPath): CatalogError | undefined {
+  const path = error instanceof Error && 'path' in error ? String(error.path) : '';
+  const file = IN_TABLE.exec(path)?.[1];
+  if (file === undefined) return undefined;
+  return new CatalogError(
+    'Internal',
+    `table ${canonicalPath(object)}: ${file} is missing: restore the file from a backup`,
   );
 }
 

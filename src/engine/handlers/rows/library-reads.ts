@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib';
 import type { ByteStream } from '../../../protocol/backend.ts';
 import type { Fields } from '../../base/fields.ts';
+import type { Statement } from '../../base/statement.ts';
 import { MAIN } from '../../format/chain.ts';
 import type { AnswerMemory } from '../../format/memory/answer-memory.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import {
   behind,
-  FIRST_BYTES,
   RepeatableBody,
   type Portion,
   type PortionSource,
@@ -75,6 +75,9 @@ export async function libraryTable(
   return { ...place, at, main: (await tables.version(content)).content };
 }
 
+/** Bytes that an answer of the library reserves: a piece that has arrived, and the one behind it. */
+const FRAME_BYTES = 2 ** 21;
+
 /** How often the rest of an answer is read again because the process of the library ended. */
 const MAX_REPEATS = 2;
 
@@ -86,10 +89,17 @@ const MAX_REPEATS = 2;
 export async function libraryRows(
   run: () => Promise<AsyncGenerator<Uint8Array>>,
   memory: AnswerMemory,
+  { owner, signal }: Pick<Statement, 'owner' | 'signal'>,
 ): Promise<ByteStream> {
-  const source = new LibraryRows(run, await run());
-  memory.adjust(FIRST_BYTES);
-  return new RepeatableBody(source, memory, { share: FIRST_BYTES });
+  const use = { memory, reserved: FRAME_BYTES, isKept: false, owner, signal };
+  const taken = memory.take(use.reserved, use);
+  if (taken !== undefined) await taken;
+  try {
+    return new RepeatableBody(new LibraryRows(run, await run()), use);
+  } catch (error) {
+    memory.adjust(-use.reserved, use);
+    throw error;
+  }
 }
 
 class LibraryRows implements PortionSource {

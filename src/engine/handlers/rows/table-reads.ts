@@ -14,6 +14,7 @@ import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
 import { answerSizes, fileAnswer, rowsAnswer } from '../../query/plan/answer.ts';
 import { AnswerMemory, ANSWERS_BYTES } from '../../format/memory/answer-memory.ts';
 import { repeatedAnswer } from '../../query/plan/answer-body.ts';
+import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
 import { rowsAfter } from '../../query/rows-after.ts';
 import { execute } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
@@ -33,12 +34,6 @@ export interface TableReads {
   /** The library that reads Lance tables; absent if there is none. */
   readonly lance?: LanceAccess | undefined;
 }
-
-/**
- * How long an answer of a thread waits for its reader before its work is cancelled, in ms. Longer
- * than for other answers, because the work has to be done again.
- */
-const THREAD_STALL_MILLIS = 5_000;
 
 /**
  * The table of a request at the version or tag asked for, or at its newest. The
@@ -94,28 +89,31 @@ export async function findEngineTable(
 export function queryTable(reads: TableReads): Handler {
   let announces = true;
   const { answerMemory = new AnswerMemory(ANSWERS_BYTES) } = reads;
-  const threadAnswers = new AnswerMemory(Infinity, THREAD_STALL_MILLIS);
+  const libraryAnswers = AnswerMemory.forThreads();
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const table = await requestedTable(reads, call);
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, call.body);
-      const run = () => library.query(place, query, statementOf(call));
-      return fileAnswer(place.at.version, await libraryRows(run, threadAnswers));
+      const statement = statementOf(call);
+      const run = () => library.query(place, query, statement);
+      return fileAnswer(place.at.version, await libraryRows(run, libraryAnswers, statement));
     }
     const { snapshot } = await findEngineTable(reads, call, table);
     const plan = planQuery(query, snapshot, statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
       const { heavy } = reads;
       const run = () => heavy.query(query, plan);
-      return fileAnswer(snapshot.version, await repeatedAnswer(run, threadAnswers));
+      return fileAnswer(snapshot.version, await repeatedAnswer(run, heavy.claimOf(plan)));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
     return rowsAnswer({
       schema: plan.schema,
       batches: execute(plan, source),
       memory: answerMemory,
+      reserve: reservedBytes(plan),
+      isCached: (memory) => reads.reader.isCached?.(memory) === true,
       after: (sent) => rowsAfter(plan, source, reads.reader, sent),
       version: snapshot.version,
       signal: call.request.signal,

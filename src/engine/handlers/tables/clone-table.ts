@@ -81,8 +81,8 @@ function newTable(): TableRecord {
 }
 
 function contentsOf(snapshot: Snapshot) {
-  const { schema, fieldIds, nextFieldId, fragments, nextRowId, indices } = snapshot;
-  return { schema, fieldIds, nextFieldId, fragments, nextRowId, indices };
+  const { schema, fieldIds, nextFieldId, fragments, nextRowId, indices, lists } = snapshot;
+  return { schema, fieldIds, nextFieldId, fragments, nextRowId, indices, lists };
 }
 
 function cloned(call: Call, committed: Committed): Answer {
@@ -151,7 +151,7 @@ async function snapshotOf(
  * @param shared Whether to share bytes by hard links where possible.
  */
 async function copyTableFiles(
-  from: Pick<Snapshot, 'storage' | 'folder' | 'fragments'>,
+  from: Pick<Snapshot, 'storage' | 'folder' | 'fragments' | 'lists'>,
   folder: string,
   shared: boolean,
 ): Promise<void> {

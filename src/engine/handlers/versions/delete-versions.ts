@@ -41,8 +41,8 @@ export function restoreTable(catalog: Catalog, tables: Tables): Handler {
       checks: async () => [unchanged(await tables.version(table.content, version, chain))],
       change: async (base) => {
         const from = await tables.snapshot(table.content, version, chain);
-        const { schema, fieldIds, fragments, indices } = from;
-        return { ...base, schema, fieldIds, fragments, indices };
+        const { schema, fieldIds, fragments, indices, lists } = from;
+        return { ...base, schema, fieldIds, fragments, indices, lists };
       },
       judge: versionJudge(call.rules, tables, {
         path: object,

@@ -1,9 +1,7 @@
 import type { ByteStream } from '../../../protocol/backend.ts';
-import {
-  ANSWER_PIECE_BYTES,
-  type AnswerMemory,
-  type Releasable,
-} from '../../format/memory/answer-memory.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import type { AnswerMemory, MemoryClaim, Releasable } from '../../format/memory/answer-memory.ts';
+import { ANSWER_PIECE_BYTES } from '../../format/memory/answer-pieces.ts';
 
 /** Bytes that are produced together, such as those of one batch. */
 export type Portion = readonly Uint8Array[];
@@ -31,39 +29,46 @@ export interface PortionSource {
   readonly isRepeatable: boolean;
 }
 
-/** Memory that an answer takes before the size of its portions is known, in bytes. */
-export const FIRST_BYTES = 2 ** 22;
+/** How an answer takes memory. */
+interface BodyMemory extends MemoryClaim {
+  /** Shared by answers in flight; absent if pieces are copied before the next one is read. */
+  readonly memory?: AnswerMemory | undefined;
+  /** Bytes to take before a portion is produced. They were taken for the first one. */
+  readonly reserved: number;
+  /** Whether the work holds its bytes until it ends or is released, and not only those of a portion. */
+  readonly isKept: boolean;
+  /** Whether memory belongs to the cache, so that an answer may refer to it. */
+  readonly isCached?: ((memory: ArrayBufferLike) => boolean) | undefined;
+}
 
 /**
- * The body of an answer of rows. Its pieces are copies, so that bytes in flight hold no batch. While
- * its reader does not read, it holds a position only; the rest is produced again.
+ * The body of an answer of rows. Its pieces are views of cached columns and copies of other bytes, so
+ * that bytes in flight hold no batch. While its reader does not read, it holds a position only; the
+ * rest is produced again.
  */
 export class RepeatableBody implements ByteStream, Releasable {
   readonly length: number | undefined;
   readonly #source: PortionSource;
-  readonly #memory: AnswerMemory;
+  readonly #use: BodyMemory;
+  readonly #memory: AnswerMemory | undefined;
   #portions: AsyncGenerator<Portion> | undefined;
   #portion: Portion = [];
   /** Place in the portion: the next byte of one of its pieces. */
   #index = 0;
   #offset = 0;
   #position = 0;
-  /** Bytes taken of the memory; 0 while nothing is held. */
-  #share = 0;
-  /** Size of the latest portion. */
-  #portionBytes = FIRST_BYTES;
+  /** Bytes taken of the memory. */
+  #share: number;
+  /** Views that its connection has not returned. */
+  readonly #views = new Set<Uint8Array>();
   #ended = false;
   #failure: unknown;
 
-  /** @param share Bytes that were taken of the memory for the first portion. */
-  constructor(
-    source: PortionSource,
-    memory: AnswerMemory,
-    { length, share }: { readonly length?: number | undefined; readonly share: number },
-  ) {
+  constructor(source: PortionSource, use: BodyMemory, length?: number) {
     this.#source = source;
-    this.#memory = memory;
-    this.#share = share;
+    this.#use = use;
+    this.#memory = use.memory;
+    this.#share = use.reserved;
     this.length = length;
   }
 
@@ -81,11 +86,12 @@ export class RepeatableBody implements ByteStream, Releasable {
   }
 
   sent(piece: Uint8Array): void {
-    this.#memory.givePiece(piece);
+    if (this.#views.delete(piece)) this.#memory?.pieces.giveView(piece);
+    else this.#memory?.pieces.giveCopy(piece);
   }
 
   stalled(): void {
-    if (this.#source.isRepeatable && this.#portions !== undefined) this.#memory.stall(this);
+    if (this.#source.isRepeatable && this.#portions !== undefined) this.#memory?.stall(this);
   }
 
   release(): void {
@@ -100,7 +106,7 @@ export class RepeatableBody implements ByteStream, Releasable {
   /** Ends the answer. */
   async close(): Promise<void> {
     this.#ended = true;
-    this.#memory.resume(this);
+    this.#memory?.resume(this);
     const portions = this.#portions;
     this.#portions = undefined;
     this.#drop();
@@ -112,11 +118,14 @@ export class RepeatableBody implements ByteStream, Releasable {
   /** Ends the answer so that it cannot look complete: reading it throws the error. */
   abort(reason: unknown): void {
     this.#failure ??= reason;
+    // The connection is closed, so its pieces are not returned.
+    for (const view of this.#views) this.#memory?.pieces.giveView(view);
+    this.#views.clear();
     this.close().catch(() => undefined);
   }
 
   async #next(): Promise<Uint8Array | undefined> {
-    this.#memory.resume(this);
+    this.#memory?.resume(this);
     try {
       while (this.#index >= this.#portion.length) {
         this.#drop();
@@ -124,7 +133,7 @@ export class RepeatableBody implements ByteStream, Releasable {
         if (this.#failure !== undefined) throw this.#failure;
         if (!more) return undefined;
       }
-      return this.#fill();
+      return this.#view() ?? this.#copy();
     } catch (error) {
       await this.close();
       throw error;
@@ -133,12 +142,12 @@ export class RepeatableBody implements ByteStream, Releasable {
 
   /** Produces the next portion. Returns whether there is one. */
   async #advance(): Promise<boolean> {
-    if (this.#share === 0) {
-      await this.#memory.take(this.#portionBytes);
-      this.#share = this.#portionBytes;
-      if (this.#ended) this.#hold(0);
+    const reserving = this.#reserve();
+    if (reserving !== undefined) await reserving;
+    if (this.#ended) {
+      this.#hold(0);
+      return false;
     }
-    if (this.#ended) return false;
     this.#portions ??= this.#source.from(this.#position);
     const next = await this.#portions.next();
     if (this.#ended || next.done === true) {
@@ -146,29 +155,71 @@ export class RepeatableBody implements ByteStream, Releasable {
       return false;
     }
     this.#portion = next.value;
-    this.#portionBytes = next.value.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    this.#hold(this.#portionBytes);
+    const bytes = next.value.reduce((sum, piece) => sum + this.#ownBytes(piece), 0);
+    this.#hold(this.#use.isKept ? Math.max(bytes, this.#use.reserved) : bytes);
     return true;
   }
 
-  /** Copies the next bytes of the portion. */
-  #fill(): Uint8Array {
-    const piece = this.#memory.piece();
+  /** Takes memory for the next portion. What is held is returned first: answers that wait hold nothing. */
+  #reserve(): MaybePromise<void> {
+    const { reserved } = this.#use;
+    if (this.#share >= reserved) return;
+    this.#hold(0);
+    const taking = this.#memory?.take(reserved, this.#use);
+    if (taking === undefined) {
+      this.#share = reserved;
+      return;
+    }
+    return taking.then(() => {
+      this.#share = reserved;
+    });
+  }
+
+  #ownBytes({ buffer, byteLength }: Uint8Array): number {
+    return this.#use.isCached?.(buffer) === true ? 0 : byteLength;
+  }
+
+  /** The next bytes of the portion in place; undefined if they must be copied. */
+  #view(): Uint8Array | undefined {
+    const from = this.#portion[this.#index];
+    if (from === undefined || !this.#isViewed(from)) return undefined;
+    if (this.#memory?.pieces.view(from.buffer) === false) return undefined;
+    const view = from.subarray(this.#offset);
+    if (this.#memory !== undefined) this.#views.add(view);
+    this.#moveBy(view.byteLength, from);
+    return view;
+  }
+
+  /** Whether the rest of some bytes may be handed out in place, and are enough. */
+  #isViewed({ buffer, byteLength }: Uint8Array): boolean {
+    if (byteLength - this.#offset < ANSWER_PIECE_BYTES) return false;
+    return this.#memory === undefined || this.#use.isCached?.(buffer) === true;
+  }
+
+  /** A copy of the next bytes of the portion. */
+  #copy(): Uint8Array {
+    const piece = this.#memory?.pieces.copy() ?? new Uint8Array(ANSWER_PIECE_BYTES);
     let filled = 0;
     for (
       let from = this.#portion[this.#index];
       from !== undefined && filled < ANSWER_PIECE_BYTES;
+      from = this.#portion[this.#index]
     ) {
+      if (filled > 0 && this.#isViewed(from)) break;
       const part = from.subarray(this.#offset, this.#offset + ANSWER_PIECE_BYTES - filled);
       piece.set(part, filled);
       filled += part.byteLength;
-      this.#offset += part.byteLength;
-      if (this.#offset < from.byteLength) break;
-      this.#offset = 0;
-      from = this.#portion[++this.#index];
+      this.#moveBy(part.byteLength, from);
     }
-    this.#position += filled;
     return filled === ANSWER_PIECE_BYTES ? piece : piece.subarray(0, filled);
+  }
+
+  #moveBy(bytes: number, from: Uint8Array): void {
+    this.#position += bytes;
+    this.#offset += bytes;
+    if (this.#offset < from.byteLength) return;
+    this.#offset = 0;
+    this.#index++;
   }
 
   /** The bytes of the current portion that were handed out. */
@@ -189,7 +240,7 @@ export class RepeatableBody implements ByteStream, Releasable {
   #hold(bytes: number): void {
     const more = bytes - this.#share;
     this.#share = bytes;
-    this.#memory.adjust(more);
+    if (more !== 0) this.#memory?.adjust(more, this.#use);
   }
 }
 
@@ -215,12 +266,23 @@ export function behind(portion: Portion, position: number): Portion {
   return rest;
 }
 
-/** The body of an answer whose bytes are produced by work that can be repeated, as on a thread. */
+/**
+ * The body of an answer whose bytes are produced by work that can be repeated, as on a thread. The
+ * work begins once its memory is free.
+ */
 export async function repeatedAnswer(
   run: () => Promise<AsyncGenerator<Uint8Array>>,
-  memory: AnswerMemory,
+  { memory, ...use }: Omit<BodyMemory, 'isKept' | 'isCached'> & { readonly memory: AnswerMemory },
 ): Promise<RepeatableBody> {
-  let first: AsyncGenerator<Uint8Array> | undefined = await run();
+  const taken = memory.take(use.reserved, use);
+  if (taken !== undefined) await taken;
+  let first: AsyncGenerator<Uint8Array> | undefined;
+  try {
+    first = await run();
+  } catch (error) {
+    memory.adjust(-use.reserved, use);
+    throw error;
+  }
   const source: PortionSource = {
     isRepeatable: true,
     async *from(position) {
@@ -236,6 +298,5 @@ export async function repeatedAnswer(
       await first?.return(undefined);
     },
   };
-  memory.adjust(FIRST_BYTES);
-  return new RepeatableBody(source, memory, { share: FIRST_BYTES });
+  return new RepeatableBody(source, { ...use, memory, isKept: true });
 }

@@ -6,7 +6,7 @@ import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import type { Answer, ByteStream } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { AnswerMemory } from '../../format/memory/answer-memory.ts';
+import type { AnswerMemory } from '../../format/memory/answer-memory.ts';
 import { coalesce, isLarge } from '../scan/rows.ts';
 import type { BatchSize } from '../../format/stored-sizes.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
@@ -14,13 +14,13 @@ import {
   RepeatableBody,
   before,
   behind,
-  FIRST_BYTES,
   type Portion,
   type PortionSource,
   type SentRows,
 } from './answer-body.ts';
 import type { QueryPlan } from './plan.ts';
 import { columnsRead } from '../scan/projection.ts';
+import type { ReservedBytes } from './reserved-bytes.ts';
 
 /** Greatest number of fragments whose files are opened before an answer begins. */
 const MOST_FRAGMENTS = 128;
@@ -101,10 +101,17 @@ interface RowsAnswer {
   readonly version: bigint;
   /** Aborted when the client is gone; a function makes it for streamed answers. */
   readonly signal: AbortSignal | (() => AbortSignal);
-  /** Memory that answers in flight share; unlimited if absent. */
+  /**
+   * Memory that answers in flight share. If absent it is unlimited, and a piece of the answer is valid
+   * until the next one is read.
+   */
   readonly memory?: AnswerMemory | undefined;
+  /** Memory to take before rows are read. */
+  readonly reserve?: ReservedBytes;
   /** Produces the batches after those that were sent; absent if the work cannot be repeated. */
   readonly after?: (sent: SentRows) => AsyncGenerator<RecordBatch>;
+  /** Whether memory belongs to the cache. */
+  readonly isCached?: (memory: ArrayBufferLike) => boolean;
   /** Called with the memory of batches after they are sent. */
   readonly giveBack?: (memory: ArrayBufferLike) => void;
   /** Body sizes of all batches in bytes, if known in advance. */
@@ -121,29 +128,32 @@ interface RowsAnswer {
  * is still a refusal.
  */
 export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
-  const { memory = new AnswerMemory(Infinity) } = rows;
-  const taken = memory.take(FIRST_BYTES);
+  const { memory, signal, reserve = NOTHING } = rows;
+  const waits = typeof signal === 'function' ? signal : () => signal;
+  const taken = memory?.take(reserve.reserved, { signal: waits });
   if (taken !== undefined) await taken;
   let streams = false;
   try {
-    const answer = await begunAnswer(rows, memory);
+    const answer = await begunAnswer(rows);
     streams = answer.body instanceof RepeatableBody;
     return answer;
   } finally {
-    if (!streams) memory.adjust(-FIRST_BYTES);
+    if (!streams) memory?.adjust(-reserve.reserved);
   }
 }
 
-async function begunAnswer(rows: RowsAnswer, memory: AnswerMemory): Promise<Answer> {
+const NOTHING: ReservedBytes = { reserved: 0, isKept: false };
+
+async function begunAnswer(rows: RowsAnswer): Promise<Answer> {
   const batches = coalesce(rows.batches);
   const first = await batches.next().catch(refuseTooLarge);
   const file = new SmallFile(rows.schema, first.done === true ? undefined : first.value);
   if (first.done === true) return wholeAnswer(rows, file);
-  if (!file.isSmall) return streamedAnswer(rows, memory, [first.value], batches);
+  if (!file.isSmall) return streamedAnswer(rows, [first.value], batches);
   // A small batch is the last, or the next one is already available (see `coalesce`).
   const second = await batches.next().catch(refuseTooLarge);
   if (second.done === true) return wholeAnswer(rows, file);
-  return streamedAnswer(rows, memory, [first.value, second.value], batches);
+  return streamedAnswer(rows, [first.value, second.value], batches);
 }
 
 /** Larger batches are sent as they are found. */
@@ -189,14 +199,15 @@ function wholeBytes(whole: Uint8Array): ByteStream {
 /** @param found The batches that were found already. */
 function streamedAnswer(
   rows: RowsAnswer,
-  memory: AnswerMemory,
   found: readonly [RecordBatch, ...RecordBatch[]],
   batches: AsyncGenerator<RecordBatch>,
 ): Answer {
   const signal = typeof rows.signal === 'function' ? rows.signal() : rows.signal;
   const length = lengthOf(rows, found[0]);
   const source = new FileSource({ ...rows, signal, length }, found, batches);
-  const body = new RepeatableBody(source, memory, { length, share: FIRST_BYTES });
+  const { memory, isCached, reserve = NOTHING } = rows;
+  const use = { memory, isCached, ...reserve, signal: () => signal };
+  const body = new RepeatableBody(source, use, length);
   closeOnAbort(body, signal);
   return fileAnswer(rows.version, body);
 }

@@ -126,6 +126,8 @@ export interface BatchSource {
   readonly texts?: TextSource | undefined;
   /** As the batch's `release`, by memory. Ignores other memory. */
   giveBack?(memory: ArrayBufferLike): void;
+  /** Whether memory belongs to a cached column, so that others may refer to it for a while. */
+  isCached?(memory: ArrayBufferLike): boolean;
 }
 
 /** Finds rows of fragments by indices, and reads them. */
@@ -271,6 +273,10 @@ export class FragmentReader implements BatchSource {
 
   giveBack(memory: ArrayBufferLike): void {
     this.#memory.giveBack(memory);
+  }
+
+  isCached(memory: ArrayBufferLike): boolean {
+    return this.#columnCache.holds(memory);
   }
 
   /** The deleted rows of a fragment, ascending. */

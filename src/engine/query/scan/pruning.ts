@@ -135,7 +135,8 @@ function batchesOf(fragments: readonly Fragment[], files: readonly ScanFile[]): 
   return { read: sum(read), all: sum(counted) };
 }
 
-function batchCount({ files: [first], physicalRows }: Fragment): number | undefined {
+/** Number of batches of a fragment; undefined if unknown. */
+export function batchCount({ files: [first], physicalRows }: Fragment): number | undefined {
   return first && statisticsOf(first, physicalRows)?.batches;
 }
 

@@ -66,6 +66,11 @@ export class VirtualRows implements BatchSource {
     );
   }
 
+  /** The same rows, to be read and closed on their own. */
+  again(): VirtualRows {
+    return new VirtualRows(this.snapshot, this.#parts);
+  }
+
   /** The part at a position, opened. `close` closes it. */
   part(at: number): Promise<OpenPart> {
     return this.#opened(this.snapshot.fragments[at]!);

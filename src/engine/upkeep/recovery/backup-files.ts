@@ -9,7 +9,7 @@ import { parseVersionFile } from '../../format/lance/version-file.ts';
 import { LANCE_VERSIONS } from '../../format/lance/versions.ts';
 import { versionsFolder } from '../../versions/managed/place.ts';
 import { severalAtOnce } from '../retention/entries.ts';
-import { readNamed } from '../../catalog/records/version-walk.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
 import { branchFolder, DATA, DELETIONS, VERSIONS } from '../../format/layout.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 import type { BackupTable } from './backup-tables.ts';
@@ -26,6 +26,7 @@ const AT_ONCE = 16;
 
 export class BackupFiles {
   readonly #storage: Storage;
+  readonly #reader: VersionReader;
   readonly #progress: (doing: string) => void;
   readonly #folders = new Set<string>();
   readonly #copied = new Set<string>();
@@ -36,6 +37,7 @@ export class BackupFiles {
 
   constructor(storage: Storage, progress: (doing: string) => void) {
     this.#storage = storage;
+    this.#reader = new VersionReader(storage);
     this.#progress = progress;
   }
 
@@ -83,7 +85,7 @@ export class BackupFiles {
   async #version({ from, to }: Moving, record: VersionRecord): Promise<void> {
     this.#versions += 1;
     this.#progress(`version ${record.version} of ${from}`);
-    const named = await readNamed(this.#storage, from, record);
+    const named = await this.#reader.named(from, record);
     await this.#manifest(
       join(from, record.staging),
       join(from, record.manifest),

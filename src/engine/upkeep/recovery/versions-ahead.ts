@@ -7,7 +7,8 @@ import type { VersionRecord } from '../../format/records.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import { manifestName, stagingName } from '../../format/layout.ts';
-import { decodeManifest, type Manifest } from '../../format/manifest.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
+import type { Manifest } from '../../format/manifest.ts';
 import { versionWrites } from '../../versions/lines/version-store.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
 import { MAIN } from '../../format/chain.ts';
@@ -104,7 +105,9 @@ async function finalVersion(
   if (bytes === undefined) return undefined;
   // No record names the file: it must match the seal that it holds itself.
   const seal = await ownSeal(bytesAccess(bytes), path);
-  const read = await decodeManifest(bytes, { path, seal }).catch(() => undefined);
+  const read = await new VersionReader(storage)
+    .decode(folder, bytes, { path: manifest, seal }, 'all')
+    .catch(() => undefined);
   if (read?.version !== version || !(await isWhole(storage, folder, read))) return path;
   const { timestampMillis } = read;
   const staging = stagingName(version, chain);

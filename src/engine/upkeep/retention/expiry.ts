@@ -5,6 +5,8 @@ import { Pace } from '../../base/pace.ts';
 import { MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import type { JudgedTable } from '../../rules/place-judge.ts';
+import { encodeTable } from '../../catalog/records/records-codec.ts';
+import { unchanged } from '../../catalog/records/reader.ts';
 import { Branches } from '../../versions/lines/branches.ts';
 import { keptVersions, type KeptVersions } from '../../versions/lines/kept-versions.ts';
 import { Tags } from '../../versions/lines/tags.ts';
@@ -41,6 +43,8 @@ export interface ExpiryOptions {
    * versions that stay, so versions go when they are an eighth of those.
    */
   readonly gathers?: boolean;
+  /** Whether tables from before the configured policy follow it from now on. */
+  readonly olderTables?: boolean;
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -85,7 +89,8 @@ export class Expiry {
   }
 
   /** Removes versions of a table. Their files are left to the collection of removed versions. */
-  async expire(table: JudgedTable): Promise<Expired> {
+  async expire(found: JudgedTable): Promise<Expired> {
+    const table = await this.#joined(found);
     const policy = await this.#policyOf(table);
     let [versions, forbidden] = [0, 0];
     if (policy === undefined || table.record.kind === 'declared') return { versions, forbidden };
@@ -100,6 +105,24 @@ export class Expiry {
       }
     }
     return { versions, forbidden };
+  }
+
+  /** The table, which follows the configured policy from now on if that is wanted. */
+  async #joined(table: JudgedTable): Promise<JudgedTable> {
+    const { olderTables = false, dryRun = false } = this.#options;
+    const { kind, expires } = table.record;
+    if (!olderTables || kind !== 'engine' || expires === true) return table;
+    const joined = { path: table.path, record: { ...table.record, expires: true as const } };
+    if (dryRun) return joined;
+    const stored = await this.#unchanged(table);
+    const value = encodeTable({ ...stored.content, expires: true });
+    const writes = [{ key: stored.key, value }];
+    const { kind: outcome } = await this.#parts.committer.commit([unchanged(stored)], writes);
+    if (outcome === 'committed') return joined;
+    throw new CatalogError(
+      'ConcurrentModification',
+      'the table was changed meanwhile: run it again',
+    );
   }
 
   async #policyOf({ path, record }: JudgedTable): Promise<BoundedPolicy | undefined> {

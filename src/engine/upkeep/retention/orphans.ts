@@ -8,7 +8,7 @@ import {
   purgedKey,
 } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { INDICES } from '../../format/layout.ts';
+import { FRAGMENTS, INDICES } from '../../format/layout.ts';
 import { managedFolder } from '../../versions/lines/locations.ts';
 import type { RetentionParts } from './parts.ts';
 
@@ -105,6 +105,7 @@ async function* ownFiles(storage: Storage, folder: string): AsyncGenerator<OwnFi
   const places: readonly (readonly [string, keyof RemovalCandidates, RegExp])[] = [
     ['data', 'files', DATA_FILE],
     ['deletions', 'files', DATA_FILE],
+    [FRAGMENTS, 'files', DATA_FILE],
     ['versions', 'manifests', MANIFEST_FILE],
   ];
   for (const [inner, kind, name] of places) yield* filesIn(storage, folder, inner, kind, name);

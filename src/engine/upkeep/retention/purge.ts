@@ -13,7 +13,7 @@ import { NOTHING, plus, type Freed } from '../../../storage/storage.ts';
 const AT_ONCE = 500;
 
 /** The folders that this engine makes in the folder of a table. */
-const OWN_FOLDERS = ['data', 'deletions', 'versions', 'tree', 'indices'];
+const OWN_FOLDERS = ['data', 'deletions', 'versions', 'tree', 'indices', 'fragments'];
 
 /**
  * Removes a dropped table for good. First its record gives way to one that says

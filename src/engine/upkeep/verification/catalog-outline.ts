@@ -5,7 +5,7 @@ import type { StoreEntry } from '../../../store/store.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
 import { headKey, pathOfKey } from '../../catalog/records/keys.ts';
 import { decodeTable } from '../../catalog/records/records-codec.ts';
-import { readVersion } from '../../catalog/records/version-walk.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
 import { MAIN } from '../../format/chain.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 
@@ -54,12 +54,13 @@ function tableOf(
   root: string,
 ): OutlinedTable {
   const { id, kind } = decodeTable(value);
+  const versions = new VersionReader(storage);
   const head = heads.get(headKey(id, MAIN));
   const columns = async () => {
     if (kind !== 'engine' || head === undefined) return undefined;
-    const manifest = await readVersion(storage, join(root, id), decodeVersion(head)).catch(
-      () => undefined,
-    );
+    const manifest = await versions
+      .version(join(root, id), decodeVersion(head))
+      .catch(() => undefined);
     return manifest?.schema.fields.map(({ name }) => name);
   };
   return { path: pathOfKey(key), columns };

@@ -1,14 +1,14 @@
 import { join, relative } from 'node:path';
 import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { isMissing } from '../../../storage/storage-error.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
 import {
   everyVersion,
-  readManifest,
   storedFilesOf,
   type KnownVersion,
 } from '../../catalog/records/version-walk.ts';
-import { decodeManifest } from '../../format/manifest.ts';
 import type { RetentionParts } from '../retention/parts.ts';
+import { fileOf } from './finding.ts';
 import { ReadingRate, verifyBytes, verifyFile } from './portion-reading.ts';
 import type { Subject } from './table-check.ts';
 
@@ -43,6 +43,7 @@ export class DeepCheck {
   readonly #parts: Pick<RetentionParts, 'storage' | 'store' | 'folder'>;
   readonly #options: DeepOptions;
   readonly #rate: ReadingRate;
+  readonly #reader: VersionReader;
   #files = 0;
   #bytes = 0;
   #unsealed = 0;
@@ -51,6 +52,7 @@ export class DeepCheck {
     this.#parts = parts;
     this.#options = options;
     this.#rate = new ReadingRate(options.bytesPerSecond);
+    this.#reader = new VersionReader(parts.storage);
   }
 
   get counts(): DeepCounts {
@@ -72,8 +74,11 @@ export class DeepCheck {
     const done = new Set<string>();
     for await (const version of everyVersion(this.#parts.store, record.id)) {
       const read = await this.#attempt(version, () => this.#manifest(folder, version));
-      if ('error' in read)
-        yield { kind: 'manifest', file: version.record.manifest, error: read.error };
+      if ('error' in read) {
+        const file = fileOf(folder, read.error) ?? version.record.manifest;
+        if (!done.has(file)) yield { kind: 'manifest', file, error: read.error };
+        done.add(file);
+      }
       for (const stored of read.result ?? []) {
         if (done.has(stored.path)) continue;
         this.#options.progress?.(`comparing files of ${name} (${this.#bytes} bytes so far)`);
@@ -88,11 +93,12 @@ export class DeepCheck {
 
   async #manifest(folder: string, { record }: KnownVersion): Promise<readonly StoredFile[]> {
     const stored = { path: join(folder, record.manifest), seal: record.seal };
-    const bytes = await readManifest(this.#parts.storage, folder, record);
+    const bytes = await this.#reader.bytes(folder, record);
     await verifyBytes(bytes, stored);
     this.#add(record.seal !== undefined, bytes.byteLength);
     await this.#rate.after(bytes.byteLength, this.#options.signal);
-    return storedFilesOf(folder, await decodeManifest(bytes, stored));
+    const named = { path: record.manifest, seal: record.seal };
+    return storedFilesOf(folder, await this.#reader.decode(folder, bytes, named));
   }
 
   async #file(stored: StoredFile): Promise<true> {

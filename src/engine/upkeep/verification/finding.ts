@@ -1,3 +1,4 @@
+import { relative, sep } from 'node:path';
 import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
 
 /** Kind of a difference between the catalog and the disk. */
@@ -12,6 +13,13 @@ export interface Finding {
   readonly file: string | null;
   /** The fault, as a continuation of the file's name. */
   readonly fault: string;
+}
+
+/** The file of a table that a failure is about, as its path in the table's folder. */
+export function fileOf(folder: string, error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('path' in error) || typeof error.path !== 'string')
+    return undefined;
+  return error.path.startsWith(`${folder}${sep}`) ? relative(folder, error.path) : undefined;
 }
 
 /** The message of a failure. */

@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path';
-import { unlessMissing } from '../../../storage/storage-error.ts';
+import { isMissing, unlessMissing } from '../../../storage/storage-error.ts';
 import { children } from '../../catalog/records/children.ts';
 import { allVersionsOf, headKey, tagsOf, versionKey } from '../../catalog/records/keys.ts';
 import type { TableRecord, VersionRecord } from '../../format/records.ts';
@@ -10,12 +10,12 @@ import type { RetentionParts } from '../retention/parts.ts';
 import { stagedOrphansOf } from '../retention/staged-orphans.ts';
 import { everyVersion, type KnownVersion } from '../../catalog/records/version-walk.ts';
 import { locationKey } from '../../versions/lines/locations.ts';
-import { decodeManifest, type Manifest } from '../../format/manifest.ts';
-import { storedIn } from '../../format/snapshot.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
+import type { Manifest } from '../../format/manifest.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { FileCheck, type FileFault } from './file-check.ts';
-import { findingOf, type Finding, type FindingKind } from './finding.ts';
+import { fileOf, findingOf, type Finding, type FindingKind } from './finding.ts';
 import { LanceCheck } from './lance-check.ts';
 import {
   adoptsExternalWrites,
@@ -70,6 +70,7 @@ class TableCheck {
   readonly #subject: Subject;
   readonly #folder: string;
   readonly #files: FileCheck;
+  readonly #reader: VersionReader;
   readonly #lance: LanceCheck;
   readonly #findings = new Map<string, Finding>();
   readonly #numbers = new Set<bigint>();
@@ -80,6 +81,7 @@ class TableCheck {
     this.#subject = subject;
     this.#folder = parts.folder(subject.record);
     this.#files = new FileCheck({ storage: parts.storage, folder: this.#folder });
+    this.#reader = new VersionReader(parts.storage);
     this.#lance = new LanceCheck(parts.storage, this.#folder);
   }
 
@@ -157,8 +159,8 @@ class TableCheck {
 
   async #ownFaults({ record }: KnownVersion): Promise<readonly Fault[]> {
     const faults: Fault[] = [];
-    const manifest = await this.#manifest(record, (fault) => {
-      faults.push(['manifest', record.manifest, fault]);
+    const manifest = await this.#manifest(record, (fault, file = record.manifest) => {
+      faults.push(['manifest', file, fault]);
     });
     for (const fragment of manifest?.fragments ?? []) {
       for (const { file, fault } of await this.#files.faultsOf(fragment, manifest?.indices)) {
@@ -175,7 +177,7 @@ class TableCheck {
   /** The manifest of a version; one that a crash kept from its final name has the one before. */
   async #manifest(
     record: VersionRecord,
-    wrong: (fault: string) => void,
+    wrong: (fault: string, file?: string) => void,
   ): Promise<Manifest | undefined> {
     const bytes =
       (await this.#bytes(record.manifest)) ??
@@ -189,14 +191,15 @@ class TableCheck {
       wrong(`has ${bytes.byteLength} bytes, but its record says ${record.manifestBytes}`);
     }
     try {
-      const stored = storedIn(this.#folder, { path: record.manifest, seal: record.seal });
-      const manifest = await decodeManifest(bytes, stored);
+      const stored = { path: record.manifest, seal: record.seal };
+      const manifest = await this.#reader.decode(this.#folder, bytes, stored, 'all');
       if (manifest.version !== record.version) {
         wrong(`is of version ${manifest.version}, but its record says ${record.version}`);
       }
       return manifest;
     } catch (error) {
-      wrong(`cannot be read: ${findingOf(error)}`);
+      const fault = isMissing(error) ? 'is missing' : `cannot be read: ${findingOf(error)}`;
+      wrong(fault, fileOf(this.#folder, error));
       return undefined;
     }
   }

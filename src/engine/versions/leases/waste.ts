@@ -4,7 +4,7 @@ import { children } from '../../catalog/records/children.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
 import { wastesOf } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { removeBranchFolder, TREE } from '../../format/layout.ts';
+import { FRAGMENTS, removeBranchFolder, TREE } from '../../format/layout.ts';
 import { KeyedMutex } from '../../format/memory/keyed-mutex.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import { NOTHING, plus, type Freed, type Storage } from '../../../storage/storage.ts';
@@ -12,11 +12,11 @@ import { Horizon } from './horizon.ts';
 import { Running } from './running.ts';
 import {
   inFolder,
-  readNamed,
   spareNamed,
   type RemovalCandidates,
   type WalkParts,
 } from '../../catalog/records/version-walk.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
 import { decodeWaste, type WasteRecord } from './waste-record.ts';
 
 interface WasteParts extends WalkParts {
@@ -83,8 +83,11 @@ export class Waste {
     const folder = this.#parts.folder(table);
     const { manifests, files } = await this.#idle(table, folder, new Set(keys));
     let freed = NOTHING;
-    // Manifests go last: after an interruption they still list the other files.
-    for (const path of inFolder(folder, [...files, ...manifests])) {
+    // Manifests go last, and lists before them: after an interruption they still name the other files.
+    const isList = (path: string) => path.startsWith(`${FRAGMENTS}/`);
+    const lists = [...files].filter(isList);
+    const others = [...files].filter((path) => !isList(path));
+    for (const path of inFolder(folder, [...others, ...lists, ...manifests])) {
       freed = plus(freed, await storage.remove(path, dryRun));
     }
     if (dryRun) return freed;
@@ -105,11 +108,12 @@ export class Waste {
     keys: ReadonlySet<string>,
   ): Promise<RemovalCandidates> {
     const { storage } = this.#parts;
+    const reader = new VersionReader(storage);
     const idle: RemovalCandidates = { manifests: new Set(), files: new Set() };
     const all = await this.of(id);
     for (const { record } of all.filter(({ key }) => keys.has(key))) {
       for (const name of record.manifests.flat()) idle.manifests.add(name);
-      for (const path of await namedByWaste(storage, folder, record)) idle.files.add(path);
+      for (const path of await namedByWaste(reader, folder, record)) idle.files.add(path);
     }
     await spareWaste(
       storage,
@@ -129,15 +133,16 @@ export async function spareWaste(
   waste: readonly FoundWaste[],
   { manifests, files }: RemovalCandidates,
 ): Promise<void> {
+  const reader = new VersionReader(storage);
   for (const { record } of waste) {
     for (const name of record.manifests.flat()) manifests.delete(name);
-    for (const path of await namedByWaste(storage, folder, record)) files.delete(path);
+    for (const path of await namedByWaste(reader, folder, record)) files.delete(path);
   }
 }
 
 /** The files that removed versions named, as far as their manifests are still there. */
 async function namedByWaste(
-  storage: Storage,
+  reader: VersionReader,
   folder: string,
   { manifests, seals = [] }: WasteRecord,
 ): Promise<readonly string[]> {
@@ -145,7 +150,7 @@ async function namedByWaste(
   for (const [at, [manifest, staging]] of manifests.entries()) {
     const seal = seals[at] ?? undefined;
     const record = { manifest, staging, ...(seal !== undefined && { seal }) };
-    const named = await unlessMissing(readNamed(storage, folder, record));
+    const named = await unlessMissing(reader.named(folder, record));
     for (const path of named ?? []) paths.add(path);
   }
   return [...paths];

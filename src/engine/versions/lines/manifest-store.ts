@@ -3,17 +3,18 @@ import { LRUCache } from 'lru-cache';
 import type { VersionRecord } from '../../format/records.ts';
 import { isMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import { filesOf, readVersion } from '../../catalog/records/version-walk.ts';
+import { VersionReader } from '../../catalog/records/version-reader.ts';
+import { filesOf } from '../../catalog/records/version-walk.ts';
 import { MAIN } from '../../format/chain.ts';
-import { manifestName, stagingName } from '../../format/layout.ts';
-import { decodeManifest, encodeManifest, type Manifest } from '../../format/manifest.ts';
+import { FRAGMENTS, manifestName, stagingName } from '../../format/layout.ts';
+import { encodeManifest, type EncodedList, type Manifest } from '../../format/manifest.ts';
 import type { MemoryBudget } from '../../format/memory/memory-budget.ts';
 import type { OnDamage } from '../../format/memory/open-files.ts';
-import { storedIn } from '../../format/snapshot.ts';
 import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
+import { MEMORY_PER_BYTE, SharedLists } from './shared-lists.ts';
 
-/** Estimated bytes of a manifest in memory per byte of its file; bounds the cache. */
-const MEMORY_PER_BYTE = 4;
+/** Bytes of a fragment that a manifest shares with others. */
+const REFERENCE_BYTES = 8;
 
 /** Resolves when the journal has the change that committed a version. */
 type Settle = () => Promise<void>;
@@ -21,6 +22,17 @@ type Settle = () => Promise<void>;
 interface Kept {
   readonly manifest: Manifest;
   readonly bytes: number;
+  /** Keys of its lists. */
+  readonly lists: readonly string[];
+}
+
+/** A version whose manifest is written, and that nothing refers to yet. */
+export interface StagedVersion {
+  readonly record: VersionRecord;
+  /** With the lists that it names. */
+  readonly manifest: Manifest;
+  /** Path of the list that was written for it, in the table's folder. */
+  readonly list?: string | undefined;
 }
 
 /**
@@ -36,6 +48,8 @@ export class ManifestStore {
   readonly #final = new LRUCache<string, true>({ max: 100_000 });
   readonly #budget: MemoryBudget;
   readonly #reading: boolean;
+  readonly #lists: SharedLists;
+  readonly #reader: VersionReader;
   /** Called with each read of a manifest that does not match its seal. */
   onDamagedFile: OnDamage = () => undefined;
 
@@ -47,9 +61,14 @@ export class ManifestStore {
     this.#storage = storage;
     this.#budget = budget;
     this.#reading = reading;
+    this.#lists = new SharedLists(budget);
+    this.#reader = new VersionReader(storage, this.#lists);
     this.#cache = new LRUCache({
       maxSize: Math.max(1, budget.bytes),
-      dispose: ({ bytes }) => budget.refund(bytes),
+      dispose: ({ bytes, lists }) => {
+        budget.refund(bytes);
+        for (const key of lists) this.#lists.release(key);
+      },
     });
   }
 
@@ -57,12 +76,10 @@ export class ManifestStore {
    * Writes a manifest durably under a staging name and describes the version it would be.
    * @param chain The line that the version is made on: `main`, or a branch's id.
    */
-  async stage(folder: string, manifest: Manifest, chain: string = MAIN): Promise<VersionRecord> {
-    const { bytes, seal } = encodeManifest(manifest);
+  async stage(folder: string, manifest: Manifest, chain: string = MAIN): Promise<StagedVersion> {
+    const { bytes, seal, lists, list } = encodeManifest(manifest);
     const staging = stagingName(manifest.version, chain);
-    const path = join(folder, staging);
-    await this.#storage.write(path, bytes);
-    return {
+    const record = {
       version: manifest.version,
       timestampMillis: manifest.timestampMillis,
       manifest: manifestName(manifest.version, chain),
@@ -71,11 +88,22 @@ export class ManifestStore {
       seal,
       metadata: {},
     };
+    const named = { ...manifest, lists: lists.length === 0 ? undefined : lists };
+    const staged = { record, manifest: named, list: list?.path };
+    const written = await Promise.allSettled([
+      this.#storage.write(join(folder, staging), bytes),
+      list && this.#writeList(folder, list),
+    ]);
+    const failed = written.find((one) => one.status === 'rejected');
+    if (failed === undefined) return staged;
+    await this.unstage(folder, staged).catch(() => undefined);
+    throw failed.reason;
   }
 
-  /** Removes a staged manifest whose commit was refused. */
-  async unstage(folder: string, record: VersionRecord): Promise<void> {
+  /** Removes the files of a staged version whose commit was refused. */
+  async unstage(folder: string, { record, list }: Omit<StagedVersion, 'manifest'>): Promise<void> {
     await this.#storage.remove(join(folder, record.staging));
+    if (list !== undefined) await this.#storage.remove(join(folder, list));
   }
 
   /**
@@ -118,7 +146,7 @@ export class ManifestStore {
     const finalised = this.#cache.get(inside(folder, record.staging));
     if (finalised !== undefined) return finalised.manifest;
     const manifest = await this.#watched(
-      this.#reading ? readVersion(this.#storage, folder, record) : this.#read(folder, record),
+      this.#reading ? this.#reader.version(folder, record) : this.#read(folder, record),
     );
     this.keep(folder, record, manifest);
     return manifest;
@@ -128,24 +156,37 @@ export class ManifestStore {
   async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
     const cached = this.#cache.get(inside(folder, record.staging));
     if (cached !== undefined) return filesOf(cached.manifest);
-    const manifest = await this.#watched(readVersion(this.#storage, folder, record));
+    const manifest = await this.#watched(this.#reader.version(folder, record));
     this.keep(folder, record, manifest);
     return filesOf(manifest);
   }
 
   /** Remembers a manifest that was just written. */
   keep(folder: string, record: VersionRecord, manifest: Manifest): void {
-    const bytes = Math.max(1, record.manifestBytes * MEMORY_PER_BYTE);
+    const { fragments, lists = [] } = manifest;
+    const bytes = record.manifestBytes * MEMORY_PER_BYTE + fragments.length * REFERENCE_BYTES;
     // The cache would not take it, nor refund it.
     if (bytes > this.#cache.maxSize) return;
     this.#budget.spend(bytes);
-    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, { size: bytes });
+    for (const list of lists) this.#lists.hold(inside(folder, list.path), list);
+    const keys = lists.map(({ path }) => inside(folder, path));
+    const kept = { manifest, bytes, lists: keys };
+    this.#cache.set(inside(folder, record.staging), kept, { size: bytes });
+    while (this.#lists.bytes + this.#cache.calculatedSize > this.#cache.maxSize) {
+      if (this.#cache.pop() === undefined) return;
+    }
+  }
+
+  /** Writes a list durably. Tables get the folder of lists with the first one. */
+  async #writeList(folder: string, { path, bytes }: EncodedList): Promise<void> {
+    await this.#storage.folders?.prepare(join(folder, FRAGMENTS));
+    await this.#storage.write(join(folder, path), bytes);
   }
 
   /** The manifest of a version under its final name. */
   async #read(folder: string, { manifest, seal }: VersionRecord): Promise<Manifest> {
-    const stored = storedIn(folder, { path: manifest, seal });
-    return decodeManifest(await this.#storage.read(stored.path), stored);
+    const bytes = await this.#storage.read(inside(folder, manifest));
+    return this.#reader.decode(folder, bytes, { path: manifest, seal });
   }
 
   async #watched(reading: Promise<Manifest>): Promise<Manifest> {

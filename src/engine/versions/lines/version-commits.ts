@@ -14,6 +14,8 @@ export interface Committed {
   readonly record: VersionRecord;
   readonly base: Manifest | undefined;
   readonly manifest: Manifest;
+  /** Path of the list of fragments that was written for it, in the table's folder. */
+  readonly list?: string | undefined;
 }
 
 /** The first version of a table that nothing refers to yet. */

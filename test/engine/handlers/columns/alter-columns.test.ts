@@ -123,7 +123,7 @@ describe('a cast', () => {
     await table.send('insert', { body: streamOf({ n: vectorFromArray([7], new Int8()) }) });
     await alter({ path: 'n', data_type: { type: 'double' }, rename: 'f' });
     expect(await table.column('f')).toEqual([1, 2, 4, 5, 7]);
-    expect(await table.files()).toHaveLength(15);
+    expect(await table.files('fragments')).toHaveLength(15);
   });
 
   it('keeps whether a column may be null', async () => {

@@ -12,6 +12,8 @@ import {
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { batchOf } from '../../../../src/arrow/select.ts';
+import { AnswerMemory } from '../../../../src/engine/format/memory/answer-memory.ts';
+import { AnswerPieces } from '../../../../src/engine/format/memory/answer-pieces.ts';
 import { RepeatableBody } from '../../../../src/engine/query/plan/answer-body.ts';
 import { rowsAnswer } from '../../../../src/engine/query/plan/answer.ts';
 import type { AnswerBody } from '../../../../src/protocol/backend.ts';
@@ -87,12 +89,15 @@ describe('an answer of rows', () => {
     async function interrupted(
       isChosen: (piece: number) => boolean,
       after: readonly RecordBatch[] = all,
+      isCached = false,
     ): Promise<Buffer> {
       const { body } = await rowsAnswer({
         schema,
         batches: batchesFrom(all),
         version: 1n,
         signal,
+        memory: new AnswerMemory(Infinity),
+        isCached: () => isCached,
         after: ({ batches }) => batchesFrom(after.slice(batches)),
       });
       if (!(body instanceof RepeatableBody)) throw new Error('the answer is not repeatable');
@@ -110,11 +115,70 @@ describe('an answer of rows', () => {
       expect((await interrupted((piece) => piece % step === 0)).equals(whole)).toBe(true);
     });
 
+    it.each([1, 2, 3, 5])('behind each piece of %d in place has the same bytes', async (step) => {
+      const whole = await interrupted(() => false);
+      const viewed = await interrupted((piece) => piece % step === 0, all, true);
+      expect(viewed.equals(whole)).toBe(true);
+    });
+
     it('is cut if the rows that were sent are others now', async () => {
       const others = all.map((_, at) => numbers(7 * at + 1));
       await expect(interrupted((piece) => piece === 2, others)).rejects.toThrow(
         'a batch differs from what was sent of it',
       );
+    });
+  });
+
+  describe('that shares memory', () => {
+    const reserve = { reserved: 1000, isKept: false };
+    const shared = async (memory: AnswerMemory, isCached: boolean, signal: AbortSignal) => {
+      const rows = { schema, batches: endless().batches, version: 1n, signal };
+      const { body } = await rowsAnswer({ ...rows, memory, reserve, isCached: () => isCached });
+      return iteratorOf(body);
+    };
+    const piecesOf = async (pieces: AsyncIterator<Uint8Array>) => {
+      await pieces.next();
+      await pieces.next();
+      return pieces.next();
+    };
+
+    it('holds the bytes of a batch that is not cached, and none of one that is', async () => {
+      const { signal } = new AbortController();
+      for (const isCached of [false, true]) {
+        const memory = new AnswerMemory(10 ** 6);
+        const pieces = await shared(memory, isCached, signal);
+        await piecesOf(pieces);
+        expect(memory.held > 4 * ROWS).toBe(!isCached);
+        await pieces.return?.();
+        expect(memory.held).toBe(0);
+      }
+    });
+
+    it('hands out cached columns in place, until others refer to as much as may be', async () => {
+      const { signal } = new AbortController();
+      const memory = new AnswerMemory(10 ** 6, { pieces: new AnswerPieces(1) });
+      const [one, other] = [await shared(memory, true, signal), await shared(memory, true, signal)];
+      expect((await piecesOf(one)).value).toHaveLength(4 * ROWS);
+      expect((await piecesOf(other)).value?.byteLength).toBeLessThan(4 * ROWS);
+    });
+
+    it('refers to no cached column once its client is gone', async () => {
+      const memory = new AnswerMemory(10 ** 6, { pieces: new AnswerPieces(1) });
+      const client = new AbortController();
+      await piecesOf(await shared(memory, true, client.signal));
+      client.abort();
+      expect(memory.pieces.view(new ArrayBuffer(1))).toBe(true);
+    });
+
+    it('reads nothing for a client that left while the answer waited', async () => {
+      const memory = new AnswerMemory(1000);
+      await memory.take(1000);
+      const client = new AbortController();
+      const answer = shared(memory, false, client.signal);
+      client.abort();
+      await expect(answer).rejects.toThrow('This operation was aborted');
+      memory.adjust(-1000);
+      expect(memory.held).toBe(0);
     });
   });
 

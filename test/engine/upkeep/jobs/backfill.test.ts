@@ -131,7 +131,7 @@ describe('a backfill', () => {
     const rows = await table.rows();
     expect(rows).toHaveLength(24);
     expect(rows.map((row) => row['twice'])).toEqual(rows.map((row) => (row['n'] as bigint) * 2n));
-    expect(await table.files()).toHaveLength(6 + 6 + 8);
+    expect(await table.files('fragments')).toHaveLength(6 + 6 + 8);
   });
 
   it('fills a column of a branch, and of no other of its name', async () => {

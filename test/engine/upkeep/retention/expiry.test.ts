@@ -40,6 +40,16 @@ async function makeVersions(count: number, headers: Record<string, string> = {})
   }
 }
 
+/** The same for a table from before there was a policy. */
+async function makeOlder(count: number, properties: Record<string, string> = {}): Promise<void> {
+  await makeVersions(count);
+  const key = tableKey(['t']);
+  const { expires, ...old } = decodeTable((await table.engine.store.get(key))!);
+  expect(expires).toBe(true);
+  const value = encodeTable({ ...old, properties });
+  await table.engine.store.commit([], [{ key, value }]);
+}
+
 async function versions(body: object = {}): Promise<readonly number[]> {
   const { versions: all } = (await table.post('version/list', body)) as unknown as {
     versions: readonly { version: number }[];
@@ -133,12 +143,28 @@ describe('versions expire', () => {
     expect(counts).toEqual({ a$t: 2, a$b$t: 3, a$b$u: 5 });
   });
 
+  it('of tables from before there was a policy once they are told to follow it', async () => {
+    await makeOlder(4);
+    const told = { ...policy(0, 1), olderTables: true };
+    expect(await expire(policy(0, 1))).toMatchObject({ versions: 0 });
+    expect(await expire(told, { dryRun: true })).toMatchObject({ versions: 3 });
+    expect(await expire(policy(0, 1))).toMatchObject({ versions: 0 });
+    expect(await expire(told)).toMatchObject({ versions: 3, failures: [] });
+    await table.send('insert', { body: streamOf(rows(5n)) });
+    expect(await expire(policy(0, 1))).toMatchObject({ versions: 1 });
+    expect(await versions()).toEqual([5]);
+    expect((await table.engine.upkeep!.verifier.verify()).findings).toEqual([]);
+  });
+
+  it('of tables that are told to follow the policy, unless a property keeps them', async () => {
+    await makeOlder(4, { 'versions.keep_last': 'null' });
+    const told = { ...policy(0, 1), olderTables: true };
+    expect(await expire(told)).toMatchObject({ versions: 0, failures: [] });
+    expect(await versions()).toHaveLength(4);
+  });
+
   it('of tables from before there was a policy only by a property', async () => {
-    await makeVersions(4);
-    const key = tableKey(['t']);
-    const { expires, ...old } = decodeTable((await table.engine.store.get(key))!);
-    expect(expires).toBe(true);
-    await table.engine.store.commit([], [{ key, value: encodeTable(old) }]);
+    await makeOlder(4);
     expect(await expire(policy(0, 1))).toMatchObject({ versions: 0 });
     const updates = [['n', 'n']];
     const properties = { 'versions.keep_last': '2' };

@@ -15,7 +15,7 @@ it('counts what a wide schema takes in memory', async () => {
   const write = async (version: bigint, columns: number) => {
     const fields = Array.from({ length: columns }, (_, at) => new Field(`c${at}`, new Int64()));
     const schema = new Schema(fields);
-    const record = await store.stage(folder, {
+    const { record } = await store.stage(folder, {
       version,
       timestampMillis: 0,
       ...empty(schema),
@@ -38,7 +38,8 @@ it('is not misled by a folder that is another table’s by now', async () => {
   const written = async (name: string) => {
     await mkdir(join(folder, 'versions'), { recursive: true });
     const schema = new Schema([new Field(name, new Int64())]);
-    return theirs.stage(folder, { version: 1n, timestampMillis: 0, ...empty(schema) });
+    const manifest = { version: 1n, timestampMillis: 0, ...empty(schema) };
+    return (await theirs.stage(folder, manifest)).record;
   };
   const before = await written('before');
   expect((await ours.load(folder, before)).schema.fields[0]?.name).toBe('before');
