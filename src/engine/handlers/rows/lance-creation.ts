@@ -26,7 +26,7 @@ import { writtenByLance } from '../call/table-parts.ts';
 import type { Call } from '../call/handler.ts';
 import type { LanceTables, NewLanceTable } from '../tables/create-table.ts';
 import { versionRequest } from '../versions/create-version.ts';
-import { fileOf, type LanceRowParts } from './lance-handlers.ts';
+import { rowsFileOf, type LanceRowParts } from './lance-handlers.ts';
 import { changeLanceTable, durableGates, versionText } from './library-changes.ts';
 
 type CreationParts = LanceRowParts & IncomingLimits;
@@ -38,7 +38,7 @@ export function lanceTables(parts: CreationParts): LanceTables {
     overwrite: async (call, table, properties) => {
       const library = parts.lance?.library;
       if (library === undefined) throw writtenByLance(call.request.object, parts.lance?.instead);
-      const { rows } = await fileOf(parts, call);
+      const { rows } = await rowsFileOf(parts, call);
       return changeLanceTable({ ...parts, library }, call, table, {
         change: { kind: 'overwrite' },
         rows,
@@ -83,7 +83,7 @@ class Creation {
   }
 
   async run(library: LanceLibrary): Promise<Answer> {
-    const { rows } = await fileOf(this.#parts, this.#call);
+    const { rows } = await rowsFileOf(this.#parts, this.#call);
     const table = await this.#table();
     const mark = await this.#mark(table);
     try {
