@@ -352,11 +352,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   });
   const shared = { storage, store, committer, root, tables, places, horizon, removed, presence };
   const retention = retentionOf(options, { ...shared, clock: clock.now });
+  const library = libraryOf(options);
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: readOnly
-      ? null
-      : new Upkeep({ store, catalog, tables, reader, retention, library: libraryOf(options) }),
+    upkeep: readOnly ? null : new Upkeep({ ...shared, catalog, reader, retention, library }),
     startWork: (onFault) => {
       reader.onDamage = onFault;
       if (readOnly) return;

@@ -32,8 +32,8 @@ export async function* scannedRows(
     const connection = await until(library.connectNamespace('rest', { uri, headers }, { session }));
     const table = await until(openAt(connection, name, place.branch, place.at.version));
     const query = table.query().select([...columns]);
-    const native = await (query as unknown as { readonly inner: LibraryQuery }).inner;
-    const batches = await until(native.execute());
+    const { inner } = query as unknown as { readonly inner: LibraryQuery | Promise<LibraryQuery> };
+    const batches = await until((await inner).execute());
     for (;;) {
       const file = await until(batches.next());
       if (file === null) return;
