@@ -33,6 +33,7 @@ import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/i
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
+import { lanceTables } from './handlers/rows/lance-creation.ts';
 import { withLanceChanges, withoutLibrary } from './handlers/rows/lance-handlers.ts';
 import { compactLanceLine } from './handlers/rows/library-compaction.ts';
 import type { LanceAccess } from './handlers/rows/library-reads.ts';
@@ -56,6 +57,7 @@ import {
   type Judging,
   type RulesOptions,
 } from './rules/commit-judge.ts';
+import { LanceRowReads, type JudgingLimits } from './rules/lance-judged-rows.ts';
 import { Adoption, type RecordAdoption } from './versions/managed/adoption.ts';
 import { Branches } from './versions/lines/branches.ts';
 import { RecordReader } from './catalog/records/reader.ts';
@@ -73,9 +75,11 @@ import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
 import { LanceTagFolder } from './versions/managed/lance-refs.ts';
+import type { LanceLibrary } from './versions/managed/lance-library.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
+import type { FormatOf } from './versions/table-format.ts';
 import { Tables } from './versions/tables.ts';
 import { Tags } from './versions/lines/tags.ts';
 import { VersionStore } from './versions/lines/version-store.ts';
@@ -85,55 +89,13 @@ import { AnswerMemory, ANSWERS_BYTES } from './format/memory/answer-memory.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { indexerOn, unpackerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
-import type { Manifest } from './format/manifest.ts';
-import type { Snapshot } from './format/snapshot.ts';
-import {
-  BackgroundCompaction,
-  type CompactionParts,
-  type VersionLine,
-} from './upkeep/jobs/background-compaction.ts';
-import { BackgroundIndexing, type IndexingParts } from './upkeep/jobs/background-indexing.ts';
+import type { CompactionParts } from './upkeep/jobs/background-compaction.ts';
+import { VersionWork } from './version-work.ts';
 import { operations } from '../protocol/operations/operations.ts';
 import type { OperationName } from '../protocol/operations/operation-name.ts';
 import { backfill, type BackfillParts } from './upkeep/jobs/backfill.ts';
 import { versionJudge } from './rules/version-judge.ts';
 import { buildIndex, type IndexJobParts } from './upkeep/jobs/index-job.ts';
-
-/** Background work on new versions: small files are merged, indices are extended. */
-class VersionWork {
-  readonly compaction: BackgroundCompaction;
-  readonly #indexing: BackgroundIndexing;
-
-  constructor(parts: CompactionParts & IndexingParts) {
-    this.compaction = new BackgroundCompaction(parts);
-    this.#indexing = new BackgroundIndexing(parts);
-  }
-
-  /** Looks at a version that a table got. */
-  notice(line: VersionLine, manifest: Manifest): void {
-    this.compaction.notice(line, manifest);
-    this.#indexing.notice(line, manifest);
-  }
-
-  /**
-   * Checks the newest version of a table that is in use: after a process ended, or after a rename, rows
-   * may be left that no index covers.
-   */
-  attend(line: VersionLine, snapshot: Snapshot): void {
-    this.#indexing.notice(line, snapshot);
-  }
-
-  /** Begins to work. Errors are reported and have no other effect. */
-  start(onFault: OnFault): void {
-    this.compaction.start(onFault);
-    this.#indexing.start(onFault);
-  }
-
-  /** Works no more. What is being written is given up. */
-  async stop(): Promise<void> {
-    await Promise.all([this.compaction.stop(), this.#indexing.stop()]);
-  }
-}
 
 /** Judge of the version that a backfill makes. */
 function backfillJudge(
@@ -211,11 +173,17 @@ export interface EngineOptions {
   readonly readOnly?: boolean;
   /** How the rows of Lance tables are read; not at all unless it is given. */
   readonly lance?: LanceAccess;
+  /** Bounds of what commit rules read of Lance tables; such rules refuse without. */
+  readonly judgingLimits?: JudgingLimits;
+  /** The format of tables that CreateTable makes; Arrow files unless it is given. */
+  readonly formatOf?: FormatOf;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
 }
 
 const REPEAT_MILLIS = 900_000;
+
+const arrow: FormatOf = () => 'arrow';
 
 /** The catalog engine, open on a data folder. */
 export interface Engine {
@@ -316,7 +284,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
   const answerMemory = new AnswerMemory(ANSWERS_BYTES);
-  const judges = judgingOf(options, heavy);
+  const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
   const managed = managedParts(options, { storage, catalog, store, committer, tables });
@@ -350,11 +318,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   });
   const shared = { storage, store, committer, root, tables, places, horizon, removed, presence };
   const retention = retentionOf(options, { ...shared, clock: clock.now });
+  const more = { library: libraryOf(options), compactLance };
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: readOnly
-      ? null
-      : new Upkeep({ store, catalog, tables, reader, retention, compactLance }),
+    upkeep: readOnly ? null : new Upkeep({ ...shared, catalog, reader, retention, ...more }),
     startWork: (onFault) => {
       reader.onDamage = onFault;
       if (readOnly) return;
@@ -374,6 +341,11 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await journal.close();
     },
   };
+}
+
+/** The library, or how to get it. */
+function libraryOf({ lance }: EngineOptions): LanceLibrary | string {
+  return lance?.library ?? lance?.missing ?? 'this catalog was opened without it';
 }
 
 function onDamageOf({ onDamage = () => undefined }: EngineOptions): OnDamage {
@@ -470,9 +442,24 @@ function timesOf({ repeatMillis = REPEAT_MILLIS }: EngineOptions, { now }: Store
   return { windowMillis: repeatMillis, clock: now };
 }
 
-function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
+/** Reads rows of Lance tables for rules; undefined without the library. */
+function lanceReadsOf(
+  { lance, store, judgingLimits: limits }: EngineOptions,
+  storage: Storage,
+  folder: string,
+): LanceRowReads | undefined {
+  const library = lance?.library;
+  if (library === undefined || limits === undefined) return undefined;
+  return new LanceRowReads({ library, storage, versions: new VersionStore(store), folder, limits });
+}
+
+function judgingOf(
+  { rules, clock = Date.now }: EngineOptions,
+  threads: HeavyWork,
+  lanceRows: LanceRowReads | undefined,
+): Judging {
   const [source, secret] = [rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined)];
-  return judging(source, secret, clock, rules?.verdicts, threads);
+  return judging(source, secret, clock, rules?.verdicts, threads, lanceRows);
 }
 
 type LanceParts = ManagedParts & { readonly lance: LanceAccess | undefined };
@@ -555,7 +542,11 @@ function handlerTable(
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, tables, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
-    CreateTable: createTable(writing),
+    CreateTable: createTable({
+      ...writing,
+      formatOf: options.formatOf ?? arrow,
+      lanceTables: lanceTables({ ...parts, ...writing }),
+    }),
     CloneTable: cloneTable({ catalog, tables, tags }),
     InsertIntoTable: insertIntoTable(writing),
     MergeInsertIntoTable: mergeInsertIntoTable(changing),

@@ -3,6 +3,7 @@ import type { Upkeep } from '../../engine/upkeep.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { addAdopt } from '../service/catalog-adopt.ts';
 import { addBackup } from './catalog-backup.ts';
+import { addConvert } from './catalog-convert.ts';
 import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
 import { addRebuild } from './catalog-rebuild.ts';
@@ -10,6 +11,7 @@ import { addVerify } from './catalog-verify.ts';
 import { addUpgrade } from './catalog-upgrade.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { columns, type Run } from '../output/output.ts';
+import { openLog } from '../config/log.ts';
 import { openLance } from '../service/open-lance.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { tablePathOf, withUpkeep } from '../service/with-upkeep.ts';
@@ -25,7 +27,7 @@ interface CompactedTable {
   readonly made: number;
 }
 
-/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|upgrade|adopt`. */
+/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|upgrade|adopt|convert`. */
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
@@ -38,8 +40,6 @@ export function addCatalog(program: Command, run: Run): void {
       const object = table === undefined ? undefined : canonicalPath(tablePathOf(table));
       const act: RecordedCommand = { operation: 'CatalogCompact', object, details: {} };
       const config = configOf(command);
-      const onFault = (fault: string): void =>
-        run.output.note(`arrowgate: a process of the Lance library ended: ${fault}`);
       const done = await withUpkeep(
         command,
         (upkeep) =>
@@ -47,7 +47,7 @@ export function addCatalog(program: Command, run: Run): void {
             const result = await compactAll(upkeep, table, run);
             return { result, details: { tables: String(result.length) } };
           }),
-        (opened) => ({ lance: openLance({ config, opened }, onFault) }),
+        (_, opened) => ({ lance: openLance({ config, log: openLog(config), opened }) }),
       );
       run.output.line(flags.json === true ? JSON.stringify(done) : tableOf(done));
     });
@@ -59,6 +59,7 @@ export function addCatalog(program: Command, run: Run): void {
   addBackup(catalog, run);
   addUpgrade(catalog, run);
   addAdopt(catalog, run);
+  addConvert(catalog, run);
 }
 
 async function compactAll(

@@ -6,6 +6,7 @@ import type { RecordMerge } from '../../engine/upkeep/jobs/background-compaction
 import type { RulesOptions } from '../../engine/rules/commit-judge.ts';
 import { logTable } from '../../audit/search/log-table.ts';
 import { openNotes, openStore, openStoreForReading } from '../../store/open/open-store.ts';
+import { formatOfConfig } from '../config/config-formats.ts';
 import type { Config } from '../config/config-table.ts';
 import { managedMode } from '../config/file-modes.ts';
 import type { OnAvailability } from '../../store/redis/client.ts';
@@ -89,9 +90,12 @@ export async function openCatalog(
 export async function openReadingCatalog(
   config: Config,
   folder: DataFolder,
-  { onSkew, onDamage, lance }: CatalogWatch,
+  { onSkew, onDamage, integrity, lance }: CatalogWatch,
 ): Promise<OpenedReading> {
-  const store = await openStoreForReading(storeOf(config, folder));
+  const store = await openStoreForReading({
+    ...storeOf(config, folder),
+    onDamage: (damage) => integrity?.report(damage),
+  });
   try {
     const engine = await openEngine({
       ...engineOptions(config, folder, store),
@@ -100,9 +104,12 @@ export async function openReadingCatalog(
       ...(lance !== undefined && { lance }),
       readOnly: true,
     });
+    // It reports what it finds; a failure is one of the reads, which report it too.
+    const compared = store.checkKeys?.().catch(() => undefined);
     return {
       engine,
       close: async () => {
+        await compared;
         await store.close();
         return { rest: engine.close() };
       },
@@ -133,6 +140,11 @@ function engineOptions(config: Config, folder: DataFolder, store: Store): Engine
     arrowBody: config['limits.arrow_body'],
     requestMemory: config['budget.memory'],
     page: config['limits.page'],
+    judgingLimits: {
+      bytes: config['lance.rules.bytes'],
+      millis: config['lance.rules.time'],
+    },
+    formatOf: formatOfConfig(config['tables.formats'], config['tables.format']),
     repeatMillis: config['idempotence.window'],
     virtual: [logTable(folder.audit)],
   };

@@ -13,26 +13,30 @@ const INSTALL = `install the Lance library beside arrowgate with \`npm install $
 
 /**
  * Access to the rows of Lance tables as configured. Its processes start with the first request.
- * @param onFault Called with a sentence when a process has ended that nobody ended.
  * @throws UsageError if the library is required and not installed
  */
-export function openLance(
-  { config, opened }: Pick<Start, 'config' | 'opened'>,
-  onFault: (fault: string) => void,
-): LanceAccess {
+export function openLance({
+  config,
+  log,
+  opened,
+}: Pick<Start, 'config' | 'opened'> & { readonly log: Pick<Start['log'], 'warn'> }): LanceAccess {
   const orElsewhere = 'or open it at its location';
   requireLibrary(config);
-  if (config['lance.engine'] === 'off')
-    return { instead: `set lance.engine to auto, ${orElsewhere}` };
-  if (!isLibraryInstalled())
-    return { instead: `${INSTALL} and restart the gateway, ${orElsewhere}` };
+  const missing = missingLibrary(config);
+  if (missing !== undefined) return { missing, instead: `${missing}, ${orElsewhere}` };
   const pool = new LibraryPool({
     processes: config['lance.processes'],
     memory: config['lance.memory'],
-    onFault,
+    onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
   });
   opened.add(() => pool.close());
   return { library: new LanceRows(pool), instead: orElsewhere };
+}
+
+/** How to get the library if there is none. */
+function missingLibrary(config: Config): string | undefined {
+  if (config['lance.engine'] === 'off') return 'set lance.engine to auto';
+  return isLibraryInstalled() ? undefined : `${INSTALL} and restart the gateway`;
 }
 
 /** @throws UsageError if the library is required and not installed */

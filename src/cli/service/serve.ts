@@ -262,10 +262,7 @@ async function openLogAndCatalog(
   unwritable: string | undefined,
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
-  const lance = openLance(start, (fault) =>
-    start.log.warn({ fault }, 'a process of the Lance library ended'),
-  );
-  const watch = { ...given, lance };
+  const watch = { ...given, lance: openLance(start) };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {
       ...watch,
@@ -343,9 +340,6 @@ function storeIntegrity({ log, metrics }: Start): StoreIntegrity {
     damaged: (damage, sentence) => {
       metrics.count('storeDamage', damage.kind);
       log.error({ damage }, `the store is damaged: ${sentence}`);
-    },
-    compared: ({ keys, sealed }) => {
-      if (sealed > 0) log.info({ keys, sealed }, 'the values of the store got checksums');
     },
   });
 }

@@ -16,20 +16,20 @@ import { UsageError } from '../output/service-error.ts';
 /**
  * Opens the catalog that a command names for some work on it, beside a gateway
  * that may be running.
- * @param watchOf Parts that the work needs beside the catalog.
+ * @param watch Additions to the catalog.
  * @throws UsageError when there is none
  */
 export async function withUpkeep<Result>(
   command: Command,
   work: (upkeep: Upkeep) => Promise<Result>,
-  watchOf: (opened: Opened) => CatalogWatch = () => ({}),
+  watch: (config: Config, opened: Opened) => CatalogWatch = () => ({}),
 ): Promise<Result> {
   const config = configOf(command);
   await catalogFolder(config);
   const folder = dataFolderOf(config);
   const opened = new Opened();
   try {
-    const { upkeep, backend } = await openCatalog(config, folder, opened, watchOf(opened));
+    const { upkeep, backend } = await openCatalog(config, folder, opened, watch(config, opened));
     if (upkeep === null) throw new UsageError((await backend.health()) ?? 'the catalog is closed');
     return await work(upkeep);
   } finally {

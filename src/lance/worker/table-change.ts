@@ -4,12 +4,17 @@ import type {
   LanceIndexSpec,
   LanceIndexType,
 } from '../../engine/versions/managed/lance-library.ts';
-import type { TableAtVersion, VersionReply } from '../wire/messages.ts';
+import type { TablePlace, VersionReply } from '../wire/messages.ts';
 import type { AnswerVersions, CatalogEndpoint } from './catalog-endpoint.ts';
 import { openAt } from './open-tables.ts';
 import type { Await } from './tasks.ts';
 
-/** A table of the library below its classes for rows, which would decode them. */
+/** A connection of the library below its classes for rows, which would decode them. */
+interface NativeConnection {
+  createTable(name: string, file: Uint8Array, mode: string, namespace: string[]): Promise<object>;
+}
+
+/** A table of the library, likewise. */
 interface NativeTable {
   add(file: Uint8Array, mode: string): Promise<object>;
   addColumnsWithSchema(file: Uint8Array): Promise<object>;
@@ -29,7 +34,7 @@ interface NativeMerge {
 export interface ChangeParts {
   readonly library: typeof LanceDb;
   readonly endpoint: CatalogEndpoint;
-  readonly place: TableAtVersion;
+  readonly place: TablePlace;
   /** The rows of the change, or its columns, as an Arrow file; empty if it has none. */
   readonly rows: Uint8Array;
   /** Asks the catalog of the gateway. */
@@ -47,13 +52,16 @@ const CACHE_BYTES = 2n ** 24n;
  */
 export async function changedTable(parts: ChangeParts, change: LanceTableChange): Promise<object> {
   const { library, endpoint, place, until } = parts;
-  const name = endpoint.add(place, (question) => answerOf(parts, question));
+  const name = endpoint.addOpen(place, (question) => answerOf(parts, question));
   const { url: uri, headers } = endpoint;
   const session = new library.Session(CACHE_BYTES, CACHE_BYTES);
   const work = library
     .connectNamespace('rest', { uri, headers }, { session })
-    .then((connection) => openAt(connection, name, place.branch))
-    .then((table) => changed({ library, table, rows: parts.rows }, change));
+    .then(async (connection) => {
+      if (change.kind === 'create') return created(connection, name, parts.rows);
+      const table = await openAt(connection, name, place.branch);
+      return changed({ library, table, rows: parts.rows }, change);
+    });
   // The library may ask for its commit after the task was cancelled, and must get an answer.
   const forget = (): void => endpoint.remove(name);
   work.then(forget, forget);
@@ -75,7 +83,20 @@ async function answerOf(
   return { status: 200, value: { version: { version, manifest_path, timestamp_millis: 0 } } };
 }
 
-async function changed(opened: Omit<Opened, 'native'>, change: LanceTableChange): Promise<object> {
+async function created(
+  connection: LanceDb.Connection,
+  name: string,
+  rows: Uint8Array,
+): Promise<object> {
+  const native = (connection as unknown as { readonly inner: NativeConnection }).inner;
+  await native.createTable(name, rows, 'create', []);
+  return {};
+}
+
+/** A change of a table that is there. */
+type Alteration = Exclude<LanceTableChange, { readonly kind: 'create' }>;
+
+async function changed(opened: Omit<Opened, 'native'>, change: Alteration): Promise<object> {
   const { inner: native } = opened.table as unknown as { readonly inner: NativeTable };
   return (await changers[change.kind]({ ...opened, native }, change as never)) ?? {};
 }
@@ -86,9 +107,9 @@ interface Opened extends Pick<ChangeParts, 'library' | 'rows'> {
 }
 
 const changers: {
-  readonly [Kind in LanceTableChange['kind']]: (
+  readonly [Kind in Alteration['kind']]: (
     opened: Opened,
-    change: Extract<LanceTableChange, { readonly kind: Kind }>,
+    change: Extract<Alteration, { readonly kind: Kind }>,
   ) => Promise<object | void>;
 } = {
   append: ({ native, rows }) => native.add(rows, 'append'),

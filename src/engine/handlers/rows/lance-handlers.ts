@@ -101,7 +101,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   ...versionChanges,
   InsertIntoTable: async (call, parts) => {
     const kind = byQueryMode(call, insertModes);
-    const { rows, count } = await fileOf(parts, call);
+    const { rows, count } = await rowsFileOf(parts, call);
     return { change: { kind: kind.kind }, rows, body: () => ({ num_inserted_rows: count }) };
   },
   DeleteFromTable: async ({ body }) => ({
@@ -130,7 +130,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   MergeInsertIntoTable: async (call, parts) => {
     const request = mergeParameters(call.request.query, timeoutOf(call));
     const { checkTime, ...merge } = request;
-    const { rows } = await fileOf(parts, call);
+    const { rows } = await rowsFileOf(parts, call);
     return {
       change: { kind: 'merge', ...merge },
       rows,
@@ -156,7 +156,7 @@ const insertModes = {
 } as const;
 
 /** The rows of a request as one Arrow file, which the library takes whole; charged as held memory. */
-async function fileOf(
+export async function rowsFileOf(
   parts: IncomingLimits,
   { request }: Call,
 ): Promise<{ readonly rows: Uint8Array; readonly count: number }> {

@@ -1,8 +1,11 @@
 import { join } from 'node:path';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
+import type { Action } from '../../../protocol/operations/operation.ts';
 import { stringifyJson } from '../../../protocol/json.ts';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
+import { encodeTable } from '../../catalog/records/records-codec.ts';
+import type { Write } from '../../../store/store.ts';
 import { itemAt } from '../../base/items.ts';
 import type { Fields } from '../../base/fields.ts';
 import { statementOf } from '../../base/statement.ts';
@@ -56,6 +59,10 @@ export interface TableChange {
   readonly from?: Fields;
   /** Called before each commit. @throws CatalogError for a change that is given up. */
   readonly check?: (() => void) | undefined;
+  /** Actions that the change counts as beside those of its manifest. */
+  readonly classes?: ReadonlySet<Action>;
+  /** Properties of the table from then on; its own unless given. */
+  readonly properties?: Readonly<Record<string, string>> | undefined;
   /** The body of the answer beside the version; nothing unless given. */
   readonly body?: (made: MadeVersion, counts: LanceCounts) => object;
 }
@@ -75,7 +82,7 @@ export async function changeLanceTable(
   parts: LibraryChanges,
   call: Call,
   table: Stored<TableRecord>,
-  { change: changeOf, rows, from = {}, body, check }: TableChange,
+  { change: changeOf, rows, from = {}, body, check, classes, properties }: TableChange,
 ): Promise<Answer> {
   const branch = branchParameter(call);
   const place = await libraryTable(parts, call, table, from);
@@ -88,6 +95,8 @@ export async function changeLanceTable(
       { commit: { ...summary, kind: change.kind } },
     );
   };
+  const replaces = change.kind === 'overwrite' && classes?.has('drop') !== true;
+  const writes = properties === undefined ? [] : [withProperties(table, properties)];
   const outcome = await commitsOfLibrary(
     { ...parts, ...waiting(parts, call) },
     {
@@ -97,7 +106,8 @@ export async function changeLanceTable(
       change,
       rows,
       check,
-      gates: withSchemaRight(gatesOf(call), call, branch, change),
+      gates: withSchemaRight(gatesOf(call, classes), call, branch, replaces),
+      beside: async () => ({ checks: [], writes }),
       seal: call.once.seal((committed: Committed) => answer(committed, {})),
       statement: statementOf(call),
     },
@@ -164,7 +174,7 @@ export async function commitsOfLibrary(
       if (all === undefined) return undefined;
       const planned = itemAt(all, 0);
       made.push(committed(planned));
-      return numbersOf(versionEntry(planned.table, planned.record));
+      return versionText(planned);
     },
   };
   const counts = await parts.library.change(place, change, rows, versions, statement);
@@ -188,6 +198,18 @@ async function entryOf(
   return numbersOf(versionEntry(table, (await tables.version(table, version, chain)).content));
 }
 
+function withProperties(
+  { key, content }: Stored<TableRecord>,
+  properties: Readonly<Record<string, string>>,
+): Write {
+  return { key, value: encodeTable({ ...content, properties }) };
+}
+
+/** A committed version as the library reads it. */
+export function versionText({ table, record }: PlannedVersion): object {
+  return numbersOf(versionEntry(table, record));
+}
+
 /** A value with numbers in place of integers of any size. */
 function numbersOf(value: object): object {
   return JSON.parse(stringifyJson(value)) as object;
@@ -198,13 +220,13 @@ function withSchemaRight(
   { judge, ...gates }: Gates,
   call: Call,
   branch: string,
-  { kind }: LanceTableChange,
+  replaces: boolean,
 ): Gates {
   const judgeRight: JudgeStaged = async (staged) => {
     const { storage, table, base, manifest } = staged;
     const before =
       base && (await readManifestFile(storage, join(locationOf(table), base.manifest))).manifest;
-    if (kind === 'overwrite' && before !== undefined && !hasFieldsOf(manifest, before)) {
+    if (replaces && before !== undefined && !hasFieldsOf(manifest, before)) {
       call.permit.require('schema', call.request.object, branch);
     }
     await judge?.(staged);

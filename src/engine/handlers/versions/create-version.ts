@@ -11,6 +11,7 @@ import type { Call, Handler } from '../call/handler.ts';
 import type { Answer } from '../../../protocol/backend.ts';
 import type { Check, Write } from '../../../store/store.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
+import type { Action } from '../../../protocol/operations/operation.ts';
 import { branchParameter } from '../call/parameters.ts';
 import { integerField, textField, type Fields } from '../../base/fields.ts';
 import {
@@ -40,9 +41,12 @@ export function createVersion(parts: ManagedParts): Handler {
   };
 }
 
-/** Checks that each version of a request must pass. */
-export function gatesOf(call: Call): Gates {
-  return { judge: lanceJudge(call.rules), adopt: adoptFirst(call) };
+/**
+ * Checks that each version of a request must pass.
+ * @param classes Actions that it counts as beside those of its manifest.
+ */
+export function gatesOf(call: Call, classes?: ReadonlySet<Action>): Gates {
+  return { judge: lanceJudge(call.rules, classes), adopt: adoptFirst(call) };
 }
 
 /** The same parts, of which nothing is committed before the attempt is recorded. */
@@ -72,6 +76,7 @@ export type Beside = (
 /**
  * Makes staged versions the next ones of their lines, all or none, and gives their
  * manifests their final names.
+ * @param beside Further checks and writes of the commit.
  */
 export async function committedVersions(
   parts: ManagedParts,

@@ -13,7 +13,7 @@ import type { Gates, JudgeStaged, StagedLanceVersion } from './staged-manifest.t
  */
 export function durableGates(
   { judge, ...gates }: Gates,
-  judged: (staged: StagedLanceVersion) => void,
+  judged: (staged: StagedLanceVersion) => void = () => undefined,
 ): Gates {
   const judgeDurable: JudgeStaged = async (staged) => {
     await judge?.(staged);
