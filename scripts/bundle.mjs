@@ -1,7 +1,7 @@
 // Joins what is built into few files: node scripts/bundle.mjs DIST
 // A process that starts reads some 1,700 modules otherwise, which takes it longer than all else it
 // does. The modules stay beside it, for their types and for direct imports.
-import { readFile } from 'node:fs/promises';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -16,7 +16,34 @@ const PROGRAMS = [
   'lance/worker/library-main',
   'audit/segments/sealing-thread',
   'audit/search/report-thread',
+  'gateway/identity/key-thread',
+  'policy/reading-thread',
 ];
+
+/** Those that run by themselves; the others are imported. */
+const STARTED = PROGRAMS.filter((name) => name !== 'cli/create-gateway');
+
+/** Processes that may open fewer files begin with one file at a time. */
+const FEW_FILES = 256;
+
+const starter = `#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+
+const files = FILES;
+
+/** How many files the process may open; unlimited where the system does not tell. */
+function openFiles() {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    return Number(/^Max open files +(\\d+)/m.exec(limits)?.[1] ?? Infinity);
+  } catch {
+    return Infinity;
+  }
+}
+
+if (openFiles() < ${FEW_FILES}) for (const file of files) await import(file);
+await import(PROGRAM);
+`;
 
 /** Packages of many small modules, or ones that every command loads; all others are loaded where they are installed. */
 const JOINED = [
@@ -29,7 +56,8 @@ const JOINED = [
   'typebox',
 ];
 
-await build({
+const { metafile } = await build({
+  metafile: true,
   entryPoints: PROGRAMS.map((name) => ({ in: join(dist, `${name}.js`), out: name })),
   outdir: dist,
   allowOverwrite: true,
@@ -43,6 +71,40 @@ await build({
   logLevel: 'warning',
   plugins: [{ name: 'places', setup: places }],
 });
+
+for (const name of STARTED) await startInOrder(name);
+
+/**
+ * Node opens all files that a module imports at the same time: more than a process with few descriptors
+ * has. The program is put beside its name; what has its name imports its files one by one then.
+ */
+async function startInOrder(name) {
+  const file = join(dist, `${name}.js`);
+  const program = join(dist, `${name}-program.js`);
+  await rename(file, program);
+  const own = (path) => `./${relative(dirname(file), path)}`;
+  const chunks = leavesFirst(file).filter((path) => path !== file);
+  const text = starter.replace('FILES', JSON.stringify(chunks.map(own), null, 2));
+  const { mode } = await stat(program);
+  await writeFile(file, text.replace('PROGRAM', JSON.stringify(own(program))), { mode });
+}
+
+/** What a file imports, now or later, each behind its own imports. */
+function leavesFirst(file) {
+  const outputs = new Map(
+    Object.entries(metafile.outputs).map(([path, { imports }]) => [resolve(path), imports]),
+  );
+  const found = new Set();
+  const visit = (path) => {
+    if (found.has(path) || !outputs.has(path)) return;
+    found.add(path);
+    for (const { path: next } of outputs.get(path)) visit(resolve(next));
+    order.push(path);
+  };
+  const order = [];
+  visit(file);
+  return order;
+}
 
 function places({ onResolve, onLoad }) {
   onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {

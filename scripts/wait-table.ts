@@ -12,6 +12,7 @@ import {
   MOMENT_PAUSE_MILLIS,
 } from '../src/engine/catalog/journal/journal-moment.ts';
 import { COMMIT_ATTEMPTS } from '../src/engine/catalog/records/commit-loop.ts';
+import { DESCRIPTOR_WAIT_MILLIS } from '../src/engine/format/memory/open-files.ts';
 import { MEMORY_WAIT_MILLIS } from '../src/engine/format/memory/request-memory.ts';
 import { VERDICT_SLACK_MILLIS } from '../src/engine/rules/shared-verdicts.ts';
 import { JOB_LEASE_MILLIS } from '../src/engine/upkeep/jobs/job-runner.ts';
@@ -23,11 +24,13 @@ import {
 } from '../src/gateway/http/http-server.ts';
 import { defaultLinger } from '../src/gateway/http/linger.ts';
 import { KEY_LOCK_PAUSE_MILLIS, KEY_LOCK_TRIES } from '../src/gateway/identity/key-file.ts';
+import { KEY_READING_MILLIS } from '../src/gateway/identity/key-ring.ts';
 import { remoteTimes } from '../src/gateway/identity/remote-key-set.ts';
 import { SPANS_EXPORT_MILLIS, SPANS_FLUSH_MILLIS } from '../src/gateway/otlp-traces.ts';
 import { CUT_GRACE_MILLIS, LATE_BODY_MILLIS } from '../src/gateway/server.ts';
 import { LIBRARY_WAIT_MILLIS } from '../src/lance/library-pool.ts';
 import { LIBRARY_CANCEL_MILLIS, LIBRARY_START_MILLIS } from '../src/lance/library-process.ts';
+import { POLICY_READING_MILLIS } from '../src/policy/policy-reader.ts';
 import { WEBHOOK_TIMEOUT } from '../src/policy/settings/commits.ts';
 import { COMMIT_MILLIS } from '../src/store/embedded/store.ts';
 import { REDIS_COMMAND_MILLIS, REDIS_CONNECT_MILLIS } from '../src/store/redis/client.ts';
@@ -62,6 +65,27 @@ const refused = '503 code 17; nothing was changed';
 
 /** Everything that the program waits for. Another process, machine or person may keep it waiting. */
 export const waits: readonly Wait[] = [
+  {
+    what: 'reading of the policy files on a thread',
+    ...fixed(POLICY_READING_MILLIS),
+    end: 'the last good policy stays in force, `/readyz` says `degraded`; read again a second later',
+    files: ['protocol/thread-run.ts'],
+    test: 'protocol/thread-run.test.ts',
+  },
+  {
+    what: 'reading of a large keys file on a thread',
+    ...fixed(KEY_READING_MILLIS),
+    end: 'the last good keys stay in force; read again',
+    files: ['protocol/thread-run.ts'],
+    test: 'protocol/thread-run.test.ts',
+  },
+  {
+    what: 'file that can be opened, while the process has no descriptor left',
+    ...fixed(DESCRIPTOR_WAIT_MILLIS),
+    end: '503 code 17; nothing was changed',
+    files: ['engine/format/memory/open-files.ts'],
+    test: 'engine/format/memory/open-files.test.ts',
+  },
   {
     what: 'turn of this process to write to the embedded store; opening it for writing',
     ...byKey('coordination.wait'),

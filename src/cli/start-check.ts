@@ -12,6 +12,7 @@ import { SHADOW_FOLDER } from '../policy/shadow-policy.ts';
 import type { Backend } from '../protocol/backend.ts';
 import { openStore } from '../store/open/open-store.ts';
 import { processEnvironment, unknownVariables } from './config/config-environment.ts';
+import { rulesCheck } from './config/commit-rules.ts';
 import type { Config } from './config/config-table.ts';
 import { disk, dataFolderOf, type DataFolder } from './service/data-folder.ts';
 import { sentencesOf } from './error-sentences.ts';
@@ -21,7 +22,7 @@ import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.t
 import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
 import { openBackends } from './service/open-backends.ts';
 import { requireLibrary } from './service/open-lance.ts';
-import { firstPolicy, policyWarnings } from './service/open-policy.ts';
+import { policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
 import { policyReport } from './policy/policy-check.ts';
 import { UsageError } from './output/service-error.ts';
@@ -112,7 +113,7 @@ async function lookAtCertificate({ config, warnings }: Looking): Promise<Counts>
 
 async function lookAtPolicies(looking: Looking): Promise<Counts> {
   const { config, warnings, notes } = looking;
-  const loaded = await firstPolicy(config);
+  const loaded = await policyOf(config);
   for (const { text, lines = [] } of policyWarnings(loaded.snapshot)) {
     warnings.push(lines.length === 0 ? text : `${text}: ${lines.join('; ')}`);
   }
@@ -120,6 +121,10 @@ async function lookAtPolicies(looking: Looking): Promise<Counts> {
   warnings.push(...report.warnings);
   notes.push(...report.notes);
   return countsOf(loaded);
+}
+
+function policyOf(config: Config): Promise<FolderPolicy> {
+  return loadForService(resolve(config.policies), rulesCheck(config, processEnvironment()));
 }
 
 function countsOf({ policies, roles, snapshot, cases }: FolderPolicy): Counts {
@@ -171,7 +176,7 @@ async function lookAtKeys({ config, folder, warnings, notes }: Looking): Promise
   if (keys.length === 0 && config.admin_key === null) {
     notes.push(`there is no key: the first start writes one to ${folder.initialKey}`);
   }
-  const loaded = await firstPolicy(config).catch(() => undefined);
+  const loaded = await policyOf(config).catch(() => undefined);
   if (loaded !== undefined) warnings.push(...active.flatMap((key) => roleWarnings(key, loaded)));
   const ended = keys.filter((key) => keyState(key, new Date()) !== 'active').length;
   return { active: active.length, ended };

@@ -1,4 +1,4 @@
-import type { Limit, LimitScope } from '../policy/settings/limit.ts';
+import { costOf, type Limit, type LimitScope } from '../policy/settings/limit.ts';
 import type { LimitsOn } from '../policy/settings/limit-book.ts';
 import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { smallestOf, type BudgetLimits } from '../protocol/budget.ts';
@@ -115,7 +115,7 @@ function countedOn(identified: Identified, { limits, groups }: LimitsOn): Counte
     for (const value of values[one.per](identified, one, groups)) {
       const { rate, concurrency } = one;
       counted.push(one);
-      charges.push({ key: `${one.name}:${value}`, rate, cost: one.cost(name), concurrency });
+      charges.push({ key: `${one.name}:${value}`, rate, cost: costOf(one, name), concurrency });
     }
   }
   return { limits: counted, charges, budget: budgetOf(limits) };

@@ -5,6 +5,7 @@ import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { OverBudget } from '../protocol/budget.ts';
 import { RuleRefusal } from '../rules/commit-rule.ts';
 import { CatalogError, TryAgain } from '../protocol/errors.ts';
+import { isOutOfDescriptors } from '../storage/storage-error.ts';
 import { isDisconnected } from './http/message.ts';
 import { Denied, type SnapshotPermit } from './decision/permit.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
@@ -84,9 +85,16 @@ function differenceOf(
   return permit.trial?.difference(decision) ?? null;
 }
 
+const NO_DESCRIPTORS =
+  'the gateway can open no more files (ulimit -n): send fewer requests at once, or raise the limit';
+/** `Retry-After` of such a request, in seconds. */
+const RETRY_SECONDS = '5';
+
 /** An internal error becomes one without details. */
 function asCatalogError(error: unknown): CatalogError {
-  return error instanceof CatalogError ? error : new CatalogError('Internal', 'internal error');
+  if (error instanceof CatalogError) return error;
+  if (isOutOfDescriptors(error)) return new TryAgain(NO_DESCRIPTORS, RETRY_SECONDS);
+  return new CatalogError('Internal', 'internal error');
 }
 
 /** The policy line, commit rule or limit that refused the request. */

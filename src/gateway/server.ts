@@ -19,6 +19,7 @@ import { isHttp2, type IncomingRequest, type OutgoingResponse } from './http/mes
 import type { Site } from './plain.ts';
 import { randomUUID } from 'node:crypto';
 import { CatalogError } from '../protocol/errors.ts';
+import { connectionsWithin, descriptorLimit } from '../storage/descriptors.ts';
 import { errorBody } from './outcome.ts';
 
 /** Size that HTTP/2 counts for a header besides its name and value (RFC 9113 section 6.5.2). */
@@ -58,6 +59,8 @@ export interface ServerOptions extends Limits {
   readonly drainMillis: number;
   /** Connections that may wait to be accepted; Node's default if absent. */
   readonly backlog?: number;
+  /** Connections that are open at once; follows `ulimit -n` if absent. */
+  readonly connections?: number;
   /** Enables TLS and HTTP/2. */
   readonly certificate?: Certificate;
   /** The pages that are served; all by default. */
@@ -75,6 +78,7 @@ export interface Listening {
 /** Serves the gateway over HTTP. Rejects with the system's error when it cannot listen. */
 export async function listen(gateway: Gateway, options: ServerOptions): Promise<Listening> {
   const server = makeServer(options, options.certificate);
+  server.maxConnections = options.connections ?? connectionsWithin(descriptorLimit);
   const connections = new Connections();
   const control = new ControlTraffic();
   const serving: Serving = { server, gateway, connections, control, options };
@@ -124,6 +128,8 @@ function wire(serving: Serving): void {
   events.on('clientError', (error: Error, socket: Socket) => {
     refuseBytes(error, socket, connections.latest(socket));
   });
+  // A connection too many was refused: the next attempt finds the place of a client that is idle.
+  events.on('drop', () => connections.closeAnswered());
   watchServer(serving.server, gateway.log, options.certificate);
 }
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { CommitBook } from './settings/commit-book.ts';
-import { parseCommits, type WrittenRule } from './settings/commits.ts';
+import { parseCommits } from './settings/commits.ts';
 import { CompiledSnapshot } from './decide/compiled-snapshot.ts';
 import { loadEnforcer, type LoadedEnforcer } from './decide/casbin-enforcer.ts';
 import { readCases, refuseFailedCases } from './cases.ts';
@@ -11,7 +10,6 @@ import { ForeignSnapshot } from './decide/foreign-snapshot.ts';
 import type { Issuer } from './settings/issuer.ts';
 import { guardsOf, type Guards } from './guards.ts';
 import { loadIssuers } from './settings/issuers.ts';
-import { LimitBook } from './settings/limit-book.ts';
 import { parseLimits } from './settings/limits.ts';
 import { parseModel, type PolicyModel } from './lines/model.ts';
 import type { PolicyCase } from './settings/case-reader.ts';
@@ -22,10 +20,14 @@ import {
   type PolicyFolder,
   type PolicyTexts,
 } from './policy-folder.ts';
-import { PolicyError, type PolicyFinding } from './lines/policy-error.ts';
-import { MODEL_FILE, POLICY_FILE, type PolicyLine, type RoleLine } from './lines/policy-line.ts';
+import { inertLines } from './lines/inert.ts';
+import { formatFinding, PolicyError } from './lines/policy-error.ts';
+import { packPolicy, type PackedPolicy } from './decide/packed-policy.ts';
 import { sealFindings } from './seal.ts';
-import type { PolicySnapshot } from './decide/snapshot.ts';
+import { refuseRules, type RulesCheck } from './served-policy.ts';
+import { RoleGraph } from './lines/role-graph.ts';
+import { MODEL_FILE, POLICY_FILE, type PolicyLine, type RoleLine } from './lines/policy-line.ts';
+import type { PolicySettings, PolicySnapshot } from './decide/snapshot.ts';
 
 /** A policy with the lines it was compiled from, for explanations. */
 export interface LoadedPolicy {
@@ -37,6 +39,9 @@ export interface LoadedPolicy {
   readonly texts: PolicyTexts;
   /** The restricting entries. */
   readonly guards: Guards;
+  /** The compiled lines; null under a foreign model. */
+  readonly packed: PackedPolicy | null;
+  readonly settings: PolicySettings;
 }
 
 /** A policy of a folder, with the folder's other results. */
@@ -46,40 +51,24 @@ export interface FolderPolicy extends LoadedPolicy {
   readonly folder: PolicyFolder;
 }
 
-/** Checks commit rules where they will be in force: in a gateway with its backends and secrets. */
-export type RulesCheck = (rules: readonly WrittenRule[]) => readonly PolicyFinding[];
-
-const anyRules: RulesCheck = () => [];
-/** Keeps the texts of a good policy before it decides anything. */
-export type KeepTexts = (texts: PolicyTexts) => Promise<void>;
-
-const keepNothing: KeepTexts = async () => {};
-
-/** Hooks for a valid policy. */
-export interface LoadOptions {
-  readonly keep?: KeepTexts | undefined;
-  readonly check?: RulesCheck;
-}
-
 /**
  * Loads the policy of a folder, as a gateway does.
  * @throws PolicyError with everything that is wrong with it.
  */
-export async function loadPolicy(folder: string, options?: LoadOptions): Promise<PolicySnapshot> {
-  return (await loadForService(folder, options)).snapshot;
+export async function loadPolicy(folder: string): Promise<PolicySnapshot> {
+  return (await loadForService(folder)).snapshot;
 }
 
-/** The same with its lines. @throws PolicyError */
+/** Loads the policy of a folder with its lines, and refuses what a gateway refuses. @throws PolicyError */
 export async function loadForService(
   folder: string,
-  { keep = keepNothing, check = anyRules }: LoadOptions = {},
+  check: RulesCheck = () => [],
 ): Promise<FolderPolicy> {
   const read = await readPolicyFolder(folder);
   refuseBrokenSeal(read);
   const loaded = await loadRead(read, folder);
   await refuseFailedCases(loaded.snapshot, loaded.cases);
   refuseRules(loaded.snapshot, check);
-  await keep(loaded.texts);
   return loaded;
 }
 
@@ -95,68 +84,15 @@ async function loadRead(read: PolicyFolder, folder: string): Promise<FolderPolic
 }
 
 /** Refuses a folder that does not match its digest file, which may not be written to its end. */
-function refuseBrokenSeal(read: PolicyFolder): void {
+export function refuseBrokenSeal(read: PolicyFolder): void {
   if (read.seal === undefined) return;
   const findings = sealFindings(read.seal, sealedFiles(read));
   if (findings.length > 0) throw new PolicyError(findings);
 }
 
-function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
-  const findings = check(commits.rules);
-  if (findings.length > 0) throw new PolicyError(findings);
-}
-
-/** The policies of a folder, compared with known ones. */
-interface Reloaded {
-  /** A known policy with the same content, or the new one. */
-  readonly policy: LoadedPolicy;
-  /** Whether the folder matches its digest file, and so is certainly complete. */
-  readonly sealed: boolean;
-}
-
-/**
- * Loads the policy of a folder in the place of a running one. A file without its final newline
- * is refused, since it may not be written to its end.
- * @param loaded Policies of before, that in force among them.
- * @throws PolicyError
- */
-export async function reloadPolicy(
-  folder: string,
-  loaded: readonly LoadedPolicy[],
-  { check = anyRules }: Pick<LoadOptions, 'check'> = {},
-): Promise<Reloaded> {
-  const read = await readPolicyFolder(folder);
-  refuseBrokenSeal(read);
-  const { texts } = read;
-  const cases = await readCases(read.cases ?? '');
-  const issuers = await issuersOf(texts, folder);
-  const digest = policyDigest(texts);
-  let policy = loaded.find(({ snapshot }) => snapshot.digest === digest);
-  if (policy === undefined) {
-    refuseCut(read);
-    policy = await buildPolicy(texts, issuers);
-    refuseRules(policy.snapshot, check);
-  }
-  await refuseFailedCases(policy.snapshot, cases);
-  return { policy, sealed: read.seal !== undefined };
-}
-
-function refuseCut(read: PolicyFolder): void {
-  const cut = sealedFiles(read)
-    .filter(({ text }) => !text.endsWith('\n'))
-    .map(({ name, text }) => cutFinding(name, text));
-  if (cut.length > 0) throw new PolicyError(cut);
-}
-
 /** Looked at again even where the text is the same: the key sets that it names are files of their own. */
-async function issuersOf(texts: PolicyTexts, folder: string): Promise<readonly Issuer[]> {
+export async function issuersOf(texts: PolicyTexts, folder: string): Promise<readonly Issuer[]> {
   return texts.issuers === undefined ? [] : loadIssuers(texts.issuers, folder);
-}
-
-function cutFinding(file: string, text: string): PolicyFinding {
-  if (text === '') return { file, text: 'the file is empty' };
-  const line = text.split('\n').length;
-  return { file, line, text: 'the file does not end with a newline: it may be cut short' };
 }
 
 /** Builds a policy of its texts and of the issuers that were read from them. @throws PolicyError */
@@ -173,32 +109,31 @@ export async function buildPolicy(
   refuse(csv, checked);
   await nextTurn();
   const enforcer = await loadInCasbin(model, csv.lines, checked.roles);
-  const digest = policyDigest(texts);
   const { policies, roles } = checked;
-  const limits = new LimitBook(parseLimits(texts.limits ?? ''), roles);
-  const commits = commitsOf(texts, roles);
+  const settings = settingsOf(texts, issuers, policies);
   const guards = guardsOf(csv.lines, roles, model, texts);
-  if (model.kind === 'foreign') {
-    tryOut(enforcer);
-    const snapshot = new ForeignSnapshot(
-      enforcer,
-      csv.lines,
-      roles,
-      digest,
-      issuers,
-      limits,
-      commits,
-    );
-    return { snapshot, policies, roles, texts, guards };
-  }
-  const snapshot = new CompiledSnapshot(policies, roles, digest, issuers, limits, commits);
-  return { snapshot, policies, roles, texts, guards };
+  const packed = model.kind === 'foreign' ? null : packPolicy(policies, roles);
+  const loaded = { policies, roles, texts, guards, packed, settings };
+  if (packed !== null) return { ...loaded, snapshot: new CompiledSnapshot(packed, settings) };
+  tryOut(enforcer);
+  const graph = new RoleGraph(roles);
+  return { ...loaded, snapshot: new ForeignSnapshot(enforcer, csv.lines, graph, settings) };
 }
 
-function commitsOf({ commits }: PolicyTexts, roles: readonly RoleLine[]): CommitBook {
-  if (commits === undefined) return CommitBook.empty;
-  const digest = createHash('sha256').update(commits).digest('hex');
-  return new CommitBook(parseCommits(commits), roles, digest);
+function settingsOf(
+  texts: PolicyTexts,
+  issuers: readonly Issuer[],
+  policies: readonly PolicyLine[],
+): PolicySettings {
+  const { limits = '', commits } = texts;
+  return {
+    digest: policyDigest(texts),
+    remarks: inertLines(policies).map(formatFinding),
+    issuers,
+    limits: parseLimits(limits),
+    rules: commits === undefined ? [] : parseCommits(commits),
+    commitsDigest: commits === undefined ? '' : createHash('sha256').update(commits).digest('hex'),
+  };
 }
 
 function refuse(csv: CsvResult, checked: CheckedLines): void {

@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { loadForService, type KeepTexts, type LoadedPolicy } from './load.ts';
 import { PolicyFollower } from './policy-follower.ts';
+import type { ReadOptions } from './policy-reader.ts';
+import type { ServedPolicy } from './served-policy.ts';
 import type { PolicySnapshot } from './decide/snapshot.ts';
 import { watchStill } from './still-folder.ts';
 import { refusalOf } from './watch.ts';
@@ -22,9 +23,7 @@ export interface ShadowWatch extends ShadowSource {
   close(): void;
 }
 
-interface ShadowOptions {
-  /** Archives its texts before its first decision. */
-  readonly keep?: KeepTexts;
+interface ShadowOptions extends ReadOptions {
   readonly onChange: (snapshot: PolicySnapshot | undefined) => void;
   readonly onRefused: (findings: readonly string[]) => void;
 }
@@ -52,7 +51,7 @@ class Follower {
   readonly folder: string;
   readonly #options: ShadowOptions;
   readonly #follower: PolicyFollower;
-  current: LoadedPolicy | undefined;
+  current: ServedPolicy | undefined;
   refused: readonly string[] = [];
   closed = false;
 
@@ -76,13 +75,13 @@ class Follower {
     }
   }
 
-  async #load(stillMillis: number): Promise<LoadedPolicy | number | undefined> {
+  async #load(stillMillis: number): Promise<ServedPolicy | number | undefined> {
     if (!(await exists(this.folder))) return undefined;
-    if (this.current === undefined) return loadForService(this.folder, this.#options);
+    if (this.current === undefined) return this.#follower.first();
     return this.#follower.next(this.current, stillMillis);
   }
 
-  #accept(found: LoadedPolicy | undefined): void {
+  #accept(found: ServedPolicy | undefined): void {
     this.refused = [];
     if (found === this.current) return;
     this.current = found;

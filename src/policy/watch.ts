@@ -1,6 +1,7 @@
-import type { LoadedPolicy, LoadOptions } from './load.ts';
 import { PolicyError } from './lines/policy-error.ts';
 import { PolicyFollower } from './policy-follower.ts';
+import type { ReadOptions } from './policy-reader.ts';
+import type { PolicyChange, ServedPolicy } from './served-policy.ts';
 import type { PolicySnapshot } from './decide/snapshot.ts';
 import { watchStill } from './still-folder.ts';
 
@@ -21,20 +22,20 @@ export interface PolicyWatch {
  */
 export function watchPolicy(
   folder: string,
-  first: LoadedPolicy,
-  onChange: (snapshot: PolicySnapshot) => void,
+  first: ServedPolicy,
+  onChange: (snapshot: PolicySnapshot, change: PolicyChange | undefined) => void,
   onRefused: (findings: readonly string[]) => void,
-  options?: LoadOptions,
+  options: ReadOptions,
 ): PolicyWatch {
   let current = first;
   let refused: readonly string[] = [];
   let closed = false;
 
-  const accept = (policy: LoadedPolicy): void => {
+  const accept = (policy: ServedPolicy): void => {
     refused = [];
     if (policy === current) return;
     current = policy;
-    onChange(policy.snapshot);
+    onChange(policy.snapshot, policy.since);
   };
   const refuse = (findings: readonly string[]): void => {
     const isSame = findings.join('\n') === refused.join('\n');

@@ -56,7 +56,7 @@ export class FileDescriptor implements OpenObject {
    * @param path Absolute and normalised.
    * @throws LinkedPath where there is one, and the system's error.
    */
-  static openPlain(path: string, flags: 'r' | 'wx', mode?: number): FileDescriptor {
+  static openPlain(path: string, flags: 'r' | 'wx' | 'wx+', mode?: number): FileDescriptor {
     const how = flags === 'r' ? READING | constants.O_NOFOLLOW : flags;
     const descriptor = openedPlainly(path, how, mode);
     try {

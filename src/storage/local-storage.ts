@@ -1,5 +1,5 @@
 import { lstatSync, renameSync, statSync } from 'node:fs';
-import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile, realpath, rename, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { copyOwn, linkOrCopy } from './copied-file.ts';
 import {
@@ -32,12 +32,16 @@ import type {
   RemoveOptions,
   Storage,
   StorageEntry,
+  TemporaryObject,
 } from './storage.ts';
 import { StreamedFile } from './streamed-file.ts';
 import { entriesOf, removeFile, removeTree, treeOf } from './tree.ts';
 
 /** Codes of a file system that makes no second names, or none of files of another user. */
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EMLINK', 'ENOSYS']);
+
+/** Mode of a file that only its process reads. */
+const OWN_MODE = 0o600;
 
 /** Rights of a file's mode. */
 const MODE_BITS = 0o777;
@@ -118,6 +122,26 @@ export class LocalStorage implements Storage {
 
   create(key: string, options: CreateOptions = {}): NewObject {
     return StreamedFile.create(checkedKey(key), options);
+  }
+
+  temporary(key: string): TemporaryObject {
+    const file = FileDescriptor.openPlain(checkedKey(key), 'wx+', OWN_MODE);
+    try {
+      removeIfPresent(key);
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+    return {
+      write: (pieces) => file.write(pieces),
+      written: async () => file,
+      close: async () => file.close(),
+    };
+  }
+
+  async freeBytes(folder: string): Promise<number> {
+    const { bavail, bsize } = await statfs(checkedFolder(folder));
+    return bavail * bsize;
   }
 
   async write(key: string, bytes: Uint8Array, links: Links = 'none'): Promise<void> {

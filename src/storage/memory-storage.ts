@@ -15,6 +15,7 @@ import {
   type RemoveOptions,
   type Storage,
   type StorageEntry,
+  type TemporaryObject,
 } from './storage.ts';
 
 /** An object: its bytes never change, another object takes its key. */
@@ -92,6 +93,20 @@ export class MemoryStorage implements Storage {
       sync: async () => undefined,
       abandon: async () => undefined,
     };
+  }
+
+  temporary(key: string): TemporaryObject {
+    if (this.#objects.has(checkedKey(key))) throw taken(key);
+    const pieces: Uint8Array[] = [];
+    return {
+      write: async (more) => void pieces.push(...more.map((piece) => Buffer.from(piece))),
+      written: async () => new MemoryObject(Buffer.concat(pieces), () => true),
+      close: async () => void pieces.splice(0),
+    };
+  }
+
+  async freeBytes(): Promise<number> {
+    return Infinity;
   }
 
   async write(key: string, bytes: Uint8Array): Promise<void> {

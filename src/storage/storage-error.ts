@@ -33,6 +33,16 @@ export function isFullDisk(error: unknown): boolean {
   return ('code' in error && FULL.has(String(error.code))) || isFullDisk(error.cause);
 }
 
+/** Codes of a process, or a system, that can open no more files. */
+const NO_DESCRIPTORS = new Set(['EMFILE', 'ENFILE']);
+
+/** Whether the error or one of its causes says that no more files can be opened. */
+export function isOutOfDescriptors(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ('code' in error && NO_DESCRIPTORS.has(String(error.code))) return true;
+  return isOutOfDescriptors(error.cause);
+}
+
 /** Whether an operation failed because there is nothing under its key. */
 export function isMissing(error: unknown): boolean {
   return errorCode(error) === 'ENOENT';

@@ -49,6 +49,13 @@ export interface Storage {
    */
   create(key: string, options?: CreateOptions): NewObject;
   /**
+   * Makes an object without a lasting name.
+   * @param key A free name, which it may have for a moment.
+   */
+  temporary(key: string): TemporaryObject;
+  /** Bytes that are free for new objects in a folder; infinite where nothing is known. */
+  freeBytes(folder: string): Promise<number>;
+  /**
    * Writes an object whole, under a name that nobody else uses. It and its name are durable
    * when this resolves, and gone when it rejects. A crash may leave a part of it.
    */
@@ -160,6 +167,19 @@ export interface NewObject {
   sync(): Promise<void>;
   /** Closes an unneeded object; `Storage.remove` removes its name. Does not throw. */
   abandon(): Promise<void>;
+}
+
+/**
+ * An object for bytes that one piece of work needs for a while: written from start to end, then read. Its
+ * place is free again when it is closed, or when its process ends in any way.
+ */
+export interface TemporaryObject {
+  /** As `NewObject.write`. */
+  write(pieces: readonly Uint8Array[]): Promise<void>;
+  /** Ends the writing; the object can be read until `close`. */
+  written(): Promise<OpenObject>;
+  /** Frees its place, in any state. Does not throw. */
+  close(): Promise<void>;
 }
 
 /** Description of an object. */

@@ -55,6 +55,21 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect(await storage.names(folder)).toEqual([]);
     });
 
+    it('that are temporary are written, then read, and have no name', async () => {
+      const { storage, folder } = await open();
+      const key = `${folder}/temporary`;
+      expect(await storage.freeBytes(folder)).toBeGreaterThan(0);
+      const object = storage.temporary(key);
+      await object.write([Buffer.from('one '), Buffer.from('two ')]);
+      await object.write([Buffer.from('three')]);
+      expect(await readText(await object.written(), 4, 9)).toBe('two three');
+      expect(await storage.names(folder)).toEqual([]);
+      await storage.write(key, Buffer.from('another'));
+      await object.close();
+      expect((await storage.read(key)).toString()).toBe('another');
+      expect(() => storage.temporary(key)).toThrow(expect.objectContaining({ code: 'EEXIST' }));
+    });
+
     it('keep their bytes for a reader while another object gets the name', async () => {
       const { storage, folder } = await open();
       const key = `${folder}/object`;

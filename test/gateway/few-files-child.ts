@@ -41,7 +41,7 @@ certificate.follow(
 async function seen(): Promise<object> {
   await sleep(20);
   tokens.tick();
-  const { kind } = ring.identify(key);
+  const { kind } = await ring.identify(key);
   return { kind, changes, faults: [ring.fault, certificate.fault, tokens.fault()] };
 }
 

@@ -138,6 +138,8 @@ export interface Setup {
   readonly headerBytes?: number;
   readonly idleMillis?: number;
   readonly drainMillis?: number;
+  /** Connections that are open at once. */
+  readonly connections?: number;
   readonly issuers?: readonly Issuer[];
   /** Wrong credentials of an address in a minute; any number without. */
   readonly failedIdentifications?: number;
@@ -170,6 +172,7 @@ export async function start(setup: Setup = {}): Promise<Harness> {
     headerBytes: setup.headerBytes ?? 16_384,
     idleMillis: setup.idleMillis ?? 60_000,
     drainMillis: setup.drainMillis ?? 5_000,
+    ...(setup.connections === undefined ? {} : { connections: setup.connections }),
     ...(setup.headersMillis === undefined ? {} : { headersMillis: setup.headersMillis }),
     ...(setup.certificate === undefined ? {} : { certificate: setup.certificate }),
     ...(setup.site === undefined ? {} : { site: setup.site }),

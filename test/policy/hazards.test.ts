@@ -5,10 +5,15 @@ import { describe, expect, it } from 'vitest';
 import { checkLines } from '../../src/policy/lines/check-lines.ts';
 import { parseCsv } from '../../src/policy/lines/csv.ts';
 import { explain } from '../../src/policy/explain.ts';
-import { loadForService, reloadPolicy } from '../../src/policy/load.ts';
+import { loadForService } from '../../src/policy/load.ts';
+import { PolicyFollower } from '../../src/policy/policy-follower.ts';
+import { readPolicy } from '../../src/policy/policy-reading.ts';
 import { MergedTrie } from '../../src/policy/decide/merged-trie.ts';
 import { parseModel } from '../../src/policy/lines/model.ts';
-import { buildTries } from '../../src/policy/decide/trie.ts';
+import { packPolicy } from '../../src/policy/decide/packed-policy.ts';
+import { PackedTries } from '../../src/policy/decide/packed-tries.ts';
+import { Names } from '../../src/policy/lines/name-table.ts';
+import type { ServedPolicy } from '../../src/policy/served-policy.ts';
 import { findingsOf, policyOf, principal, shippedModel, snapshotOf } from './support.ts';
 
 const ann = principal('user:ann');
@@ -22,7 +27,8 @@ describe('what casbin does by itself, and the policy here does not', () => {
     );
     const { lines: cells } = parseCsv(lines.join(''));
     const { policies } = checkLines(cells, parseModel(shippedModel).model!);
-    const trie = buildTries(policies).get('user:ann')!;
+    const { names, tries } = packPolicy(policies, []);
+    const trie = new PackedTries(new Names(names), tries).get('user:ann')!;
     const met = new MergedTrie([trie])
       .matching(['lake', 't777'])
       .entries.flatMap((entry) => entry.lines);
@@ -48,15 +54,16 @@ describe('what casbin does by itself, and the policy here does not', () => {
     const many = Array.from({ length: 5000 }, (_, n) => `p, user:n${n}, /a, read, allow\n`);
     await write(many.join(''));
     const done = new AbortController();
-    const loading = reloadPolicy(folder, [first]).finally(() => done.abort());
+    const follower = new PolicyFollower(folder, { read: readPolicy });
+    const loading = follower.next(first, 2000).finally(() => done.abort());
     while (!done.signal.aborted) {
       expect(current.decide(ann, 'QueryTable', ['a']).allowed).toBe(true);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    const { policy } = await loading;
+    const policy = (await loading) as ServedPolicy;
     expect(policy.snapshot.decide(ann, 'QueryTable', ['a']).allowed).toBe(false);
     await write('p, user:ann, /a, read\n');
-    await expect(reloadPolicy(folder, [first])).rejects.toThrow('policy.csv:1');
+    await expect(follower.next(first, 2000)).rejects.toThrow('policy.csv:1');
     expect(current.decide(ann, 'QueryTable', ['a']).allowed).toBe(true);
     await rm(folder, { recursive: true });
   });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { policyDigest, type PolicyTexts } from '../../src/policy/policy-folder.ts';
+import { readPolicy } from '../../src/policy/policy-reading.ts';
 import { watchShadow, type ShadowWatch } from '../../src/policy/shadow-policy.ts';
 import { shippedModel } from './support.ts';
 import { eventually } from '../support/eventually.ts';
@@ -25,6 +26,7 @@ async function fill(policy: string): Promise<void> {
 
 async function start(): Promise<void> {
   watch = await watchShadow(folder, {
+    read: readPolicy,
     keep: async (texts) => void kept.push(texts),
     onChange: (snapshot) => void changes.push(snapshot?.digest),
     onRefused: (findings) => void refusals.push(findings),

@@ -7,6 +7,7 @@ import { loadForService, loadPolicy } from '../../src/policy/load.ts';
 import { readPolicyFolder, sealedFiles } from '../../src/policy/policy-folder.ts';
 import { PolicyFollower } from '../../src/policy/policy-follower.ts';
 import { PolicyError } from '../../src/policy/lines/policy-error.ts';
+import { readPolicy } from '../../src/policy/policy-reading.ts';
 import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
 import { policySeal } from '../../src/policy/seal.ts';
 import { watchPolicy, type PolicyWatch } from '../../src/policy/watch.ts';
@@ -36,6 +37,7 @@ async function start(): Promise<void> {
     await loadForService(folder),
     (snapshot) => changes.push(snapshot),
     (findings) => refusals.push(findings),
+    { read: readPolicy },
   );
 }
 
@@ -325,7 +327,7 @@ describe('a policy that has lost what kept something out', () => {
     await writeFile(join(folder, 'policy.csv'), open);
     await writeFile(join(folder, name), whole);
     const before = await loadForService(folder);
-    const follower = new PolicyFollower(folder);
+    const follower = new PolicyFollower(folder, { read: readPolicy });
     await writeFile(join(folder, name), half);
     expect(await follower.next(before, 300)).toBe(2000);
     expect(await follower.next(before, 1999)).toBe(2000);
@@ -339,7 +341,7 @@ describe('a policy that has lost what kept something out', () => {
   it('is believed at once when its digest file says that it is whole', async () => {
     await writeFile(join(folder, 'policy.csv'), `${open}p, *, /b, *, deny\n`);
     const before = await loadForService(folder);
-    const follower = new PolicyFollower(folder);
+    const follower = new PolicyFollower(folder, { read: readPolicy });
     await writeFile(join(folder, 'policy.csv'), open);
     expect(await follower.next(before, 300)).toBe(2000);
     await writeFile(
@@ -357,7 +359,7 @@ describe('a policy that has lost what kept something out', () => {
     await writeFile(join(folder, 'policy.csv'), `${open}p, *, /b, *, deny\n`);
     await writeFile(join(folder, 'commits.yaml'), rule(''));
     await writeFile(join(folder, 'limits.yaml'), limit('').replace('1/s', '3/s'));
-    expect(await new PolicyFollower(folder).next(before, 300)).not.toBe(2000);
+    expect(await new PolicyFollower(folder, { read: readPolicy }).next(before, 300)).not.toBe(2000);
   });
 
   it('is in force after two still seconds', async () => {

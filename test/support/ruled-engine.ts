@@ -1,5 +1,6 @@
 import { CommitBook } from '../../src/policy/settings/commit-book.ts';
 import { parseCommits } from '../../src/policy/settings/commits.ts';
+import { RoleGraph } from '../../src/policy/lines/role-graph.ts';
 import type { RoleLine } from '../../src/policy/lines/policy-line.ts';
 import type { RulesOptions } from '../../src/engine/rules/commit-judge.ts';
 
@@ -13,7 +14,7 @@ export class Rulebook implements RulesOptions {
 
   /** Puts rules in force: the text of a `commits.yaml`. */
   set(text: string, roles: readonly RoleLine[] = []): void {
-    this.#book = new CommitBook(parseCommits(text), roles, String(++this.#count));
+    this.#book = new CommitBook(parseCommits(text), new RoleGraph(roles), String(++this.#count));
   }
 
   /** One rule on all tables: what it demands, as YAML on one line, and more of its keys. */

@@ -21,6 +21,8 @@ export interface ServiceOptions {
   readonly flags?: readonly string[];
   /** Umask that it is started with, in octal; that of the tests when absent. */
   readonly umask?: string;
+  /** Its `ulimit -n`; that of the tests when absent. */
+  readonly descriptors?: number;
   /** User id, and group id, of the program; those of the tests when absent. */
   readonly user?: number;
   /** Flags of Node itself. */
@@ -147,24 +149,25 @@ export class Service {
     await writeFile(join(this.folder, 'arrowgate.yaml'), config);
   }
 
+  /** Commands of a shell before the program. */
+  get #limits(): string {
+    const { umask, descriptors } = this.options;
+    const mask = umask === undefined ? '' : `umask ${umask}; `;
+    return descriptors === undefined ? mask : `${mask}ulimit -n ${descriptors}; `;
+  }
+
   /** Starts the program again on the same folders. */
   async restart(): Promise<void> {
-    const { nodeFlags = [], flags = [], adminKey, variables = {}, umask, user } = this.options;
+    const { nodeFlags = [], flags = [], adminKey, variables = {}, user } = this.options;
     const folders = ['--data', this.data, '--policies', this.policies];
     const key = adminKey === false ? [] : ['--admin-key', ADMIN_KEY];
     const words = [...nodeFlags, this.#main, 'serve', '--port', '0', ...folders, ...key, ...flags];
-    const child = spawn(
-      umask === undefined ? process.execPath : 'sh',
-      umask === undefined
-        ? words
-        : ['-c', `umask ${umask}; exec "$0" "$@"`, process.execPath, ...words],
-      {
-        cwd: this.folder,
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...process.env, ...variables },
-        ...(user !== undefined && { uid: user, gid: user }),
-      },
-    );
+    const child = spawn('sh', ['-c', `${this.#limits}exec "$0" "$@"`, process.execPath, ...words], {
+      cwd: this.folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...variables },
+      ...(user !== undefined && { uid: user, gid: user }),
+    });
     this.#child = child;
     const errors: Buffer[] = (this.#errors = []);
     child.stderr?.on('data', (chunk: Buffer) => errors.push(chunk));

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { runOnThread } from '../../protocol/thread-run.ts';
 import type { ChainHead } from '../chain/hash-chain.ts';
 import { sealFinished, type SealingRun, type SealingOptions } from './sealing.ts';
 import type { SealingResult, SealingTask } from './sealing-thread.ts';
@@ -131,15 +131,9 @@ export async function writeOnThread(
   before: ChainHead,
   waiting = 0,
 ): Promise<WrittenSegment> {
-  const workerData: SealingTask = { lines, path, before, waiting };
-  const worker = new Worker(THREAD, { workerData, stderr: true });
-  // The process logs its warnings; a thread's output would be lost.
-  worker.stderr.on('data', (text: Buffer) => process.emitWarning(String(text).trim()));
-  const result = await new Promise<SealingResult>((resolve, reject) => {
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`the sealing thread ended with ${code}`)));
-  });
+  const data: SealingTask = { lines, path, before, waiting };
+  const run = { module: THREAD, data, name: 'the sealing thread' };
+  const result = await runOnThread<SealingResult>(run);
   if (result.kind === 'unfit') throw new UnfitSegment(result.why);
   return result.segment;
 }

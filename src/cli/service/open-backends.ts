@@ -13,6 +13,7 @@ import { rightsOfAction } from '../../policy/lines/rights.ts';
 import type { Backend } from '../../protocol/backend.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import { isOperationName } from '../../protocol/operations/operations.ts';
+import { connectionsWithin, descriptorLimit } from '../../storage/descriptors.ts';
 import type { BackendSetting, HttpSetting } from '../config/config-backends.ts';
 import { credentialOf, type Environment } from '../config/config-environment.ts';
 import type { Opened } from './opened.ts';
@@ -114,7 +115,7 @@ function optionsOf(
     database: setting.database ?? undefined,
     trust: trustedWith(setting.trust),
     timeouts,
-    connections,
+    connections: Math.min(connections, connectionsWithin(descriptorLimit)),
     breaker,
   };
 }

@@ -15,6 +15,7 @@ import type { StoreIntegrity } from './store-integrity.ts';
 import { storeOf, type DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
 import type { OpenedReading } from './read-only.ts';
+import { descriptorLimit, threadsWithin } from '../../storage/descriptors.ts';
 import type { Store } from '../../store/store.ts';
 
 /** Additions of a gateway to the catalog that commands open. */
@@ -112,6 +113,10 @@ export async function openReadingCatalog(
   }
 }
 
+function workersOf({ workers }: Config): number {
+  return workers === 'auto' ? Math.max(1, availableParallelism() - 1) : workers;
+}
+
 /** What every engine of a configuration has. */
 function engineOptions(config: Config, folder: DataFolder, store: Store): EngineOptions {
   return {
@@ -123,7 +128,7 @@ function engineOptions(config: Config, folder: DataFolder, store: Store): Engine
       allowed: config['locations.allowed'].map((path) => resolve(path)),
     },
     cacheBytes: config['cache.bytes'],
-    workers: config.workers === 'auto' ? Math.max(1, availableParallelism() - 1) : config.workers,
+    workers: threadsWithin(descriptorLimit, workersOf(config)),
     jsonBody: config['limits.json_body'],
     arrowBody: config['limits.arrow_body'],
     requestMemory: config['budget.memory'],

@@ -4,12 +4,8 @@ import { administrator } from '../../gateway/identity/key-ring.ts';
 import { PolicyArchive } from '../../gateway/decision/policy-archive.ts';
 import { Shadow } from '../../gateway/shadow.ts';
 import { Tokens } from '../../gateway/identity/tokens.ts';
-import {
-  loadForService,
-  type FolderPolicy,
-  type KeepTexts,
-  type LoadedPolicy,
-} from '../../policy/load.ts';
+import { firstPolicyOf, PolicyReader, type ReadOptions } from '../../policy/policy-reader.ts';
+import type { PolicyChange, ServedPolicy } from '../../policy/served-policy.ts';
 import { watchShadow } from '../../policy/shadow-policy.ts';
 import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../../policy/watch.ts';
@@ -17,44 +13,59 @@ import { type DataFolder } from './data-folder.ts';
 import type { PolicyReloads } from './policy-reloads.ts';
 import { rulesCheck } from '../config/commit-rules.ts';
 import { processEnvironment } from '../config/config-environment.ts';
-import type { Config } from '../config/config-table.ts';
 import type { Start } from './opened.ts';
 
-/** The policy that a start begins with. @throws PolicyError with everything that keeps it from being in force */
-export async function firstPolicy(config: Config): Promise<FolderPolicy> {
+/**
+ * The policy that a start begins with, and the reader of the next ones.
+ * @throws PolicyError with everything that keeps it from being in force
+ */
+export async function firstPolicy({
+  config,
+  opened,
+}: Start): Promise<{ readonly first: ServedPolicy; readonly reader: PolicyReader }> {
+  const reader = new PolicyReader();
+  opened.add(() => reader.close());
   const check = rulesCheck(config, processEnvironment());
-  return loadForService(resolve(config.policies), { check });
+  const first = await firstPolicyOf(resolve(config.policies), { read: reader.read, check });
+  return { first, reader };
 }
 
 /** Keeps the texts of policies; that of the first one is kept when this resolves. */
 export async function openArchive(
   { log, opened }: Start,
   folder: DataFolder,
-  { texts }: LoadedPolicy,
+  { texts, snapshot }: ServedPolicy,
 ): Promise<PolicyArchive> {
   const archive = new PolicyArchive(folder.audit, (error) =>
     log.error({ err: error }, 'the text of the policy could not be archived'),
   );
   opened.add(() => archive.close());
   await archive.sweep();
-  await archive.keep(texts);
+  await archive.keep(texts, snapshot.digest);
   return archive;
+}
+
+/** What a policy in force needs. */
+interface PolicyServices {
+  readonly reader: PolicyReader;
+  readonly archive: PolicyArchive;
+  readonly reloads: PolicyReloads;
 }
 
 /** The policy, and the issuers of tokens, which change with it. */
 export function openPolicy(
   { config, log, opened, metrics }: Start,
-  first: LoadedPolicy,
-  { archive, reloads }: { readonly archive: PolicyArchive; readonly reloads: PolicyReloads },
+  first: ServedPolicy,
+  { reader, archive, reloads }: PolicyServices,
 ): { readonly policy: PolicyWatch; readonly tokens: Tokens } {
   const folder = resolve(config.policies);
   warn(first.snapshot, log);
   const tokens = new Tokens(first.snapshot.issuers, { log });
   opened.add(() => tokens.close());
-  const onChange = (snapshot: PolicySnapshot): void => {
+  const onChange = (snapshot: PolicySnapshot, change: PolicyChange | undefined): void => {
     metrics.count('policyReloads', 'ok');
     tokens.replace(snapshot.issuers);
-    reloads.taken(snapshot.digest);
+    reloads.taken(snapshot.digest, change);
     log.info({ digest: snapshot.digest }, 'a new policy is in force');
     warn(snapshot, log);
   };
@@ -63,14 +74,12 @@ export function openPolicy(
     reloads.refused(findings);
     log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
   };
-  const keep: KeepTexts = (texts) => {
-    reloads.read(texts);
-    return archive.keep(texts);
-  };
-  const watch = watchPolicy(folder, first, onChange, onRefused, {
-    keep,
+  const options: ReadOptions = {
+    read: reader.read,
+    keep: (texts, digest) => archive.keep(texts, digest),
     check: rulesCheck(config, processEnvironment()),
-  });
+  };
+  const watch = watchPolicy(folder, first, onChange, onRefused, options);
   opened.add(() => watch.close());
   return { policy: watch, tokens };
 }
@@ -78,10 +87,11 @@ export function openPolicy(
 /** The policy that is tried out, if there is one. */
 export async function openShadow(
   { config, log, opened }: Start,
-  archive: PolicyArchive,
+  { reader, archive }: Pick<PolicyServices, 'reader' | 'archive'>,
 ): Promise<Shadow> {
   const watch = await watchShadow(resolve(config.policies), {
-    keep: (texts) => archive.keep(texts),
+    read: reader.read,
+    keep: (texts, digest) => archive.keep(texts, digest),
     onChange: (snapshot) => {
       if (snapshot === undefined) log.info('the shadow policy was removed');
       else log.info({ digest: snapshot.digest }, 'a new shadow policy is evaluated');

@@ -1,6 +1,6 @@
 import { ActRecords } from '../../audit/record/administrative.ts';
 import type { AuditLog } from '../../audit/writer.ts';
-import { policyDigest, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
+import type { PolicyChange } from '../../policy/served-policy.ts';
 
 /** Number of findings that the record of a refused policy names. */
 const MAX_FINDINGS = 5;
@@ -8,19 +8,11 @@ const MAX_FINDINGS = 5;
 /** Records that a changed policy came into force, or was refused. */
 export class PolicyReloads {
   #log: AuditLog | undefined;
-  #inForce: PolicyTexts;
-  /** Texts that were read last, and may come into force. */
-  #read: PolicyTexts;
+  #inForce: string;
 
-  /** @param first The texts of the policy that is in force at the start. */
-  constructor(first: PolicyTexts) {
+  /** @param first Digest of the policy that is in force at the start. */
+  constructor(first: string) {
     this.#inForce = first;
-    this.#read = first;
-  }
-
-  /** Sets the texts of the policy that comes into force next. */
-  read(texts: PolicyTexts): void {
-    this.#read = texts;
   }
 
   /** Sets the recorder; nothing changes before that. */
@@ -28,15 +20,14 @@ export class PolicyReloads {
     this.#log = log;
   }
 
-  taken(digest: string): void {
-    const [before, now] = [linesOf(this.#inForce), linesOf(this.#read)];
+  taken(digest: string, change: PolicyChange | undefined): void {
     const details = {
       digest,
-      previous: policyDigest(this.#inForce),
-      lines_added: String(missingFrom(before, now)),
-      lines_removed: String(missingFrom(now, before)),
+      previous: this.#inForce,
+      lines_added: String(change?.linesAdded),
+      lines_removed: String(change?.linesRemoved),
     };
-    this.#inForce = this.#read;
+    this.#inForce = digest;
     this.#write(digest, 'done', details);
   }
 
@@ -58,28 +49,4 @@ export class PolicyReloads {
       this.#log?.write(record, false)?.catch(() => undefined);
     }
   }
-}
-
-/** How often each line stands in the files of a policy; blank ones and comments do not count. */
-function linesOf(texts: PolicyTexts): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { name, text } of filesOfPolicy(texts)) {
-    for (const line of text.split('\n')) {
-      const said = line.trim();
-      if (said === '' || said.startsWith('#')) continue;
-      const key = `${name}:${said}`;
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
-  }
-  return counts;
-}
-
-/** How many lines of the second are not in the first. */
-function missingFrom(
-  first: ReadonlyMap<string, number>,
-  second: ReadonlyMap<string, number>,
-): number {
-  let missing = 0;
-  for (const [line, count] of second) missing += Math.max(0, count - (first.get(line) ?? 0));
-  return missing;
 }

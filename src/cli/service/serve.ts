@@ -145,12 +145,12 @@ export async function startGateway(
 export async function compose(start: Start): Promise<Gateway> {
   const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
-  const first = await firstPolicy(config);
-  const reloads = new PolicyReloads(first.texts);
+  const { first, reader } = await firstPolicy(start);
+  const reloads = new PolicyReloads(first.snapshot.digest);
   const unwritable = await prepareFolder(start, folder);
   const archive = await openArchive(start, folder, first);
-  const { policy, tokens } = openPolicy(start, first, { archive, reloads });
-  const shadow = await openShadow(start, archive);
+  const { policy, tokens } = openPolicy(start, first, { reader, archive, reloads });
+  const shadow = await openShadow(start, { reader, archive });
   const keys = await openKeys(start, folder);
   let backends: Backends | undefined;
   let skew: string | undefined;

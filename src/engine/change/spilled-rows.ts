@@ -1,40 +1,30 @@
-import type { StoredFile } from '../../arrow/sealed/file-seal.ts';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { storedIn, type TableFolder } from '../format/snapshot.ts';
-import { FragmentWriter } from '../format/fragment-writer.ts';
+import type { TableFolder } from '../format/snapshot.ts';
+import { SpillFile } from '../format/spill-file.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import type { Holding } from '../format/memory/request-memory.ts';
-import { OpenFiles } from '../format/memory/open-files.ts';
 import { itemAt } from '../base/items.ts';
 
 /** Memory limit before batches are written to a file, in bytes. */
 const IN_MEMORY = 32 * 2 ** 20;
 
-/**
- * Temporary storage of batches: in memory, or in a file of the table's folder if they are large.
- */
+/** Temporary storage of batches: in memory, or in a file if they are large. */
 export class SpilledRows {
   readonly #table: TableFolder;
   readonly #schema: Schema;
   readonly #inMemory: number;
-  readonly #files: OpenFiles;
   readonly #memory: Holding;
   #held: RecordBatch[] = [];
   /** Bytes charged for batches in memory. */
   #charged = 0;
   #bytes = 0;
   #count = 0;
-  #writer: FragmentWriter | undefined;
-  #stored: StoredFile | undefined;
+  #file: SpillFile | undefined;
 
-  /**
-   * @param memory Charged for batches in memory.
-   * @param memory Charged for batches while they are held in memory.
-   */
+  /** @param memory Charged for batches while they are held in memory. */
   constructor(table: TableFolder, schema: Schema, memory: Holding, inMemory = IN_MEMORY) {
     this.#memory = memory;
     this.#table = table;
-    this.#files = new OpenFiles(table.storage);
     this.#schema = schema;
     this.#inMemory = inMemory;
   }
@@ -44,48 +34,40 @@ export class SpilledRows {
     this.#count++;
     const bytes = batchBytes(batch);
     this.#bytes += bytes;
-    if (this.#writer === undefined && this.#bytes <= this.#inMemory) {
+    if (this.#file === undefined && this.#bytes <= this.#inMemory) {
       this.#memory.charge(bytes);
       this.#charged += bytes;
       this.#held.push(batch);
       return;
     }
-    this.#writer ??= await this.#spill();
-    await this.#writer.write(batch);
+    this.#file ??= await this.#spill();
+    await this.#file.add(batch);
   }
 
   /** Ends the writing. Call it after the last batch. */
   async finish(): Promise<void> {
-    if (this.#writer === undefined) return;
-    const { file, seal } = await this.#writer.finish();
-    this.#writer = undefined;
-    this.#stored = storedIn(this.#table.folder, { path: file, seal });
+    await this.#file?.finish();
   }
 
   /** The batches in the order in which they were added. */
   async *batches(): AsyncGenerator<RecordBatch> {
     for (let index = 0; index < this.#count; index++) {
-      const stored = this.#stored;
-      yield stored === undefined
-        ? itemAt(this.#held, index)
-        : await this.#files.use(stored, ({ file }) => file.readBatch(index));
+      yield this.#file === undefined ? itemAt(this.#held, index) : await this.#file.batch(index);
     }
   }
 
-  /** Releases memory and files in any state. */
+  /** Releases memory and the file in any state. */
   async close(): Promise<void> {
-    await this.#writer?.abandon();
-    await this.#files.close();
-    if (this.#stored !== undefined) await this.#table.storage.remove(this.#stored.path);
+    await this.#file?.close();
   }
 
-  async #spill(): Promise<FragmentWriter> {
-    const writer = await FragmentWriter.create(this.#table, this.#schema, false);
-    this.#writer = writer;
-    for (const batch of this.#held) await writer.write(batch);
+  async #spill(): Promise<SpillFile> {
+    const file = SpillFile.create(this.#table, this.#schema);
+    this.#file = file;
+    for (const batch of this.#held) await file.add(batch);
     this.#held = [];
     this.#memory.release(this.#charged);
     this.#charged = 0;
-    return writer;
+    return file;
   }
 }

@@ -120,7 +120,8 @@ export class HeavyWork implements FormulaThreads {
     const virtual = rows !== undefined;
     const { now } = statement;
     const task = { kind: 'query', request, snapshot: message, virtual, now } as const;
-    const bytes = heldBytes(plan);
+    // Sorts of more use files.
+    const bytes = Math.min(heldBytes(plan), statement.budget.limits.memory);
     // The estimate may be too high, so it is no reason to refuse the query.
     const shared = Math.min(bytes, this.#requests.bytes);
     await this.#requests.take(shared);

@@ -1,5 +1,5 @@
 import { archivePolicy, sweepIncomplete } from '../../audit/archived-policies.ts';
-import { filesOfPolicy, policyDigest, type PolicyTexts } from '../../policy/policy-folder.ts';
+import { filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
 
 /** Retry interval after a failed write, in milliseconds. */
 const RETRY_MILLIS = 5_000;
@@ -39,8 +39,7 @@ export class PolicyArchive {
   }
 
   /** Resolves when the texts are on stable storage, or could not be written. */
-  async keep(texts: PolicyTexts): Promise<void> {
-    const digest = policyDigest(texts);
+  async keep(texts: PolicyTexts, digest: string): Promise<void> {
     try {
       await archivePolicy(this.#audit, digest, filesOfPolicy(texts));
       this.#owed.delete(digest);
@@ -63,6 +62,6 @@ export class PolicyArchive {
   }
 
   async #retry(): Promise<void> {
-    for (const texts of this.#owed.values()) await this.keep(texts);
+    for (const [digest, texts] of this.#owed) await this.keep(texts, digest);
   }
 }

@@ -15,6 +15,8 @@ interface Connection {
 interface Session {
   /** The responses to its requests that are in progress. */
   readonly streams: Set<Http2ServerResponse>;
+  /** Whether a request came on it. */
+  used: boolean;
   /** Those that waited for the client at the last look, and the bytes moved on the whole until then. */
   looked: ReadonlySet<Http2ServerResponse>;
   moved: number;
@@ -50,10 +52,12 @@ export class Connections {
 
   /** Notes a new connection of HTTP/2 until it closes. */
   begun(session: ServerHttp2Session): void {
-    this.#sessions.set(session, { streams: new Set(), looked: new Set(), moved: 0 });
+    const state: Session = { streams: new Set(), used: false, looked: new Set(), moved: 0 };
+    this.#sessions.set(session, state);
     session.once('close', () => this.#sessions.delete(session));
     // One that begins during a shutdown gets an answer to its first request.
     session.once('stream', () => {
+      state.used = true;
       if (this.#announced) announceClose(session);
     });
   }
@@ -82,6 +86,16 @@ export class Connections {
   /** The response to the latest request of a connection. */
   latest(socket: Duplex): ServerResponse | undefined {
     return this.#connections.get(socket)?.latest;
+  }
+
+  /** Closes connections whose requests are all answered; those without a request are left. */
+  closeAnswered(): void {
+    for (const [socket, { latest }] of this.#connections) {
+      if (latest !== undefined && isIdle(latest)) socket.destroy();
+    }
+    for (const [session, { streams, used }] of this.#sessions) {
+      if (used && streams.size === 0 && !session.closed) session.close();
+    }
   }
 
   /** Closes connections on which no request is being read or answered; those of HTTP/2 take no new stream. */

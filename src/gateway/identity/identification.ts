@@ -8,7 +8,8 @@ import {
   type ClientSubject,
 } from './client-certificate.ts';
 import type { FailureLimit } from './failure-limit.ts';
-import type { KeyRing } from './key-ring.ts';
+import { andThen } from '../../protocol/maybe-promise.ts';
+import type { KeyIdentity, KeyRing } from './key-ring.ts';
 import type { IncomingRequest } from '../http/message.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -115,20 +116,24 @@ export class Identification {
     const cached = tokens.cached(text);
     if (cached !== undefined) return cached;
     // The administrator key of a process may be any text.
-    const identity = keys.identify(text);
-    return identity.kind === 'known' ? identity.principal : tokens.verify(text);
-  }
-
-  #holder(text: string): Principal {
-    const identity = this.#options.keys.identify(text);
-    if (identity.kind === 'known') return identity.principal;
-    throw new CatalogError(
-      'Unauthenticated',
-      identity.kind === 'ended'
-        ? `the key ${identity.id} is ${identity.state}`
-        : 'the credential is not known',
+    return andThen(keys.identify(text), (identity) =>
+      identity.kind === 'known' ? identity.principal : tokens.verify(text),
     );
   }
+
+  #holder(text: string): Principal | Promise<Principal> {
+    return andThen(this.#options.keys.identify(text), ownerOf);
+  }
+}
+
+function ownerOf(identity: KeyIdentity): Principal {
+  if (identity.kind === 'known') return identity.principal;
+  throw new CatalogError(
+    'Unauthenticated',
+    identity.kind === 'ended'
+      ? `the key ${identity.id} is ${identity.state}`
+      : 'the credential is not known',
+  );
 }
 
 const NOTHING = 'a key is needed, in the header x-api-key or as "Authorization: Bearer"';

@@ -1,16 +1,25 @@
 import { hash as hashOnce, randomBytes, timingSafeEqual } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import { systemErrorCode, fileMark, NO_FILE } from '../http/file-mark.ts';
-import { KeyFileError, parseKeys } from './key-document.ts';
+import { runOnThread } from '../../protocol/thread-run.ts';
+import { fileMark, NO_FILE } from '../http/file-mark.ts';
+import { KeyTable, readKeyArrays, type KeyReading } from './key-table.ts';
 import { credentialHash, keyId, keyState, type StoredKey } from './keys.ts';
 
 const LOOK_MILLIS = 100;
+/** A file up to this size is read at once, in a few milliseconds; a larger one on a thread. */
+const SMALL_BYTES = 256 * 2 ** 10;
+/** Maximum duration of the reading of a large file, in ms. The last good keys stay when it ends. */
+export const KEY_READING_MILLIS = 60_000;
+/** How long keys that are known stay valid while a changed file is read, in ms; later requests wait for it. */
+const STALE_MILLIS = 500;
+const THREAD = new URL('../../../dist/gateway/identity/key-thread.js', import.meta.url);
 const NOBODY = Buffer.alloc(32);
 const SALT_BYTES = 32;
 
 /** Result of checking a credential. */
-type KeyIdentity =
+export type KeyIdentity =
   | { readonly kind: 'known'; readonly principal: Principal }
   | { readonly kind: 'unknown' }
   /** The secret was right, but the key has ended. */
@@ -29,7 +38,6 @@ const administratorIdentity: KeyIdentity = { kind: 'known', principal: administr
 /** A key with what is needed of it for each request. */
 interface HeldKey {
   readonly key: StoredKey;
-  readonly hash: Buffer;
   /** The identity while the key is valid. */
   readonly identity: KeyIdentity;
 }
@@ -37,7 +45,8 @@ interface HeldKey {
 /**
  * The keys in force. The file is looked at again when a tenth of a second has
  * passed, and at once for a text that is no key, so a new key works
- * immediately and a revoked one stops at the next look.
+ * immediately and a revoked one stops at the next look. A large file is read
+ * on a thread: unknown keys wait for it, known ones after half a second.
  */
 export class KeyRing {
   readonly #path: string;
@@ -48,7 +57,9 @@ export class KeyRing {
   readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
   /** Owners of verified credentials since the last read of the file, by salted digest: the administrator or a key. */
   readonly #proven = new Map<string, HeldKey | 'administrator'>();
-  #keys: ReadonlyMap<string, HeldKey> = new Map();
+  #keys = KeyTable.empty;
+  /** The reading of a large file, and when it began. Never rejects. */
+  #loading: { readonly done: Promise<void>; readonly began: number } | undefined;
   /** Identity of the file at the last read; undefined if it was unreadable. */
   #mark: string | undefined = NO_FILE;
   #looked = Number.NEGATIVE_INFINITY;
@@ -78,16 +89,29 @@ export class KeyRing {
   }
 
   /** The principal of a credential. Takes equally long for an unknown id and a wrong secret. */
-  identify(text: string): KeyIdentity {
+  identify(text: string): MaybePromise<KeyIdentity> {
     if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();
+    const loading = this.#loading;
+    if (loading !== undefined && performance.now() - loading.began > STALE_MILLIS) {
+      return this.#later(text, loading.done);
+    }
     const digest = hashOnce('sha256', this.#salt + text, 'base64url');
     let proven = this.#proven.get(digest);
     if (proven === undefined) {
       proven = this.#prove(text);
-      if (proven === undefined) return { kind: 'unknown' };
+      if (proven === undefined) {
+        return this.#loading === undefined
+          ? { kind: 'unknown' }
+          : this.#later(text, this.#loading.done);
+      }
       this.#proven.set(digest, proven);
     }
     return proven === 'administrator' ? administratorIdentity : this.#judge(proven);
+  }
+
+  async #later(text: string, loaded: Promise<void>): Promise<KeyIdentity> {
+    await loaded;
+    return this.identify(text);
   }
 
   /** The owner of a credential. Compares in constant time. */
@@ -100,9 +124,9 @@ export class KeyRing {
   }
 
   #match(id: string, hash: Buffer): HeldKey | undefined {
-    const held = this.#keys.get(id);
-    const isKey = timingSafeEqual(hash, held?.hash ?? NOBODY);
-    return isKey ? held : undefined;
+    const number = this.#keys.find(id);
+    const isKey = timingSafeEqual(hash, number === undefined ? NOBODY : this.#keys.hash(number));
+    return isKey && number !== undefined ? held(this.#keys.key(number)) : undefined;
   }
 
   /** The same after another look, whether the id was unknown or the secret wrong. */
@@ -121,23 +145,41 @@ export class KeyRing {
 
   #look(): void {
     this.#looked = performance.now();
+    if (this.#loading !== undefined) return;
     const mark = fileMark(this.#path);
     if (mark === this.#mark) return;
     this.#mark = mark;
-    try {
-      this.#keys = mark === NO_FILE ? new Map() : load(this.#path);
-      this.#proven.clear();
-      this.#fault = undefined;
-    } catch (error) {
-      if (error instanceof KeyFileError) this.#report(error.message);
-      else this.#unread(error);
-    }
+    if (mark === NO_FILE) this.#replace(KeyTable.empty);
+    else if (!isLarge(this.#path)) this.#take(readKeyArrays(this.#path));
+    else this.#load();
+  }
+
+  #load(): void {
+    const run = { module: THREAD, data: this.#path, name: `the reading of ${this.#path}` };
+    const done = runOnThread<KeyReading>({ ...run, millis: KEY_READING_MILLIS })
+      .catch((error: unknown): KeyReading => ({ kind: 'unread', fault: String(error) }))
+      .then((reading) => {
+        this.#loading = undefined;
+        this.#take(reading);
+      });
+    this.#loading = { done, began: performance.now() };
+  }
+
+  #take(reading: KeyReading): void {
+    if (reading.kind === 'keys') this.#replace(new KeyTable(reading.keys));
+    else if (reading.kind === 'invalid') this.#report(reading.fault);
+    else this.#unread(reading.fault);
+  }
+
+  #replace(keys: KeyTable): void {
+    this.#keys = keys;
+    this.#proven.clear();
+    this.#fault = undefined;
   }
 
   /** An unreadable file is tried again at each look, because its mark may not change. Reported once. */
-  #unread(error: unknown): void {
+  #unread(fault: string): void {
     this.#mark = undefined;
-    const fault = `${this.#path} cannot be read (${systemErrorCode(error)})`;
     if (fault !== this.#fault) this.#report(fault);
   }
 
@@ -147,13 +189,16 @@ export class KeyRing {
   }
 }
 
-function load(path: string): ReadonlyMap<string, HeldKey> {
-  return new Map(parseKeys(readFileSync(path, 'utf8'), path).map((key) => [key.id, held(key)]));
+function isLarge(path: string): boolean {
+  try {
+    return statSync(path).size > SMALL_BYTES;
+  } catch {
+    return false;
+  }
 }
 
 function held(key: StoredKey): HeldKey {
-  const identity = { kind: 'known', principal: principalOf(key) } as const;
-  return { key, hash: Buffer.from(key.hash, 'base64url'), identity };
+  return { key, identity: { kind: 'known', principal: principalOf(key) } };
 }
 
 export function principalOf(key: StoredKey): Principal {

@@ -3,21 +3,20 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { CommitBook } from '../settings/commit-book.ts';
 import { noCircumstances, type Circumstances } from '../conditions/circumstances.ts';
-import { inertLines } from '../lines/inert.ts';
 import type { Issuer } from '../settings/issuer.ts';
 import { LimitBook } from '../settings/limit-book.ts';
 import { intersect, subtreeOf, type Pattern } from '../lines/pattern.ts';
 import { MergedTrie } from './merged-trie.ts';
-import { formatFinding } from '../lines/policy-error.ts';
 import type { Effect } from '../conditions/condition.ts';
-import type { PolicyLine, RoleLine } from '../lines/policy-line.ts';
+import { Names } from '../lines/name-table.ts';
+import { PackedRoles } from '../lines/packed-roles.ts';
 import { PrincipalViews, type PrincipalView } from '../lines/principal-views.ts';
 import { grantsBelow, wantsBelow, reaches, SummedGrants } from './reach.ts';
 import { RightSet } from '../lines/right-set.ts';
-import { RoleGraph } from '../lines/role-graph.ts';
 import { onlyGiven, wantsUnder } from '../lines/scopes.ts';
-import type { PolicySnapshot, Verdict } from './snapshot.ts';
-import { buildTries, type TrieEntry, type TrieNode } from './trie.ts';
+import type { PolicySettings, PolicySnapshot, Verdict } from './snapshot.ts';
+import { PackedTries, type PackedEntry, type PackedNode } from './packed-tries.ts';
+import type { PackedPolicy } from './packed-policy.ts';
 import {
   denied,
   judge,
@@ -38,7 +37,7 @@ import {
 
 /** The trees of a principal's lines; and, once computed, its rights anywhere. */
 interface Lines {
-  readonly roots: readonly TrieNode[];
+  readonly roots: readonly PackedNode[];
   readonly merged: MergedTrie;
   /** Kept only where no line has a condition. */
   readonly anywhere: Map<Action, boolean>;
@@ -61,22 +60,17 @@ export class CompiledSnapshot implements PolicySnapshot {
   readonly limits: LimitBook;
   readonly #views: PrincipalViews<Lines>;
 
-  constructor(
-    policies: readonly PolicyLine[],
-    roles: readonly RoleLine[],
-    digest: string,
-    issuers: readonly Issuer[] = [],
-    limits = LimitBook.empty,
-    commits = CommitBook.empty,
-  ) {
-    const tries = buildTries(policies);
-    this.digest = digest;
-    this.issuers = issuers;
-    this.commits = commits;
-    this.limits = limits;
-    this.remarks = inertLines(policies).map(formatFinding);
-    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => {
-      const own = [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined);
+  constructor({ names, tries, roles }: PackedPolicy, settings: PolicySettings) {
+    const known = new Names(names);
+    const trees = new PackedTries(known, tries);
+    const graph = new PackedRoles(known, roles);
+    this.digest = settings.digest;
+    this.remarks = settings.remarks;
+    this.issuers = settings.issuers;
+    this.commits = new CommitBook(settings.rules, graph, settings.commitsDigest);
+    this.limits = new LimitBook(settings.limits, graph);
+    this.#views = new PrincipalViews(graph, (names) => {
+      const own = [...names].map((name) => trees.get(name)).filter((tree) => tree !== undefined);
       return { roots: own, merged: new MergedTrie(own), anywhere: new Map() };
     });
   }
@@ -187,10 +181,10 @@ function reachable(
 class EntryGrants implements TracedGrants {
   readonly allow: RightSet;
   readonly deny: RightSet;
-  readonly #entries: readonly TrieEntry[];
+  readonly #entries: readonly PackedEntry[];
   readonly #circumstances: Circumstances;
 
-  constructor(entries: readonly TrieEntry[], circumstances: Circumstances) {
+  constructor(entries: readonly PackedEntry[], circumstances: Circumstances) {
     let allow = RightSet.none;
     let deny = RightSet.none;
     for (const entry of entries) {

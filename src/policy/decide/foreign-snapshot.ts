@@ -9,13 +9,12 @@ import type { CsvLine } from '../lines/csv.ts';
 import { LimitBook } from '../settings/limit-book.ts';
 import { parsePattern } from '../lines/pattern.ts';
 import type { Effect } from '../conditions/condition.ts';
-import type { RoleLine } from '../lines/policy-line.ts';
 import { PrincipalViews, type PrincipalView } from '../lines/principal-views.ts';
 import { RightSet } from '../lines/right-set.ts';
 import { describeRights, rightNames, rightsOf } from '../lines/rights.ts';
-import { RoleGraph } from '../lines/role-graph.ts';
+import type { Roles } from '../lines/packed-roles.ts';
 import { wantsUnder } from '../lines/scopes.ts';
-import type { PolicySnapshot, Verdict } from './snapshot.ts';
+import type { PolicySettings, PolicySnapshot, Verdict } from './snapshot.ts';
 import {
   denied,
   judge,
@@ -52,18 +51,15 @@ export class ForeignSnapshot implements PolicySnapshot {
   constructor(
     loaded: LoadedEnforcer,
     lines: readonly CsvLine[],
-    roles: readonly RoleLine[],
-    digest: string,
-    issuers: readonly Issuer[] = [],
-    limits = LimitBook.empty,
-    commits = CommitBook.empty,
+    roles: Roles,
+    settings: PolicySettings,
   ) {
-    this.digest = digest;
-    this.issuers = issuers;
-    this.limits = limits;
-    this.commits = commits;
+    this.digest = settings.digest;
+    this.issuers = settings.issuers;
+    this.limits = new LimitBook(settings.limits, roles);
+    this.commits = new CommitBook(settings.rules, roles, settings.commitsDigest);
     this.#loaded = loaded;
-    this.#views = new PrincipalViews(new RoleGraph(roles), () => undefined);
+    this.#views = new PrincipalViews(roles, () => undefined);
     this.#probes = probesOf(lines);
   }
 

@@ -1,7 +1,8 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import { ANY } from '../lines/pattern.ts';
-import { nextNodes, type TrieEntry, type TrieNode } from './trie.ts';
+import type { PackedEntry, PackedNode } from './packed-tries.ts';
+import { nextNodes } from './trie.ts';
 import type { Verdict } from './snapshot.ts';
 
 /** How many places a principal's lines are kept merged for; the others are merged each time. */
@@ -14,13 +15,13 @@ interface MergedLines {
 
 /** The entries that match an object: the same for all objects that no line distinguishes. */
 class Matching {
-  readonly entries: readonly TrieEntry[];
+  readonly entries: readonly PackedEntry[];
   /** Whether some lines have conditions. */
   readonly isConditional: boolean;
   /** The result for a principal without scopes, outside of `system` and without conditions. */
   #verdicts: Map<Action, Verdict> | undefined;
 
-  constructor(entries: readonly TrieEntry[]) {
+  constructor(entries: readonly PackedEntry[]) {
     this.entries = entries;
     this.isConditional = entries.some(({ conditional }) => conditional !== undefined);
   }
@@ -42,7 +43,7 @@ class Matching {
 export class MergedTrie {
   readonly #start: Place;
 
-  constructor(roots: readonly TrieNode[]) {
+  constructor(roots: readonly PackedNode[]) {
     this.#start = new Place(roots, new Matching([]), { places: 0 });
   }
 
@@ -58,7 +59,7 @@ export class MergedTrie {
 }
 
 class Place {
-  readonly #nodes: readonly TrieNode[];
+  readonly #nodes: readonly PackedNode[];
   readonly #merged: MergedLines;
   readonly #named = new Map<string, Place>();
   #other: Place | undefined;
@@ -67,7 +68,7 @@ class Place {
   /** Those, and the entries for exactly this. */
   readonly here: Matching;
 
-  constructor(nodes: readonly TrieNode[], above: Matching, merged: MergedLines) {
+  constructor(nodes: readonly PackedNode[], above: Matching, merged: MergedLines) {
     this.#nodes = nodes;
     this.#merged = merged;
     this.below = joined(above, nodes, 'below');
@@ -82,7 +83,7 @@ class Place {
   next(segment: string): Place {
     const cached = this.#named.get(segment);
     if (cached !== undefined) return cached;
-    if (!this.#nodes.some(({ literals }) => literals?.has(segment) === true)) {
+    if (!this.#nodes.some((node) => node.child(segment) !== undefined)) {
       return (this.#other ??= this.#merge(ANY));
     }
     const place = this.#merge(segment);
@@ -98,7 +99,7 @@ class Place {
   }
 }
 
-function joined(above: Matching, nodes: readonly TrieNode[], kind: 'below' | 'exact'): Matching {
+function joined(above: Matching, nodes: readonly PackedNode[], kind: 'below' | 'exact'): Matching {
   const own = nodes.map((node) => node[kind]).filter((entry) => entry !== undefined);
   return own.length === 0 ? above : new Matching([...above.entries, ...own]);
 }

@@ -1,7 +1,8 @@
 import type { Circumstances } from '../conditions/circumstances.ts';
 import { ANY, type Pattern, type PatternSegment } from '../lines/pattern.ts';
 import { RightSet } from '../lines/right-set.ts';
-import { nextNodes, type TrieEntry, type TrieNode } from './trie.ts';
+import type { PackedEntry, PackedNode } from './packed-tries.ts';
+import { nextNodes } from './trie.ts';
 import { RESERVED, holds, narrowWant, type Grants, type Want } from '../lines/want.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { CompiledScope } from '../lines/scopes.ts';
@@ -13,25 +14,26 @@ export class SummedGrants implements Grants {
   readonly #path: ObjectPath;
   readonly #circumstances: Circumstances;
 
-  constructor(roots: readonly TrieNode[], path: ObjectPath, circumstances: Circumstances) {
+  constructor(roots: readonly PackedNode[], path: ObjectPath, circumstances: Circumstances) {
     this.#path = path;
     this.#circumstances = circumstances;
     for (const root of roots) this.#visit(root, 0);
   }
 
   /** Adds the lines at a node of this depth, and on the way below it. */
-  #visit({ below, exact, literals, any }: TrieNode, depth: number): void {
+  #visit(node: PackedNode, depth: number): void {
+    const { below, exact, any } = node;
     if (below !== undefined) this.#add(below);
     if (depth === this.#path.length) {
       if (exact !== undefined) this.#add(exact);
       return;
     }
-    const named = literals?.get(this.#path[depth]!);
+    const named = node.child(this.#path[depth]!);
     if (named !== undefined) this.#visit(named, depth + 1);
     if (any !== undefined) this.#visit(any, depth + 1);
   }
 
-  #add(entry: TrieEntry): void {
+  #add(entry: PackedEntry): void {
     this.allow = this.allow.union(entry.under('allow', this.#circumstances));
     this.deny = this.deny.union(entry.under('deny', this.#circumstances));
   }
@@ -42,9 +44,9 @@ interface Place {
   readonly depth: number;
   readonly reserved: boolean;
   /** All whose patterns match the path so far. */
-  readonly nodes: readonly TrieNode[];
+  readonly nodes: readonly PackedNode[];
   /** Those of them whose patterns are spelt like the path so far, `*` for each unnamed segment. */
-  readonly followed: readonly TrieNode[];
+  readonly followed: readonly PackedNode[];
   /** The result of the `/**` lines on the way. */
   readonly sofar: Grants;
   /** The circumstances of conditions. */
@@ -61,7 +63,7 @@ interface Place {
  * nodes answer for most of them at once.
  */
 export function reaches(
-  roots: readonly TrieNode[],
+  roots: readonly PackedNode[],
   region: Pattern,
   want: Want,
   circumstances: Circumstances,
@@ -110,23 +112,21 @@ function* branches(from: Place): Generator<Place> {
 function allowingNames({ depth, followed }: Place): ReadonlySet<string> {
   const names = new Set<string>();
   for (const node of followed) {
-    for (const [name, child] of node.literals ?? []) {
-      if (!child.allowSomewhere.within(RightSet.none)) names.add(name);
-    }
+    for (const name of node.allowingNames()) names.add(name);
   }
   if (depth === 0) names.delete(RESERVED);
   return names;
 }
 
-function spelt({ followed }: Place, name: string): readonly TrieNode[] {
+function spelt({ followed }: Place, name: string): readonly PackedNode[] {
   return followed.map((node) => node.child(name)).filter((child) => child !== undefined);
 }
 
 function place(
   before: Place,
   segment: PatternSegment,
-  nodes: readonly TrieNode[],
-  followed: readonly TrieNode[],
+  nodes: readonly PackedNode[],
+  followed: readonly PackedNode[],
 ): Place {
   const { circumstances } = before;
   const reserved = before.depth === 0 ? segment === RESERVED : before.reserved;
@@ -134,21 +134,21 @@ function place(
   return { depth: before.depth + 1, reserved, nodes, followed, sofar, circumstances };
 }
 
-function addBelow(grants: Grants, nodes: readonly TrieNode[], now: Circumstances): Grants {
+function addBelow(grants: Grants, nodes: readonly PackedNode[], now: Circumstances): Grants {
   return nodes.reduce(
     (sum, { below }) => (below === undefined ? sum : add(sum, below, now)),
     grants,
   );
 }
 
-function addExact(grants: Grants, nodes: readonly TrieNode[], now: Circumstances): Grants {
+function addExact(grants: Grants, nodes: readonly PackedNode[], now: Circumstances): Grants {
   return nodes.reduce(
     (sum, { exact }) => (exact === undefined ? sum : add(sum, exact, now)),
     grants,
   );
 }
 
-function add({ allow, deny }: Grants, entry: TrieEntry, now: Circumstances): Grants {
+function add({ allow, deny }: Grants, entry: PackedEntry, now: Circumstances): Grants {
   return {
     allow: allow.union(entry.under('allow', now)),
     deny: deny.union(entry.under('deny', now)),
@@ -172,7 +172,7 @@ function deniedUnder({ nodes, sofar }: Place): RightSet {
  * that under some circumstances. Only `/**` lines without a condition at or above the object allow: other
  * lines do not cover future names.
  */
-export function grantsBelow(roots: readonly TrieNode[], object: ObjectPath): Grants {
+export function grantsBelow(roots: readonly PackedNode[], object: ObjectPath): Grants {
   let nodes = roots;
   let allow = RightSet.none;
   let deny = RightSet.none;

@@ -3,8 +3,23 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { CommitBook } from '../settings/commit-book.ts';
 import type { Circumstances } from '../conditions/circumstances.ts';
+import type { WrittenRule } from '../settings/commits.ts';
+import type { Limit } from '../settings/limit.ts';
 import type { Issuer } from '../settings/issuer.ts';
 import type { LimitBook } from '../settings/limit-book.ts';
+
+/** Everything of a policy but the lines that decide. */
+export interface PolicySettings {
+  /** SHA-256 of the policy's texts, in hexadecimal. */
+  readonly digest: string;
+  /** `file:line: finding` for lines that can never take effect. */
+  readonly remarks: readonly string[];
+  readonly issuers: readonly Issuer[];
+  readonly limits: readonly Limit[];
+  readonly rules: readonly WrittenRule[];
+  /** SHA-256 of `commits.yaml`; empty if there is none. */
+  readonly commitsDigest: string;
+}
 
 /** A decision and its reason. */
 export interface Verdict {

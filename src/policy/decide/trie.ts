@@ -1,5 +1,3 @@
-import type { Circumstances } from '../conditions/circumstances.ts';
-import { conditionHolds, type Effect } from '../conditions/condition.ts';
 import { ANY, type Pattern, type PatternSegment } from '../lines/pattern.ts';
 import type { PolicyLine } from '../lines/policy-line.ts';
 import { RightSet } from '../lines/right-set.ts';
@@ -22,38 +20,6 @@ export class TrieEntry {
     this[line.effect] = this[line.effect].union(line.rights);
     this.lines.push(line);
   }
-
-  /** Rights that are allowed, or denied, under the circumstances. */
-  under(effect: Effect, circumstances: Circumstances): RightSet {
-    let rights = this[effect];
-    if (this.conditional === undefined) return rights;
-    for (const line of this.conditional) {
-      if (line.effect === effect && !line.rights.within(rights) && applies(line, circumstances)) {
-        rights = rights.union(line.rights);
-      }
-    }
-    return rights;
-  }
-
-  /** Rights that are denied under some circumstances. */
-  get everDenied(): RightSet {
-    const denials = this.conditional?.filter(({ effect }) => effect === 'deny') ?? [];
-    return denials.reduce((rights, line) => rights.union(line.rights), this.deny);
-  }
-
-  /** The first line that gives or takes one of the rights. */
-  line(rights: RightSet, effect: Effect, circumstances: Circumstances): PolicyLine | undefined {
-    const meets = (line: PolicyLine) => line.effect === effect && line.rights.meets(rights);
-    const always = this.lines.find(meets);
-    if (this.conditional === undefined) return always;
-    const now = this.conditional.find((line) => meets(line) && applies(line, circumstances));
-    if (always === undefined || now === undefined) return always ?? now;
-    return now.line < always.line ? now : always;
-  }
-}
-
-function applies({ condition, effect }: PolicyLine, circumstances: Circumstances): boolean {
-  return condition === undefined || conditionHolds(condition, effect, circumstances);
 }
 
 /** A node of the tree of one subject's patterns, one level per segment. */
@@ -127,14 +93,19 @@ export function coveringEntries(
   return entries;
 }
 
+interface Branch<Node> {
+  readonly any: Node | undefined;
+  child(segment: PatternSegment): Node | undefined;
+}
+
 /** The nodes that a further segment leads to; `ANY` stands for a segment that no line names. */
-export function nextNodes(
-  nodes: readonly TrieNode[],
+export function nextNodes<Node extends Branch<Node>>(
+  nodes: readonly Node[],
   segment: PatternSegment,
-): readonly TrieNode[] {
-  const next: TrieNode[] = [];
+): readonly Node[] {
+  const next: Node[] = [];
   for (const node of nodes) {
-    const named = segment === ANY ? undefined : node.literals?.get(segment);
+    const named = segment === ANY ? undefined : node.child(segment);
     if (named !== undefined) next.push(named);
     if (node.any !== undefined) next.push(node.any);
   }

@@ -20,8 +20,9 @@ export class PolicyError extends Error {
   /** Whether it may be good the next time, though its folder stays as it is. */
   readonly passing: boolean;
 
-  constructor(findings: readonly PolicyFinding[], passing = false) {
-    const shown = findings.map(formatFinding);
+  /** @param findings Texts are formatted already. */
+  constructor(findings: readonly (PolicyFinding | string)[], passing = false) {
+    const shown = findings.map((one) => (typeof one === 'string' ? one : formatFinding(one)));
     super(shown.join('\n'));
     this.name = 'PolicyError';
     this.findings = shown;

@@ -1,6 +1,6 @@
 import type { Principal } from '../../protocol/principal.ts';
 import { BoundedCache } from './bounded-cache.ts';
-import type { RoleGraph } from './role-graph.ts';
+import type { Roles } from './packed-roles.ts';
 import { compileScopes, type CompiledScope } from './scopes.ts';
 import { EVERYONE } from './pattern.ts';
 
@@ -21,12 +21,12 @@ export interface PrincipalView<Extra> {
  * scopes, never the credential.
  */
 export class PrincipalViews<Extra> {
-  readonly #roles: RoleGraph;
+  readonly #roles: Roles;
   readonly #extra: (names: ReadonlySet<string>) => Extra;
   readonly #seen = new WeakMap<Principal, PrincipalView<Extra>>();
   readonly #equal = new BoundedCache<string, PrincipalView<Extra>>(CACHED_PRINCIPALS);
 
-  constructor(roles: RoleGraph, extra: (names: ReadonlySet<string>) => Extra) {
+  constructor(roles: Roles, extra: (names: ReadonlySet<string>) => Extra) {
     this.#roles = roles;
     this.#extra = extra;
   }

@@ -27,6 +27,11 @@ export class RightSet {
     return new RightSet(...words);
   }
 
+  /** The set of the words of another one, which may come from another thread. */
+  static from({ low, middle, high }: Pick<RightSet, 'low' | 'middle' | 'high'>): RightSet {
+    return new RightSet(low, middle, high);
+  }
+
   /** Those of either set. Gives one of the two back where that is the answer. */
   union(other: RightSet): RightSet {
     if (other.within(this)) return this;

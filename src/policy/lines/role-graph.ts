@@ -1,7 +1,8 @@
+import type { Roles } from './packed-roles.ts';
 import type { RoleLine } from './policy-line.ts';
 
 /** Memberships of roles and groups, to any depth. */
-export class RoleGraph {
+export class RoleGraph implements Roles {
   readonly #roles = new Map<string, Set<string>>();
 
   constructor(lines: readonly RoleLine[]) {

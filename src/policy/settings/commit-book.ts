@@ -1,23 +1,22 @@
 import type { Principal } from '../../protocol/principal.ts';
 import type { CommitRule, RuleSet } from '../../rules/commit-rule.ts';
 import type { WrittenRule } from './commits.ts';
-import type { RoleLine } from '../lines/policy-line.ts';
+import { noRoles, type Roles } from '../lines/packed-roles.ts';
 import { PrincipalViews } from '../lines/principal-views.ts';
-import { RoleGraph } from '../lines/role-graph.ts';
 
 /** The commit rules of a policy, by principal. */
 export class CommitBook {
-  static readonly empty = new CommitBook([], [], '');
+  static readonly empty = new CommitBook([], noRoles, '');
 
   readonly rules: readonly WrittenRule[];
   /** Another one once the rules are. */
   readonly digest: string;
   readonly #views: PrincipalViews<RuleSet>;
 
-  constructor(rules: readonly WrittenRule[], roles: readonly RoleLine[], digest: string) {
+  constructor(rules: readonly WrittenRule[], roles: Roles, digest: string) {
     this.rules = rules;
     this.digest = digest;
-    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
+    this.#views = new PrincipalViews(roles, (names) => ({
       digest,
       rules: rules.filter(({ except }) => !except.some((name) => names.has(name))),
     }));

@@ -2,6 +2,7 @@ import { isAbsolute, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Static } from 'typebox';
 import { operations } from '../../protocol/operations/operations.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import {
   COMMITS_FILE,
@@ -33,6 +34,22 @@ export interface WrittenRule extends CommitRule {
   readonly patterns: readonly Pattern[];
   /** Names of exempt principals. */
   readonly except: readonly string[];
+}
+
+/** A rule as plain data, which moves between threads. */
+export type RuleData = Omit<WrittenRule, 'covers'>;
+
+export function ruleData(rule: WrittenRule): RuleData {
+  const data: RuleData & { covers?: unknown } = { ...rule };
+  delete data.covers;
+  return data;
+}
+
+/** The rule of its data. */
+export function ruleOf(data: RuleData): WrittenRule {
+  const covers = (table: ObjectPath): boolean =>
+    data.patterns.some((pattern) => patternMatches(pattern, table));
+  return { ...data, covers };
 }
 
 /**
@@ -80,18 +97,17 @@ class RuleReader {
     }
     const patterns = tables.flatMap((text, at) => this.#pattern(text, at));
     except.forEach((text, at) => this.#refuse(['except', at], subjectFault(text)));
-    return {
+    return ruleOf({
       name,
       line: this.#lineOf(['name']),
       tables,
       patterns,
-      covers: (table) => patterns.some((pattern) => patternMatches(pattern, table)),
       actions: this.#actions(),
       except,
       enforced: mode !== 'warn',
       require: this.#requirements(),
       webhook: webhook === undefined ? null : this.#webhook(webhook),
-    };
+    });
   }
 
   #pattern(text: string, at: number): readonly Pattern[] {

@@ -3,10 +3,9 @@ import type { OperationName } from '../../protocol/operations/operation-name.ts'
 import type { Principal } from '../../protocol/principal.ts';
 import type { Limit } from './limit.ts';
 import { patternMatches } from '../lines/pattern.ts';
-import type { RoleLine } from '../lines/policy-line.ts';
+import { noRoles, type Roles } from '../lines/packed-roles.ts';
 import { PrincipalViews } from '../lines/principal-views.ts';
 import { rightsOf } from '../lines/rights.ts';
-import { RoleGraph } from '../lines/role-graph.ts';
 
 /** The limits that a request is counted by. */
 export interface LimitsOn {
@@ -28,14 +27,14 @@ const NONE: LimitsOn = { limits: [], groups: [], isKept: true };
 
 /** The limits of a policy, found by caller, operation and object. */
 export class LimitBook {
-  static readonly empty = new LimitBook([], []);
+  static readonly empty = new LimitBook([], noRoles);
 
   readonly limits: readonly Limit[];
   readonly #views: PrincipalViews<View>;
 
-  constructor(limits: readonly Limit[], roles: readonly RoleLine[]) {
+  constructor(limits: readonly Limit[], roles: Roles) {
     this.limits = limits;
-    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
+    this.#views = new PrincipalViews(roles, (names) => ({
       limits: limits.filter(({ subjects }) => subjects === null || meets(subjects, names)),
       groups: [...names].filter((name) => name.startsWith('group:')),
       found: new Map(),

@@ -9,11 +9,9 @@ import { operations } from '../../protocol/operations/operations.ts';
 const OTHERS = '*';
 
 /** Cost of a request, by operation, access group or `*`; the most specific entry counts; 1 by default. */
-export function costOf(entries: ReadonlyMap<string, number>): (operation: OperationName) => number {
-  return (operation) => {
-    const group: AccessGroup = operations[operation].access;
-    return entries.get(operation) ?? entries.get(group) ?? entries.get(OTHERS) ?? 1;
-  };
+export function costOf({ costs }: Pick<Limit, 'costs'>, operation: OperationName): number {
+  const group: AccessGroup = operations[operation].access;
+  return costs.get(operation) ?? costs.get(group) ?? costs.get(OTHERS) ?? 1;
 }
 
 export const LIMITS_FILE = 'limits.yaml';
@@ -55,7 +53,8 @@ export interface Limit {
   readonly concurrency: number | null;
   /** Budget of one request of the subjects; null for a limit that is not set. */
   readonly budget: Partial<BudgetLimits> | null;
-  readonly cost: (operation: OperationName) => number;
+  /** Cost by operation, access group or `*`, as it is written. */
+  readonly costs: ReadonlyMap<string, number>;
   /** Effect on a request while the counters are unavailable. */
   readonly onStoreFailure: 'open' | 'closed';
 }

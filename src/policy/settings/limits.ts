@@ -62,11 +62,11 @@ function readLimit(reader: YamlReader, map: YamlMapping): Limit {
     network: fields.network(per),
     rate: fields.rate(),
     concurrency: fields.concurrency(),
-    cost: costOf(costs),
+    costs,
     budget: fields.budget(),
     onStoreFailure: fields.onStoreFailure(),
   };
-  if (reader.findings.length === before) requireEffective(fields, limit, named, patterns, costs);
+  if (reader.findings.length === before) requireEffective(fields, limit, named, patterns);
   return limit;
 }
 
@@ -76,7 +76,6 @@ function requireEffective(
   limit: Limit,
   named: readonly string[] | null,
   patterns: readonly Pattern[] | null,
-  costs: ReadonlyMap<string, number>,
 ): void {
   if (limit.rate === null && limit.concurrency === null && limit.budget === null) {
     return fields.fault('name', `the limit ${limit.name} has no rate, concurrency or budget`);
@@ -87,7 +86,7 @@ function requireEffective(
     if (covered.some((name) => canMatch(name, pattern))) continue;
     fields.fault('objects', `none of the operations can be about ${formatPattern(pattern)}`);
   }
-  checkCosts(fields, limit, covered, costs);
+  checkCosts(fields, limit, covered);
 }
 
 function checkNamed(fields: LimitFields, limit: Limit, named: readonly string[] | null): void {
@@ -103,12 +102,8 @@ function checkNamed(fields: LimitFields, limit: Limit, named: readonly string[] 
   }
 }
 
-function checkCosts(
-  fields: LimitFields,
-  { rate, cost }: Limit,
-  covered: readonly OperationName[],
-  costs: ReadonlyMap<string, number>,
-): void {
+function checkCosts(fields: LimitFields, limit: Limit, covered: readonly OperationName[]): void {
+  const { rate, costs } = limit;
   for (const action of costs.keys()) {
     if (
       action === '*' ||
@@ -118,14 +113,14 @@ function checkCosts(
     fields.fault('cost', `cost names ${action}, which the limit is not about`);
   }
   if (rate === null) return;
-  if (covered.length > 0 && covered.every((name) => cost(name) === 0)) {
+  if (covered.length > 0 && covered.every((name) => costOf(limit, name) === 0)) {
     fields.fault('cost', 'everything costs 0: the rate could never act');
   }
-  const dear = covered.find((name) => cost(name) > rate.burst);
+  const dear = covered.find((name) => costOf(limit, name) > rate.burst);
   if (dear === undefined) return;
   fields.fault(
     'cost',
-    `${dear} costs ${cost(dear)}, more than the burst of ${rate.burst}: it could never pass`,
+    `${dear} costs ${costOf(limit, dear)}, more than the burst of ${rate.burst}: it could never pass`,
   );
 }
 

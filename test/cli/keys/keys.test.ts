@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KeyRing } from '../../../src/gateway/identity/key-ring.ts';
+import { identityBy } from '../../support/key-identity.ts';
 import { run } from '../captured.ts';
 
 let data: string;
@@ -132,7 +133,7 @@ describe('keys revoke and rotate', () => {
     const rotated = await run('keys', 'rotate', id, '--overlap', '1h', '--json', '--data', data);
     const successor = JSON.parse(rotated.lines[0]!) as { readonly key: string };
     const keys = ring();
-    expect([keys.identify(text).kind, keys.identify(successor.key).kind]).toEqual([
+    expect([identityBy(keys, text).kind, identityBy(keys, successor.key).kind]).toEqual([
       'known',
       'known',
     ]);

@@ -20,6 +20,7 @@ import { RowMerge } from '../../../src/engine/change/merge-rows.ts';
 import { DATA } from '../../../src/engine/format/layout.ts';
 import type { Fragment } from '../../../src/engine/format/snapshot.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
+import { unnamedFiles } from '../../support/unnamed-files.ts';
 
 /* Rows that are too many for the memory of a merge: here every row is. */
 
@@ -52,13 +53,14 @@ const request: MergeRequest = {
 };
 
 describe('a merge of more rows than are held in memory', () => {
-  it('takes them from a file, which is gone when it is closed', async () => {
+  it('takes them from a file without a name, which is gone when it is closed', async () => {
     const merge = await open([
       batch(90, 120, 'new'),
       batch(190, 230, 'newer'),
       batch(20, 22, 'new'),
     ]);
-    expect(await files()).toHaveLength(3);
+    expect(await files()).toHaveLength(2);
+    expect(await unnamedFiles(stored.snapshot.folder)).toHaveLength(1);
     const written: string[] = [];
     const derived = await merge.derive(
       stored.snapshot,
@@ -70,6 +72,7 @@ describe('a merge of more rows than are held in memory', () => {
     expect(derived.nextRowId).toBe(230n);
     await merge.close();
     expect(await files()).toHaveLength(3);
+    expect(await unnamedFiles(stored.snapshot.folder)).toEqual([]);
     const rows = await rowsOf(derived.fragments);
     expect(rows).toHaveLength(230);
     expect(rows.filter(([, , kind]) => kind === 'new').map(([rowId, id]) => [rowId, id])).toEqual(
@@ -98,6 +101,7 @@ describe('a merge of more rows than are held in memory', () => {
       RowMerge.open({ ...shared(), incoming: { schema, batches: broken() }, inMemory: 0 }),
     ).rejects.toMatchObject({ message: 'The stream ends too soon.', row: { code: 13 } });
     expect(await files()).toHaveLength(2);
+    expect(await unnamedFiles(stored.snapshot.folder)).toEqual([]);
   });
 });
 

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Field, Float64, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
+import { AnswerMemory } from '../../../src/engine/format/memory/answer-memory.ts';
 import { rowsAnswer } from '../../../src/engine/query/plan/answer.ts';
 import { countRows } from '../../../src/engine/query/rows/count.ts';
 import { execute } from '../../../src/engine/query/execute.ts';
@@ -25,6 +26,7 @@ const schema = new Schema([
 ]);
 
 let stored: StoredTable;
+const memory = new AnswerMemory(2 ** 26);
 
 beforeAll(async () => {
   const batch = (index: number) => {
@@ -76,9 +78,11 @@ async function answer(query: Record<string, JsonValue>, late: number): Promise<B
   const { body } = await rowsAnswer({
     schema: plan.schema,
     batches: execute(plan, reader),
+    memory,
+    isCached: (columns) => reader.isCached(columns),
     version: snapshot.version,
     signal: new AbortController().signal,
-    giveBack: (memory) => reader.giveBack(memory),
+    giveBack: (columns) => reader.giveBack(columns),
   });
   if (body === null || typeof body === 'string') throw new Error('the body is not in pieces');
   return sent(body, late);

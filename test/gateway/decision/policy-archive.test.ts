@@ -19,7 +19,7 @@ const digest = policyDigest(texts);
 it('keeps every file that decides, so that the policy can be loaded again', async () => {
   const audit = await newFolder();
   const archive = new PolicyArchive(audit, () => undefined);
-  await archive.keep(texts);
+  await archive.keep(texts, digest);
   archive.close();
   expect(archive.fault()).toBeUndefined();
   expect((await readdir(join(audit, 'policies', digest))).sort()).toEqual([
@@ -39,8 +39,8 @@ it('goes on while nothing can be written, says so, and tries again', async () =>
   const failures: unknown[] = [];
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const archive = new PolicyArchive(audit, (error) => void failures.push(error));
-  await archive.keep(texts);
-  await archive.keep(texts);
+  await archive.keep(texts, digest);
+  await archive.keep(texts, digest);
   expect(archive.fault()).toBe(`the text of the policy ${digest} could not be archived`);
   expect(failures).toHaveLength(1);
   await rm(audit);

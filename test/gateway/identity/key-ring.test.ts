@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { updateKeys } from '../../../src/gateway/identity/key-file.ts';
 import { KeyRing } from '../../../src/gateway/identity/key-ring.ts';
 import { makeKey, revoked } from '../../../src/gateway/identity/keys.ts';
+import { identityBy } from '../../support/key-identity.ts';
 import { PATIENCE_MILLIS } from '../../support/eventually.ts';
 
 let folder: string;
@@ -26,7 +27,7 @@ describe('the keys in force', () => {
     const scopes = [{ action: 'read', pattern: '/**' }];
     const made = makeKey({ ...alice, scopes }, new Date());
     await updateKeys(path, () => [made.stored]);
-    expect(new KeyRing(path, undefined, () => undefined).identify(made.text)).toEqual({
+    expect(identityBy(new KeyRing(path, undefined, () => undefined), made.text)).toEqual({
       kind: 'known',
       principal: {
         subject: 'user:alice',
@@ -44,7 +45,7 @@ describe('the keys in force', () => {
     const ring = new KeyRing(path, undefined, () => undefined);
     const wrong = `agk_${made.stored.id}_${'A'.repeat(43)}`;
     const others = [wrong, makeKey(alice, new Date()).text, made.stored.id, made.stored.hash, ''];
-    expect(others.map((text) => ring.identify(text).kind)).toEqual(others.map(() => 'unknown'));
+    expect(others.map((text) => identityBy(ring, text).kind)).toEqual(others.map(() => 'unknown'));
   });
 
   it('say of an ended key that it has ended, but only to its holder', async () => {
@@ -52,33 +53,33 @@ describe('the keys in force', () => {
     const stopped = makeKey(alice, new Date());
     await updateKeys(path, () => [gone.stored, revoked(stopped.stored, new Date())]);
     const ring = new KeyRing(path, undefined, () => undefined);
-    expect(ring.identify(gone.text)).toMatchObject({ kind: 'ended', state: 'expired' });
-    expect(ring.identify(stopped.text)).toMatchObject({ kind: 'ended', state: 'revoked' });
+    expect(identityBy(ring, gone.text)).toMatchObject({ kind: 'ended', state: 'expired' });
+    expect(identityBy(ring, stopped.text)).toMatchObject({ kind: 'ended', state: 'revoked' });
     const guess = `agk_${gone.stored.id}_${'A'.repeat(43)}`;
-    expect(ring.identify(guess)).toEqual({ kind: 'unknown' });
+    expect(identityBy(ring, guess)).toEqual({ kind: 'unknown' });
   });
 
   it('take any text as the administrator key of the process', () => {
     const ring = new KeyRing(path, 'open sesame', () => undefined);
-    expect(ring.identify('open sesame')).toMatchObject({
+    expect(identityBy(ring, 'open sesame')).toMatchObject({
       kind: 'known',
       principal: { subject: 'user:admin', roles: ['role:admin'] },
     });
-    expect(ring.identify('open sesam').kind).toBe('unknown');
-    expect(new KeyRing(path, undefined, () => undefined).identify('').kind).toBe('unknown');
+    expect(identityBy(ring, 'open sesam').kind).toBe('unknown');
+    expect(identityBy(new KeyRing(path, undefined, () => undefined), '').kind).toBe('unknown');
   });
 
   it('follow the file: a new key at once, a revoked one soon', async () => {
     const ring = new KeyRing(path, undefined, () => undefined);
     const made = makeKey(alice, new Date());
     await updateKeys(path, () => [made.stored]);
-    expect(ring.identify(made.text).kind).toBe('known');
+    expect(identityBy(ring, made.text).kind).toBe('known');
     await updateKeys(path, (keys) => keys.map((key) => revoked(key, new Date())));
-    await vi.waitFor(() => expect(ring.identify(made.text).kind).toBe('ended'), {
+    await vi.waitFor(() => expect(identityBy(ring, made.text).kind).toBe('ended'), {
       timeout: PATIENCE_MILLIS,
     });
     await rm(path);
-    await vi.waitFor(() => expect(ring.identify(made.text).kind).toBe('unknown'), {
+    await vi.waitFor(() => expect(identityBy(ring, made.text).kind).toBe('unknown'), {
       timeout: PATIENCE_MILLIS,
     });
   });
@@ -88,14 +89,14 @@ describe('the keys in force', () => {
     const made = makeKey({ ...alice, expires: new Date(now.getTime() + 3_600_000) }, now);
     await updateKeys(path, () => [made.stored]);
     const ring = new KeyRing(path, undefined, () => undefined);
-    expect([1, 2].map(() => ring.identify(made.text).kind)).toEqual(['known', 'known']);
+    expect([1, 2].map(() => identityBy(ring, made.text).kind)).toEqual(['known', 'known']);
     vi.useFakeTimers({ toFake: ['Date'], now: now.getTime() + 3_600_001 });
     try {
-      expect(ring.identify(made.text)).toMatchObject({ kind: 'ended', state: 'expired' });
+      expect(identityBy(ring, made.text)).toMatchObject({ kind: 'ended', state: 'expired' });
     } finally {
       vi.useRealTimers();
     }
-    expect(ring.identify(made.text).kind).toBe('known');
+    expect(identityBy(ring, made.text).kind).toBe('known');
   });
 
   it('have the roles of the file as it is now, also for who was known before', async () => {
@@ -103,7 +104,7 @@ describe('the keys in force', () => {
     await updateKeys(path, () => [made.stored]);
     const ring = new KeyRing(path, undefined, () => undefined);
     const roles = () => {
-      const identity = ring.identify(made.text);
+      const identity = identityBy(ring, made.text);
       return identity.kind === 'known' ? identity.principal.roles : [];
     };
     expect([roles(), roles()]).toEqual([['role:analyst'], ['role:analyst']]);
@@ -117,11 +118,11 @@ describe('the keys in force', () => {
     const ring = new KeyRing(path, undefined, () => undefined);
     await writeFile(path, '{');
     const other = makeKey(alice, new Date());
-    expect(ring.identify(other.text).kind).toBe('unknown');
+    expect(identityBy(ring, other.text).kind).toBe('unknown');
     expect(ring.fault).toBe(`${path} is not valid JSON`);
-    expect(ring.identify(made.text).kind).toBe('known');
+    expect(identityBy(ring, made.text).kind).toBe('known');
     await updateKeysOver(path, [other.stored]);
-    await vi.waitFor(() => expect(ring.identify(other.text).kind).toBe('known'), {
+    await vi.waitFor(() => expect(identityBy(ring, other.text).kind).toBe('known'), {
       timeout: PATIENCE_MILLIS,
     });
     expect(ring.fault).toBeUndefined();
@@ -136,11 +137,31 @@ describe('the keys in force', () => {
     const ring = new KeyRing(join(inner, 'keys.json'), undefined, (fault) => faults.push(fault));
     await rename(inner, join(folder, 'aside'));
     await symlink('inner', inner);
-    const guesses = [1, 2].map(() => ring.identify(makeKey(alice, new Date()).text).kind);
+    const guesses = [1, 2].map(() => identityBy(ring, makeKey(alice, new Date()).text).kind);
     expect(guesses).toEqual(['unknown', 'unknown']);
-    expect(ring.identify(made.text).kind).toBe('known');
+    expect(identityBy(ring, made.text).kind).toBe('known');
     expect(faults).toEqual([`${join(inner, 'keys.json')} cannot be read (ELOOP)`]);
     expect(ring.fault).toBe(faults[0]);
+  });
+
+  it('are read on a thread when they are many: unknown keys wait, known ones do not', async () => {
+    const many = Array.from({ length: 2000 }, () => makeKey(alice, new Date()));
+    await updateKeys(path, () => many.map(({ stored }) => stored));
+    const ring = new KeyRing(path, undefined, () => undefined);
+    const first = ring.identify(many[1999]!.text);
+    expect(first).toBeInstanceOf(Promise);
+    expect((await first).kind).toBe('known');
+    const added = makeKey(alice, new Date());
+    await updateKeys(path, (keys) => [...keys, added.stored]);
+    const found = ring.identify(added.text);
+    expect(found).toBeInstanceOf(Promise);
+    expect(identityBy(ring, many[0]!.text).kind).toBe('known');
+    expect((await found).kind).toBe('known');
+    expect(identityBy(ring, makeKey(alice, new Date()).text).kind).toBe('unknown');
+    await writeFile(path, `{${' '.repeat(2 ** 19)}`);
+    expect((await ring.identify(makeKey(alice, new Date()).text)).kind).toBe('unknown');
+    expect(ring.fault).toBe(`${path} is not valid JSON`);
+    expect(identityBy(ring, many[5]!.text).kind).toBe('known');
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseCommits } from '../../../src/policy/settings/commits.ts';
-import { loadPolicy } from '../../../src/policy/load.ts';
+import { loadForService, loadPolicy } from '../../../src/policy/load.ts';
 import { parsePattern } from '../../../src/policy/lines/pattern.ts';
 import { PolicyError } from '../../../src/policy/lines/policy-error.ts';
 import { remoteFindings } from '../../../src/policy/settings/remote-rules.ts';
@@ -154,7 +154,7 @@ describe('commit rules', () => {
       const { commits } = await loadPolicy(folder);
       expect(commits.rules.map(({ name }) => name)).toContain('sales-are-sane');
       const finding = { file: 'commits.yaml', line: 1, text: 'not here' };
-      await expect(loadPolicy(folder, { check: () => [finding] })).rejects.toThrow(
+      await expect(loadForService(folder, () => [finding])).rejects.toThrow(
         'commits.yaml:1: not here',
       );
     } finally {

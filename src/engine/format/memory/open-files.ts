@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArrowFile } from '../../../arrow/ipc/file-reader.ts';
 import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { openSealed } from '../../../arrow/sealed/sealed-file.ts';
+import { TryAgain } from '../../../protocol/errors.ts';
+import { descriptorLimit, filesWithin } from '../../../storage/descriptors.ts';
+import { isOutOfDescriptors } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
@@ -20,8 +24,13 @@ interface Entry {
   users: number;
 }
 
-/** Number of data files that stay open. */
+/** Greatest number of data files that stay open. */
 const OPEN_FILES = 256;
+/** Timeout of a read that waits until a file can be opened, in ms, and the interval of its attempts. */
+export const DESCRIPTOR_WAIT_MILLIS = 5_000;
+const ATTEMPT_MILLIS = 20;
+/** `Retry-After` of a request whose wait timed out, in seconds. */
+const RETRY_SECONDS = '5';
 
 /** Called with damage that a read found. */
 export type OnDamage = (damage: DamagedFile) => void;
@@ -33,6 +42,7 @@ export class OpenFiles {
   readonly #damaged = new Set<Entry>();
   readonly #storage: Storage;
   readonly #onDamage: OnDamage;
+  readonly #limit = filesWithin(descriptorLimit, OPEN_FILES);
 
   /** @param onDamage Called with each read that found damage. */
   constructor(storage: Storage, onDamage: OnDamage = () => undefined) {
@@ -49,7 +59,7 @@ export class OpenFiles {
     work: (file: OpenDataFile) => MaybePromise<Result>,
   ): MaybePromise<Result> {
     const { path } = stored;
-    const entry = this.#entries.get(path) ?? opening(this.#storage, stored);
+    const entry = this.#entries.get(path) ?? opening(() => this.#open(stored));
     this.#entries.delete(path);
     this.#entries.set(path, entry);
     if (entry.ready === undefined) return this.#finish(path, entry, () => entry.opened.then(work));
@@ -73,7 +83,7 @@ export class OpenFiles {
       entry.users--;
       this.#closeDamaged();
       entry.opened.catch(() => this.#forget(path, entry));
-      if (this.#entries.size > OPEN_FILES) void this.#shrink(OPEN_FILES).catch(() => undefined);
+      if (this.#entries.size > this.#limit) void this.#shrink(this.#limit).catch(() => undefined);
     }
   }
 
@@ -93,6 +103,21 @@ export class OpenFiles {
       if (!opened.object.isRemoved()) continue;
       this.#entries.delete(path);
       opened.object.close();
+    }
+  }
+
+  /** Opens a file; closes unused ones and waits while no more can be opened. @throws TryAgain after the wait */
+  async #open(stored: StoredFile): Promise<OpenDataFile> {
+    const end = performance.now() + DESCRIPTOR_WAIT_MILLIS;
+    for (;;) {
+      try {
+        return await openStored(this.#storage, stored);
+      } catch (error) {
+        if (!isOutOfDescriptors(error)) throw error;
+        if (performance.now() > end) throw new TryAgain(NO_FILES, RETRY_SECONDS);
+      }
+      await this.#shrink(0);
+      await sleep(ATTEMPT_MILLIS);
     }
   }
 
@@ -131,8 +156,11 @@ export class OpenFiles {
   }
 }
 
-function opening(storage: Storage, stored: StoredFile): Entry {
-  const entry: Entry = { opened: openStored(storage, stored), ready: undefined, users: 0 };
+const NO_FILES =
+  'the process can open no more files (ulimit -n): send fewer requests at once, or raise the limit';
+
+function opening(open: () => Promise<OpenDataFile>): Entry {
+  const entry: Entry = { opened: open(), ready: undefined, users: 0 };
   entry.opened.then(
     (file) => {
       entry.ready = file;
