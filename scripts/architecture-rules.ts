@@ -100,6 +100,7 @@ const floors: readonly string[] = [
   'engine/change',
   'engine/rules',
   'engine/upkeep/jobs',
+  'engine/upkeep/conversion',
   'engine/upkeep/retention',
   'engine/upkeep/recovery',
   'engine/upkeep/verification',

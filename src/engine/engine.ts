@@ -32,6 +32,7 @@ import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/i
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
+import { lanceTables } from './handlers/rows/lance-creation.ts';
 import { withLanceChanges } from './handlers/rows/lance-handlers.ts';
 import type { LanceAccess } from './handlers/rows/library-reads.ts';
 import { queryTable } from './handlers/rows/table-reads.ts';
@@ -50,6 +51,7 @@ import {
   type Judging,
   type RulesOptions,
 } from './rules/commit-judge.ts';
+import { LanceRowReads, type JudgingLimits } from './rules/lance-judged-rows.ts';
 import { Adoption, type RecordAdoption } from './versions/managed/adoption.ts';
 import { Branches } from './versions/lines/branches.ts';
 import { RecordReader } from './catalog/records/reader.ts';
@@ -66,9 +68,11 @@ import { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
+import type { LanceLibrary } from './versions/managed/lance-library.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
+import type { FormatOf } from './versions/table-format.ts';
 import { Tables } from './versions/tables.ts';
 import { Tags } from './versions/lines/tags.ts';
 import { VersionStore } from './versions/lines/version-store.ts';
@@ -202,11 +206,17 @@ export interface EngineOptions {
   readonly readOnly?: boolean;
   /** How the rows of Lance tables are read; not at all unless it is given. */
   readonly lance?: LanceAccess;
+  /** Bounds of what commit rules read of Lance tables; such rules refuse without. */
+  readonly judgingLimits?: JudgingLimits;
+  /** The format of tables that CreateTable makes; Arrow files unless it is given. */
+  readonly formatOf?: FormatOf;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
 }
 
 const REPEAT_MILLIS = 900_000;
+
+const arrow: FormatOf = () => 'arrow';
 
 /** The catalog engine, open on a data folder. */
 export interface Engine {
@@ -307,7 +317,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
   const answerMemory = new AnswerMemory(ANSWERS_BYTES);
-  const judges = judgingOf(options, heavy);
+  const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
   const works = jobWorks({ store, tables, reader, indexer, ...filling }, running);
@@ -342,9 +352,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   });
   const shared = { storage, store, committer, root, tables, places, horizon, removed, presence };
   const retention = retentionOf(options, { ...shared, clock: clock.now });
+  const library = libraryOf(options);
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: readOnly ? null : new Upkeep({ store, catalog, tables, reader, retention }),
+    upkeep: readOnly ? null : new Upkeep({ ...shared, catalog, reader, retention, library }),
     startWork: (onFault) => {
       reader.onDamage = onFault;
       if (readOnly) return;
@@ -364,6 +375,11 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await journal.close();
     },
   };
+}
+
+/** The library, or how to get it. */
+function libraryOf({ lance }: EngineOptions): LanceLibrary | string {
+  return lance?.library ?? lance?.missing ?? 'this catalog was opened without it';
 }
 
 function onDamageOf({ onDamage = () => undefined }: EngineOptions): OnDamage {
@@ -460,9 +476,24 @@ function timesOf({ repeatMillis = REPEAT_MILLIS }: EngineOptions, { now }: Store
   return { windowMillis: repeatMillis, clock: now };
 }
 
-function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
+/** Reads rows of Lance tables for rules; undefined without the library. */
+function lanceReadsOf(
+  { lance, store, judgingLimits: limits }: EngineOptions,
+  storage: Storage,
+  folder: string,
+): LanceRowReads | undefined {
+  const library = lance?.library;
+  if (library === undefined || limits === undefined) return undefined;
+  return new LanceRowReads({ library, storage, versions: new VersionStore(store), folder, limits });
+}
+
+function judgingOf(
+  { rules, clock = Date.now }: EngineOptions,
+  threads: HeavyWork,
+  lanceRows: LanceRowReads | undefined,
+): Judging {
   const [source, secret] = [rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined)];
-  return judging(source, secret, clock, rules?.verdicts, threads);
+  return judging(source, secret, clock, rules?.verdicts, threads, lanceRows);
 }
 
 interface HandlerParts {
@@ -518,21 +549,23 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
   const lance = options.lance && { ...options.lance, files: new OwnFiles(tables.storage) };
   const reading = { catalog, tables, tags, reader, heavy, answerMemory, lance };
   const changing = { ...writing, reader };
+  const managed = { ...parts, ...writing, versions: new VersionStore(options.store), lance };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, tables, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
-    CreateTable: createTable(writing),
+    CreateTable: createTable({
+      ...writing,
+      formatOf: options.formatOf ?? arrow,
+      lanceTables: lanceTables(managed),
+    }),
     CloneTable: cloneTable({ catalog, tables, tags }),
-    ...withLanceChanges(
-      { ...parts, ...writing, versions: new VersionStore(options.store), lance },
-      {
-        InsertIntoTable: insertIntoTable(writing),
-        MergeInsertIntoTable: mergeInsertIntoTable(changing),
-        UpdateTable: updateTable(changing),
-        DeleteFromTable: deleteFromTable(changing),
-      },
-    ),
+    ...withLanceChanges(managed, {
+      InsertIntoTable: insertIntoTable(writing),
+      MergeInsertIntoTable: mergeInsertIntoTable(changing),
+      UpdateTable: updateTable(changing),
+      DeleteFromTable: deleteFromTable(changing),
+    }),
     QueryTable: queryTable(reading),
     CountTableRows: countTableRows(reading),
     ExplainTableQueryPlan: explainQuery(reading),

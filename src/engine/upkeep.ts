@@ -25,6 +25,12 @@ import { backUp, type BackedUp, type BackupOptions } from './upkeep/recovery/bac
 import { Collector } from './upkeep/retention/collector.ts';
 import { DroppedTables } from './upkeep/retention/dropped-tables.ts';
 import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
+import {
+  convertTable,
+  type ConversionOptions,
+  type ConversionParts,
+  type Converted,
+} from './upkeep/conversion/table-conversion.ts';
 import { Verifier } from './upkeep/verification/verifier.ts';
 import type { RetentionParts } from './upkeep/retention/parts.ts';
 
@@ -34,6 +40,8 @@ interface UpkeepParts {
   readonly tables: Tables;
   readonly reader: FragmentReader;
   readonly retention: RetentionParts;
+  /** Reads and writes Lance tables; why there is none. */
+  readonly library: ConversionParts['library'];
 }
 
 /** Work that keeps tables quick, and their files in order. */
@@ -101,6 +109,15 @@ export class Upkeep {
       if (error instanceof CatalogError && error.row.name === 'TableNotFound') return undefined;
       throw error;
     }
+  }
+
+  /** Gives a table another format. @throws CatalogError, RuleRefusal */
+  async convert(options: ConversionOptions): Promise<Converted> {
+    const { store, catalog, tables, reader, retention, library } = this.#parts;
+    const { storage, committer, managed, retained } = retention;
+    const shared = { storage, store, committer, managed, retained };
+    const parts = { ...shared, catalog, tables, reader, library };
+    return retention.horizon.running.during(() => convertTable(parts, options));
   }
 
   /** Records versions that were written without the catalog, as an operator decided. @throws CatalogError */

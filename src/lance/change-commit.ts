@@ -17,7 +17,8 @@ export class ChangeCommit {
   async answer({ action, branch, body }: VersionQuestion): Promise<VersionReply> {
     try {
       if (action === 'version/list') {
-        return granted({ versions: [await this.#versions.newest(branch)] });
+        const newest = await this.#versions.newest(branch);
+        return granted({ versions: newest === undefined ? [] : [newest] });
       }
       if (action === 'version/describe') {
         return granted({ version: await this.#versions.at(branch, body['version']) });

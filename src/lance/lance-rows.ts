@@ -6,6 +6,7 @@ import {
   type LanceRowChange,
   type LanceCounts,
   type LanceLibrary,
+  type LancePlace,
   type LanceStatement,
   type LanceTableVersion,
   type LanceVersions,
@@ -25,7 +26,9 @@ const MAX_REPEATS = 2;
 
 const NO_VECTORS = new Uint8Array(0);
 
-type TaskWork<Task = LibraryTask> = Task extends LibraryTask ? Omit<Task, 'name' | 'table'> : never;
+type TaskWork<Task = LibraryTask> = Task extends { readonly table: TableAtVersion }
+  ? Omit<Task, 'name' | 'table'>
+  : never;
 
 /** Row operations on Lance tables, run in the processes of a pool. */
 export class LanceRows implements LanceLibrary {
@@ -52,6 +55,14 @@ export class LanceRows implements LanceLibrary {
     return BigInt(await this.#text(table, { kind: 'count', predicate }, statement, NO_VECTORS));
   }
 
+  async scan(
+    table: LanceTableVersion,
+    columns: readonly string[],
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    return filesIn(await this.#run(table, { kind: 'scan', columns }, statement, NO_VECTORS));
+  }
+
   async explain(
     table: LanceTableVersion,
     query: QueryRequest,
@@ -72,14 +83,16 @@ export class LanceRows implements LanceLibrary {
   }
 
   async change(
-    table: LanceTableVersion,
+    place: LancePlace,
     change: LanceRowChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
     const commit = new ChangeCommit(versions);
-    const task = taskOf(table, { kind: 'change', change });
+    const { id, location, branch } = place;
+    const name = canonicalPath(place.path);
+    const task = { kind: 'change', name, table: { id, location, branch }, change } as const;
     const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
     try {
       return await repeated(async () => {
@@ -121,6 +134,31 @@ async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
   return Buffer.concat(all).toString();
+}
+
+const LENGTH_BYTES = 4;
+
+/** The files in a stream of files, each after its length. They lie in memory of their own. */
+async function* filesIn(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let [bytes, wanted] = [0, LENGTH_BYTES];
+  let isLength = true;
+  for await (const piece of pieces) {
+    waiting.push(piece);
+    bytes += piece.byteLength;
+    while (bytes >= wanted) {
+      const all =
+        waiting.length === 1
+          ? Buffer.from(waiting[0]!.buffer, waiting[0]!.byteOffset, bytes)
+          : Buffer.concat(waiting);
+      const part = all.subarray(0, wanted);
+      waiting = [all.subarray(wanted)];
+      bytes -= wanted;
+      if (!isLength) yield Uint8Array.from(part);
+      wanted = isLength ? part.readUInt32LE(0) : LENGTH_BYTES;
+      isLength = !isLength;
+    }
+  }
 }
 
 /** The numbers of a result of the library. */

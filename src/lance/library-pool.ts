@@ -5,6 +5,8 @@ import type { LibraryTask } from './wire/messages.ts';
 
 /** Tasks that one process works on at once. */
 const MAX_TASKS = 16;
+/** The same with scans: a change waits for those that judge its commit. */
+const MAX_WITH_SCANS = 2 * MAX_TASKS;
 
 /** How long a task may wait for a process that has room, in ms. */
 export const LIBRARY_WAIT_MILLIS = 30_000;
@@ -48,7 +50,7 @@ export class LibraryPool {
     input: TaskInput,
   ): Promise<AsyncGenerator<Uint8Array>> {
     signal().throwIfAborted();
-    const chosen = await this.#room(owner, task.table.location, signal());
+    const chosen = await this.#room(owner, task, signal());
     const left = budget.limits.time - budget.spent;
     const result = chosen.begin(task, left === Infinity ? null : Math.max(1, left), input);
     this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);
@@ -97,12 +99,12 @@ export class LibraryPool {
   }
 
   /** A process with room for one more task, once there is one. */
-  async #room(owner: string, location: string, signal: AbortSignal): Promise<LibraryProcess> {
+  async #room(owner: string, task: LibraryTask, signal: AbortSignal): Promise<LibraryProcess> {
     const until = performance.now() + LIBRARY_WAIT_MILLIS;
     for (;;) {
       signal.throwIfAborted();
       if (this.#isClosed) throw new CatalogError('ServiceUnavailable', 'the gateway is stopping');
-      const free = this.#free(location);
+      const free = this.#free(task);
       if (free !== undefined) return free;
       if (performance.now() >= until) throw busy();
       await this.#turn(owner, signal, until - performance.now());
@@ -125,16 +127,23 @@ export class LibraryPool {
     stop();
   }
 
-  /** The process that has the table open and room, or the idlest one, or a new one. */
-  #free(location: string): LibraryProcess | undefined {
-    const all = [...this.#processes].filter(({ busy }) => busy < MAX_TASKS);
+  /**
+   * The process that has the table open and room, or the idlest one, or a new one. A scan may begin in
+   * one that is to end: the change that waits for it keeps that one.
+   */
+  #free({ kind, table: { location } }: LibraryTask): LibraryProcess | undefined {
+    const isScan = kind === 'scan';
+    const most = isScan ? MAX_WITH_SCANS : MAX_TASKS;
+    const leaving = isScan ? [...this.#leaving].filter(({ busy }) => busy > 0) : [];
+    const all = [...this.#processes, ...leaving].filter(({ busy }) => busy < most);
     const [best] = all.sort(
       (one, other) => one.busy - other.busy || other.worksOn(location) - one.worksOn(location),
     );
     if (best !== undefined && (best.busy === 0 || this.#processes.size >= this.#options.processes))
       return best;
-    const most = this.#options.processes;
-    return this.#processes.size < most && this.#leaving.size < most ? this.#start() : undefined;
+    const { processes } = this.#options;
+    const mayStart = this.#processes.size < processes && this.#leaving.size < processes;
+    return mayStart ? this.#start() : undefined;
   }
 
   #start(): LibraryProcess {

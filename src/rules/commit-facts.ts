@@ -65,6 +65,7 @@ export type CommitAction =
   | 'backfill'
   | 'compact'
   | 'restore'
+  | 'convert'
   | 'create'
   | 'commit'
   | 'declare'

@@ -43,7 +43,7 @@ const table: { readonly [Name in RequirementName]: RequirementRow<Name> } = {
   no_drop: { byRoute: true, judge: (_, facts, rule) => dropFault(facts, rule) },
   keep_versions: {
     judge: (_, { action }) =>
-      action === 'delete_versions' || action === 'expire'
+      action === 'delete_versions' || action === 'expire' || action === 'convert'
         ? 'versions of the table may not be removed'
         : undefined,
   },
@@ -163,6 +163,7 @@ const leaving: Partial<Record<CommitAction, string>> = {
   overwrite: 'overwritten',
   drop: 'dropped',
   deregister: 'deregistered',
+  convert: 'converted to another format',
 };
 
 function dropFault({ action, target }: CommitFacts, rule: CommitRule): string | undefined {

@@ -11,7 +11,7 @@ const RULES = `rules:
   - { name: sane, tables: [/sane], require: { check: 'id > 0', unique: [id] } }
   - { name: growing, tables: [/log], require: { append_only: true, schema: additive, no_drop: true } }
   - { name: few, tables: [/log], mode: warn, require: { max_rows: 1 } }
-  - { name: unread, tables: [/strict1], require: { check: 'id > 0' } }
+  - { name: read, tables: [/strict1], require: { check: 'id > 1' } }
   - { name: steps, tables: [/steps], require: { max_rows: 3, append_only: true } }
   - { name: share, tables: [/share], require: { max_removed_share: 0.5 } }
 `;
@@ -111,7 +111,7 @@ describe('a table that LanceDB writes itself', () => {
     await expect(client.dropTable('log')).rejects.toThrow('the table may not be dropped');
   });
 
-  it('gets no rows under a rule about them, and loses no more than it may', async () => {
+  it('gets no rows that break a rule about them, and loses no more than it may', async () => {
     expect(await refused('strict', 'create', '/strict1')).toEqual([400, 20, 'commits.yaml:5']);
     await client.createTable('share', [{ id: 1 }, { id: 2 }, { id: 3 }]);
     expect(await refused('share', 'overwrite')).toEqual([400, 20, 'commits.yaml:7']);

@@ -42,6 +42,7 @@ const changing = [
   'policy seal',
   'catalog adopt',
   'catalog compact',
+  'catalog convert',
   'catalog undrop',
   'catalog backup',
 ];

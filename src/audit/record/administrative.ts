@@ -17,6 +17,7 @@ export const administrativeOperations = [
   'CatalogBackup',
   'CatalogUpgrade',
   'CatalogAdopt',
+  'CatalogConvert',
 ] as const;
 
 type AdministrativeOperation = (typeof administrativeOperations)[number];

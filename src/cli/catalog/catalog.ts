@@ -3,6 +3,7 @@ import type { Upkeep } from '../../engine/upkeep.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { addAdopt } from '../service/catalog-adopt.ts';
 import { addBackup } from './catalog-backup.ts';
+import { addConvert } from './catalog-convert.ts';
 import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
 import { addRebuild } from './catalog-rebuild.ts';
@@ -24,7 +25,7 @@ interface CompactedTable {
   readonly made: number;
 }
 
-/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|upgrade|adopt`. */
+/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|upgrade|adopt|convert`. */
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
@@ -52,6 +53,7 @@ export function addCatalog(program: Command, run: Run): void {
   addBackup(catalog, run);
   addUpgrade(catalog, run);
   addAdopt(catalog, run);
+  addConvert(catalog, run);
 }
 
 async function compactAll(

@@ -1,4 +1,6 @@
 import { databases } from './config-databases.ts';
+import { formats } from './config-formats.ts';
+import { tableFormats } from '../../engine/versions/table-format.ts';
 import { defaultBudget } from '../../protocol/budget.ts';
 import { backends, embeddedAlone } from './config-backends.ts';
 import {
@@ -346,6 +348,18 @@ export const settings = {
     'auto',
     'worker threads for expensive operations: auto for all processors but one',
   ),
+  'tables.format': setting(
+    choice(...tableFormats),
+    'arrow',
+    'arrow',
+    'format of the tables that CreateTable makes: arrow is read and written here alone, lance by Lance clients as well. A namespace overrides it with its property table.format',
+  ),
+  'tables.formats': setting(
+    formats,
+    [],
+    '[]',
+    'formats by tables, such as { tables: ["/spark/**"], format: lance }; the first match counts',
+  ),
   'lance.engine': setting(
     choice('auto', 'off', 'required'),
     'auto',
@@ -363,6 +377,18 @@ export const settings = {
     1024 * MIB,
     '1GiB',
     'memory of one process of the Lance library: above it the process is replaced between requests; the kernel refuses it half as much more',
+  ),
+  'lance.rules.bytes': setting(
+    sizeBetween([MIB, '1MiB'], [1024 ** 4, '1TiB']),
+    1024 * MIB,
+    '1GiB',
+    'bytes of the rows of a Lance table that one commit rule reads at most to judge one commit by check or unique; a rule that needs more refuses',
+  ),
+  'lance.rules.time': setting(
+    duration,
+    30_000,
+    '30s',
+    'how long the Lance library may work for one commit rule on one commit; a rule that needs longer refuses',
   ),
   'log.level': setting(
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

@@ -6,6 +6,7 @@ import type { RecordMerge } from '../../engine/upkeep/jobs/background-compaction
 import type { RulesOptions } from '../../engine/rules/commit-judge.ts';
 import { logTable } from '../../audit/search/log-table.ts';
 import { openNotes, openStore, openStoreForReading } from '../../store/open/open-store.ts';
+import { formatOfConfig } from '../config/config-formats.ts';
 import type { Config } from '../config/config-table.ts';
 import { managedMode } from '../config/file-modes.ts';
 import type { OnAvailability } from '../../store/redis/client.ts';
@@ -133,6 +134,11 @@ function engineOptions(config: Config, folder: DataFolder, store: Store): Engine
     arrowBody: config['limits.arrow_body'],
     requestMemory: config['budget.memory'],
     page: config['limits.page'],
+    judgingLimits: {
+      bytes: config['lance.rules.bytes'],
+      millis: config['lance.rules.time'],
+    },
+    formatOf: formatOfConfig(config['tables.formats'], config['tables.format']),
     repeatMillis: config['idempotence.window'],
     virtual: [logTable(folder.audit)],
   };

@@ -19,13 +19,11 @@ export function openLance({
   config,
   log,
   opened,
-}: Pick<Start, 'config' | 'log' | 'opened'>): LanceAccess {
+}: Pick<Start, 'config' | 'opened'> & { readonly log: Pick<Start['log'], 'warn'> }): LanceAccess {
   const orElsewhere = 'or open it at its location';
   requireLibrary(config);
-  if (config['lance.engine'] === 'off')
-    return { instead: `set lance.engine to auto, ${orElsewhere}` };
-  if (!isLibraryInstalled())
-    return { instead: `${INSTALL} and restart the gateway, ${orElsewhere}` };
+  const missing = missingLibrary(config);
+  if (missing !== undefined) return { missing, instead: `${missing}, ${orElsewhere}` };
   const pool = new LibraryPool({
     processes: config['lance.processes'],
     memory: config['lance.memory'],
@@ -33,6 +31,12 @@ export function openLance({
   });
   opened.add(() => pool.close());
   return { library: new LanceRows(pool), instead: orElsewhere };
+}
+
+/** How to get the library if there is none. */
+function missingLibrary(config: Config): string | undefined {
+  if (config['lance.engine'] === 'off') return 'set lance.engine to auto';
+  return isLibraryInstalled() ? undefined : `${INSTALL} and restart the gateway`;
 }
 
 /** @throws UsageError if the library is required and not installed */

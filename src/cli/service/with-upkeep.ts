@@ -9,25 +9,27 @@ import { openStoreForReading } from '../../store/open/open-store.ts';
 import { configOf } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
 import { dataFolderOf, openedForReading, storeOf, type ReadDataFolder } from './data-folder.ts';
-import { openCatalog } from './open-catalog.ts';
+import { openCatalog, type CatalogWatch } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { UsageError } from '../output/service-error.ts';
 
 /**
  * Opens the catalog that a command names for some work on it, beside a gateway
  * that may be running.
+ * @param watch Additions to the catalog.
  * @throws UsageError when there is none
  */
 export async function withUpkeep<Result>(
   command: Command,
   work: (upkeep: Upkeep) => Promise<Result>,
+  watch: (config: Config, opened: Opened) => CatalogWatch = () => ({}),
 ): Promise<Result> {
   const config = configOf(command);
   await catalogFolder(config);
   const folder = dataFolderOf(config);
   const opened = new Opened();
   try {
-    const { upkeep, backend } = await openCatalog(config, folder, opened);
+    const { upkeep, backend } = await openCatalog(config, folder, opened, watch(config, opened));
     if (upkeep === null) throw new UsageError((await backend.health()) ?? 'the catalog is closed');
     return await work(upkeep);
   } finally {

@@ -25,7 +25,8 @@ export function adoptionJudge(
     const rules = new CommitJudge(judging, request, { principal, decisionId }, all);
     if (!rules.covers(path)) return;
     const location = locationOf(table);
-    const past = new PastLines(storage, versions, table.id, location, lines);
+    const reads = rules.lanceRows && { reads: rules.lanceRows, path, location };
+    const past = new PastLines(storage, versions, table.id, location, lines, reads);
     const commit = await past.commit(line, version);
     const { branch } = line.chain;
     await rules.judge({

@@ -9,7 +9,6 @@ import { rowsInThread } from '../request/formula.ts';
 import type { Statement, Formula } from '../base/statement.ts';
 import { OverBudget } from '../../protocol/budget.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { fragmentKey } from '../format/snapshot.ts';
 import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
 
@@ -22,23 +21,11 @@ export async function checkFault(
   change: VersionChange,
   rows: JudgedRows,
 ): Promise<string | undefined> {
-  const { schema, fragments } = rows.snapshot;
-  const bound = boundCheck(text, schema.fields, rows.statement);
+  const bound = boundCheck(text, rows.fields, rows.statement);
   if (typeof bound === 'string') return bound;
   const { columns } = bound;
   const touched = touchedFragments(change, columns);
-  for (const fragment of fragments) {
-    if (!touched.has(fragmentKey(fragment))) continue;
-    const fault = await rows.once(`check ${text}`, fragment, async () => {
-      for await (const batch of rows.batches(fragment, columns)) {
-        const found = await batchFault(bound, batch);
-        if (found !== undefined) return found;
-      }
-      return undefined;
-    });
-    if (fault !== undefined) return fault;
-  }
-  return undefined;
+  return rows.firstFault(`check ${text}`, touched, columns, (batch) => batchFault(bound, batch));
 }
 
 function boundCheck(

@@ -14,7 +14,9 @@ import { callWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
 import type { Notes } from '../../store/notes.ts';
 import { ownStatement, type FormulaThreads, type Statement } from '../base/statement.ts';
 import type { Snapshot } from '../format/snapshot.ts';
-import type { KnownFaults } from './judged-rows.ts';
+import { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { OwnJudgedRows, type JudgedRows, type KnownFaults } from './judged-rows.ts';
+import type { LanceRowReads } from './lance-judged-rows.ts';
 import { rowFault } from './row-fault.ts';
 import { SharedVerdicts } from './shared-verdicts.ts';
 import { sameColumns } from '../../rules/table-change.ts';
@@ -91,6 +93,8 @@ export interface Judging {
   /** Verdicts of the last minute. */
   /** Threads for long checks; this thread if absent. */
   readonly threads?: FormulaThreads | undefined;
+  /** Reads the rows of Lance tables; absent if nothing does. */
+  readonly lanceRows?: LanceRowReads | undefined;
   readonly refusals: VerdictMemory<RuleRefusal | null>;
   readonly webhooks: VerdictMemory<WebhookVerdict>;
   /** Verdicts shared by all processes; absent for a single process. */
@@ -112,12 +116,14 @@ export function judging(
   clock: () => number,
   verdicts?: Notes,
   threads?: FormulaThreads,
+  lanceRows?: LanceRowReads,
 ): Judging {
   return {
     source,
     secret,
     clock,
     threads,
+    lanceRows,
     refusals: new VerdictMemory(REMEMBERED_MILLIS, clock),
     webhooks: new VerdictMemory(REMEMBERED_MILLIS, clock),
     ...(verdicts && { shared: new SharedVerdicts(verdicts, REMEMBERED_MILLIS, clock) }),
@@ -133,8 +139,10 @@ export interface Commit extends Omit<
   /** Operation; that of the request if absent. A batch and a dropped namespace include several. */
   readonly operation?: OperationName;
   readonly classes?: CommitFacts['classes'];
-  /** The new version, if its rows can be read. */
+  /** The new version of an engine table, if its rows can be read. */
   readonly snapshot?: Snapshot;
+  /** Opens the rows of the new version of a Lance table. */
+  readonly rows?: ReturnType<LanceRowReads['open']> | undefined;
   /** Identity of the commit across retries. */
   readonly transaction?: string | undefined;
   /** Path whose rules have already judged it. */
@@ -201,6 +209,11 @@ export class CommitJudge {
     );
   }
 
+  /** Reads the rows of Lance tables; undefined if nothing does. */
+  get lanceRows(): LanceRowReads | undefined {
+    return this.#judging.lanceRows;
+  }
+
   /** Whether a rule covers a table. */
   covers(table: ObjectPath): boolean {
     return this.#rules.rules.some((rule) => rule.covers(table));
@@ -239,9 +252,7 @@ export class CommitJudge {
     const rules = rulesOn(this.#rules.rules, facts, commit.unless);
     const broken = new Set<CommitRule>();
     for (const rule of rules) {
-      const fault =
-        brokenBy(rule, facts) ??
-        (await rowFault(rule, facts, commit.snapshot, this.#faults, this.#statement));
+      const fault = brokenBy(rule, facts) ?? (await rowFault(rule, facts, this.#rowsOf(commit)));
       if (this.#take(rule, facts, fault)) broken.add(rule);
     }
     for (const rule of rules) {
@@ -249,6 +260,14 @@ export class CommitJudge {
       if (webhook === null || broken.has(rule)) continue;
       this.#take(rule, facts, await this.#webhookFault(rule, webhook, facts, commit.transaction));
     }
+  }
+
+  /** Opens the rows of a commit. */
+  #rowsOf({ snapshot, rows }: Commit): (() => JudgedRows) | undefined {
+    if (rows !== undefined) return () => rows(this.#statement);
+    if (snapshot === undefined) return undefined;
+    const reader = () => new FragmentReader(snapshot.storage);
+    return () => new OwnJudgedRows(snapshot, reader(), this.#faults, this.#statement);
   }
 
   /** Records the verdict of a rule. @throws RuleRefusal if it refuses. */

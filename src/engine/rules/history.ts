@@ -11,6 +11,8 @@ import { LanceManifestError } from '../format/lance/lance-message.ts';
 import { locationOf } from '../versions/managed/managed-versions.ts';
 import type { Chain } from '../format/chain.ts';
 import type { Snapshot } from '../format/snapshot.ts';
+import { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { OwnJudgedRows } from './judged-rows.ts';
 import type { Tables } from '../versions/tables.ts';
 import { enginePast, lancePast, type PastVersion } from './past-version.ts';
 import { rowFault } from './row-fault.ts';
@@ -186,7 +188,11 @@ class PastLine {
     snapshot: Snapshot | undefined,
   ): Promise<string | Error | undefined> {
     try {
-      return await rowFault(rule, facts, snapshot, new Map());
+      const open = () => {
+        const reader = new FragmentReader(snapshot!.storage);
+        return new OwnJudgedRows(snapshot!, reader, new Map());
+      };
+      return await rowFault(rule, facts, snapshot && open);
     } catch (error) {
       if (error instanceof Error && 'syscall' in error) return new Error('its files are gone');
       throw error;

@@ -1,4 +1,6 @@
+import type { Action } from '../../protocol/operations/operation.ts';
 import type { Storage } from '../../storage/storage.ts';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
 import type { TableState } from '../../rules/commit-facts.ts';
@@ -12,21 +14,31 @@ import { locationOf } from '../versions/managed/managed-versions.ts';
 import { isAbsent } from '../../storage/storage-error.ts';
 import type { JudgeStaged } from '../versions/managed/staged-manifest.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
+import type { LanceRowReads } from './lance-judged-rows.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
 import { anyClasses, lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
-import { createHash } from 'node:crypto';
 
-/** Judges versions of Lance clients by their manifests before and after. */
-export function lanceJudge(rules: CommitJudge): JudgeStaged {
+const NONE: ReadonlySet<Action> = new Set();
+
+/**
+ * Judges versions of Lance clients by their manifests before and after.
+ * @param classes Actions that a version counts as beside those of its manifest.
+ */
+export function lanceJudge(rules: CommitJudge, classes: ReadonlySet<Action> = NONE): JudgeStaged {
   return async ({ storage, path, table, branch, base, manifest, file }) => {
     if (!rules.covers(path)) return;
     const location = locationOf(table);
     const before = base === undefined ? null : await stateBefore(storage, location, base);
+    const reads = rules.lanceRows && { reads: rules.lanceRows, path, location };
+    const step = { table: table.id, branch, before, manifest, file, reads };
+    const commit = await lanceCommit(storage, step);
     await rules.judge({
       table: path,
       operation: 'CreateTableVersion',
       branch,
       location,
-      ...(await lanceCommit(storage, { table: table.id, branch, before, manifest, file })),
+      ...commit,
+      classes: new Set([...(commit.classes ?? NONE), ...classes]),
     });
   };
 }
@@ -41,6 +53,15 @@ interface LanceStep {
   readonly manifest: LanceManifest | Unread;
   /** Absolute path of the file with the manifest. */
   readonly file: string;
+  /** How the rows of the version are read; not at all if undefined. */
+  readonly reads: StepReads | undefined;
+}
+
+/** Reads the rows of a version. */
+export interface StepReads {
+  readonly reads: LanceRowReads;
+  readonly path: ObjectPath;
+  readonly location: string;
 }
 
 /** State before a version; null if there was none. */
@@ -59,11 +80,16 @@ export class Unread {
   }
 }
 
+type LanceFacts = Pick<
+  Commit,
+  'action' | 'classes' | 'change' | 'unknown' | 'keeper' | 'rows' | 'transaction'
+>;
+
 /** Facts of a version's change for rules. */
 export async function lanceCommit(
   storage: Storage,
-  { table, branch, before, manifest, file }: LanceStep,
-): Promise<Pick<Commit, 'action' | 'classes' | 'change' | 'unknown' | 'keeper' | 'transaction'>> {
+  { table, branch, before, manifest, file, reads }: LanceStep,
+): Promise<LanceFacts> {
   const keeper = 'elsewhere';
   if (manifest instanceof Unread) return { keeper, ...unknown(manifest, null) };
   const { id, change: kind } = await lanceTransaction(storage, file, manifest);
@@ -74,7 +100,12 @@ export async function lanceCommit(
   const change = versionChange(before, after, movesBetween(before, after, kind));
   const classes = lanceClasses(before, after, change, kind);
   const action = lanceAction(before, after, kind);
-  return { keeper, transaction, action, classes, change };
+  // A detached version is no version of its line, which the library could open.
+  if (reads === undefined || BigInt.asIntN(64, manifest.version) <= 0n)
+    return { keeper, transaction, action, classes, change };
+  const { path, location } = reads;
+  const rows = reads.reads.open({ table, path, location, branch, manifest, file, state: after });
+  return { keeper: 'here', rows, transaction, action, classes, change };
 }
 
 function unknown({ why }: Unread, kind: LanceChange | null) {

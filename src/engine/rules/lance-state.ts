@@ -115,7 +115,7 @@ export function lanceClasses(
   change: LanceChange | null,
 ): ReadonlySet<Action> {
   const classes = new Set<Action>(change === null ? [] : (byChange[change] ?? []));
-  if (before === null) classes.add('create');
+  if (before === null) classes.add('create').add('CreateTable');
   else if (!sameColumns(before.columns, after.columns)) classes.add('schema');
   if (rows.rowsAdded > 0n) classes.add('append').add('InsertIntoTable');
   if (rows.rowsRemoved > 0n || rows.rowsChanged > 0n) classes.add('modify');

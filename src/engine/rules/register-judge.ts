@@ -8,7 +8,14 @@ import type { BackFill, FoundLine } from '../versions/managed/back-fill.ts';
 import { locationOf } from '../versions/managed/managed-versions.ts';
 import type { VersionStore } from '../versions/lines/version-store.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
-import { lanceCommit, manifestIn, stateBefore, Unread, type StateBefore } from './lance-judge.ts';
+import {
+  lanceCommit,
+  manifestIn,
+  stateBefore,
+  Unread,
+  type StateBefore,
+  type StepReads,
+} from './lance-judge.ts';
 import type { JudgedTable } from './place-judge.ts';
 
 /**
@@ -67,7 +74,8 @@ export async function judgeRegisteringAgain(
     return judgeRegistering(rules, path, location, { storage, lines });
   const placed = { table: path, keeper: 'elsewhere', location } as const;
   await rules.judge({ ...placed, action: 'register', change: null });
-  const past = new PastLines(storage, versions, record.id, location, lines);
+  const reads = rules.lanceRows && { reads: rules.lanceRows, path, location };
+  const past = new PastLines(storage, versions, record.id, location, lines, reads);
   for (const line of lines) {
     const { branch } = line.chain;
     for (const one of line.found) {
@@ -83,6 +91,7 @@ export class PastLines {
   readonly #tableId: string;
   readonly #location: string;
   readonly #lines: ReadonlyMap<string, FoundLine>;
+  readonly #reads: StepReads | undefined;
 
   constructor(
     storage: Storage,
@@ -90,7 +99,9 @@ export class PastLines {
     tableId: string,
     location: string,
     lines: readonly FoundLine[],
+    reads: StepReads | undefined,
   ) {
+    this.#reads = reads;
     this.#storage = storage;
     this.#versions = versions;
     this.#tableId = tableId;
@@ -107,7 +118,9 @@ export class PastLines {
     const file = join(this.#location, one.manifest);
     const manifest = await manifestIn(this.#storage, file, one.version);
     const { branch } = line.chain;
-    return lanceCommit(this.#storage, { table: this.#tableId, branch, before, manifest, file });
+    const reads = this.#reads;
+    const step = { table: this.#tableId, branch, before, manifest, file, reads };
+    return lanceCommit(this.#storage, step);
   }
 
   /** A detached version is compared with the newest known version of the line. */

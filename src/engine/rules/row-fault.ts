@@ -1,33 +1,46 @@
 import type { CommitFacts } from '../../rules/commit-facts.ts';
 import type { CommitRule } from '../../rules/commit-rule.ts';
-import type { Statement } from '../base/statement.ts';
-import type { Snapshot } from '../format/snapshot.ts';
-import { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { checkFault } from './check-rows.ts';
-import { JudgedRows, type KnownFaults } from './judged-rows.ts';
+import type { JudgedRows } from './judged-rows.ts';
+import { JudgingLimit } from './lance-judged-rows.ts';
 import { uniqueFault } from './unique-rows.ts';
 
 /**
  * Checks the rows of a version by the `check` and `unique` requirements of a rule. Returns the
- * fault; undefined if there is none, or if the rows cannot be read.
- * @param faults Cached faults of fragments.
+ * fault; undefined if there is none, or if the rows cannot be read. A compaction keeps its rows.
+ * @param open Opens the rows of the version.
  */
 export async function rowFault(
   { require: { check, unique } }: CommitRule,
-  { change }: CommitFacts,
-  snapshot: Snapshot | undefined,
-  faults: KnownFaults,
-  statement?: Statement,
+  { change, action }: CommitFacts,
+  open: (() => JudgedRows) | undefined,
 ): Promise<string | undefined> {
-  if (change === null || snapshot === undefined) return undefined;
+  if (change === null || open === undefined || action === 'compact') return undefined;
   if (check === undefined && unique === undefined) return undefined;
-  const reader = new FragmentReader(snapshot.storage);
+  const rows = open();
   try {
-    const rows = new JudgedRows(snapshot, reader, faults, statement);
-    const fault = check === undefined ? undefined : await checkFault(check, change, rows);
+    const fault =
+      check === undefined
+        ? undefined
+        : await within(`check ${JSON.stringify(check)}`, () => checkFault(check, change, rows));
     if (fault !== undefined || unique === undefined) return fault;
-    return await uniqueFault(unique, change, rows);
+    return await within(`unique ${JSON.stringify(unique)}`, () =>
+      uniqueFault(unique, change, rows),
+    );
   } finally {
-    await reader.close();
+    await rows.close();
+  }
+}
+
+/** What cannot be judged within the limits is a fault. */
+async function within(
+  demand: string,
+  judge: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  try {
+    return await judge();
+  } catch (error) {
+    if (!(error instanceof JudgingLimit)) throw error;
+    return `${demand} cannot be judged: ${error.message}`;
   }
 }

@@ -6,7 +6,6 @@ import { KeyBounds, KeyRanges } from '../change/key-ranges.ts';
 import { KeyIndex, NONE } from '../change/key-index.ts';
 import { isKeyType, KeyWriter } from '../change/key-writer.ts';
 import { topLevel } from '../request/column-path.ts';
-import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
 import { childData } from '../../arrow/data.ts';
@@ -27,28 +26,19 @@ export async function uniqueFault(
   change: VersionChange,
   rows: JudgedRows,
 ): Promise<string | undefined> {
-  const { fields } = rows.snapshot.schema;
+  const { fields } = rows;
   const fault = names.map((name) => columnFault(name, fields)).find((found) => found !== undefined);
   if (fault !== undefined) return fault;
   const touched = touchedFragments(change, names);
-  const isNew = (fragment: Fragment) => touched.has(fragmentKey(fragment));
-  const { fragments } = rows.snapshot;
   const keys = new NewKeys(names, fields);
-  for (const fragment of fragments.filter(isNew)) {
-    for await (const batch of rows.batches(fragment, names)) {
-      const found = keys.add(batch);
-      if (found !== undefined) return found;
-    }
+  for await (const batch of rows.batches(touched, names)) {
+    const found = keys.add(batch);
+    if (found !== undefined) return found;
   }
   if (keys.size === 0) return undefined;
-  for (const fragment of keys.within(
-    rows.snapshot,
-    fragments.filter((one) => !isNew(one)),
-  )) {
-    for await (const batch of rows.batches(fragment, names)) {
-      const found = keys.meets(batch);
-      if (found !== undefined) return found;
-    }
+  for await (const batch of rows.others(touched, names, keys.ranges)) {
+    const found = keys.meets(batch);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
@@ -97,11 +87,9 @@ class NewKeys {
     return undefined;
   }
 
-  /** The fragments in which one of the keys may be. */
-  within(snapshot: Snapshot, fragments: readonly Fragment[]): Iterable<Fragment> {
-    const files = fragments.map((fragment) => ({ fragment, offset: 0 }));
-    const found = this.#ranges.filesWithMatches(snapshot, files);
-    return new Set(found.map(({ fragment }) => fragment));
+  /** The range of the keys. */
+  get ranges(): KeyRanges {
+    return this.#ranges;
   }
 
   /** The fault if a row of a batch has one of the keys. */

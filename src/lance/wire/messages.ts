@@ -8,13 +8,17 @@ export interface CommittedVersion {
   readonly manifest: string;
 }
 
-/** A table at one version. */
-export interface TableAtVersion {
+/** Where a table lies. */
+export interface TablePlace {
   /** Id of the table. */
   readonly id: string;
   /** Absolute path of the table's folder. */
   readonly location: string;
   readonly branch: string;
+}
+
+/** A table at one version. */
+export interface TableAtVersion extends TablePlace {
   readonly at: CommittedVersion;
   /** A version of main, through which branches are opened; equal to `at` for main. */
   readonly main: CommittedVersion;
@@ -35,15 +39,24 @@ export type QueryMessage = Omit<QueryRequest, 'nearest'> & {
 export type LibraryTask = {
   /** Canonical path of the table, for errors. */
   readonly name: string;
-  readonly table: TableAtVersion;
-} & (
+} & (ReadTask | ChangeTask);
+
+/** Work on one version of a table. */
+type ReadTask = { readonly table: TableAtVersion } & (
   | { readonly kind: 'query'; readonly query: QueryMessage }
   | { readonly kind: 'count'; readonly predicate: string | null }
   | { readonly kind: 'explain'; readonly query: QueryMessage; readonly verbose: boolean }
   | { readonly kind: 'analyze'; readonly query: QueryMessage }
-  /** The rows of a change are an Arrow file that follows the task. */
-  | { readonly kind: 'change'; readonly change: LanceRowChange }
+  /** Each batch is an Arrow file, after its length as a 32-bit integer. */
+  | { readonly kind: 'scan'; readonly columns: readonly string[] }
 );
+
+/** A change of the newest version. Its rows are an Arrow file that follows the task. */
+interface ChangeTask {
+  readonly kind: 'change';
+  readonly table: TablePlace;
+  readonly change: LanceRowChange;
+}
 
 /** Messages to a library process. Tasks have numbers. */
 export type ToLibrary =

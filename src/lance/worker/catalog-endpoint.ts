@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type {
   CommittedVersion,
   TableAtVersion,
+  TablePlace,
   VersionQuestion,
   VersionReply,
 } from '../wire/messages.ts';
@@ -56,13 +57,15 @@ export class CatalogEndpoint {
     return { 'x-api-key': this.#token };
   }
 
-  /**
-   * Makes a table known. Returns its name.
-   * @param answer Answers for its versions; the one version alone unless given.
-   */
-  add(table: TableAtVersion, answer: AnswerVersions = pinned(table)): string {
+  /** Makes a table known at one version. Returns its name. */
+  add(table: TableAtVersion): string {
+    return this.addOpen(table, pinned(table));
+  }
+
+  /** Makes a table known whose versions are answered elsewhere. Returns its name. */
+  addOpen({ location }: TablePlace, answer: AnswerVersions): string {
     const name = `t${this.#next++}`;
-    this.#tables.set(name, { location: table.location, answer });
+    this.#tables.set(name, { location, answer });
     return name;
   }
 
@@ -77,7 +80,7 @@ export class CatalogEndpoint {
     const table = this.#tables.get(name);
     if (table === undefined) return refuse(response, 404, 4);
     const body = await bodyOf(request);
-    if (action === 'describe') {
+    if (action === 'describe' || action === 'declare') {
       return send(response, 200, { location: table.location, managed_versioning: true });
     }
     const branch = textOf(body['branch']) ?? searchParams.get('branch') ?? 'main';

@@ -8,6 +8,7 @@ import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
 import { OpenTables } from './open-tables.ts';
 import { RunningTask } from './running-task.ts';
 import { changeRows } from './table-change.ts';
+import { scannedRows } from './table-scan.ts';
 import { taskPieces, type ReadTask } from './tasks.ts';
 
 /** How often the process reports its memory, in ms. */
@@ -69,10 +70,30 @@ async function begin(
 ): Promise<void> {
   const current = new RunningTask(id, millis, send);
   running.set(id, current);
-  await current.run(
-    task.kind === 'change' ? changePieces(task, current) : piecesOf(task, vectors, current),
-  );
+  await current.run(resultOf(task, vectors, current));
   running.delete(id);
+}
+
+function resultOf(
+  task: LibraryTask,
+  vectors: Float32Array,
+  current: RunningTask,
+): AsyncGenerator<Uint8Array> {
+  if (task.kind === 'change') return changePieces(task, current);
+  return task.kind === 'scan' ? scanPieces(task, current) : piecesOf(task, vectors, current);
+}
+
+async function* scanPieces(
+  task: Extract<LibraryTask, { readonly kind: 'scan' }>,
+  current: RunningTask,
+): AsyncGenerator<Uint8Array> {
+  const { library, endpoint } = await opened;
+  const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
+  try {
+    yield* scannedRows({ library, endpoint, until }, task);
+  } finally {
+    dropBatches();
+  }
 }
 
 async function* changePieces(

@@ -1,11 +1,16 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import type { LanceRowChange } from '../../engine/versions/managed/lance-library.ts';
-import type { TableAtVersion, VersionReply } from '../wire/messages.ts';
+import type { TablePlace, VersionReply } from '../wire/messages.ts';
 import type { AnswerVersions, CatalogEndpoint } from './catalog-endpoint.ts';
 import { openAt } from './open-tables.ts';
 import type { Await } from './tasks.ts';
 
-/** A table of the library below its classes for rows, which would decode them. */
+/** A connection of the library below its classes for rows, which would decode them. */
+interface NativeConnection {
+  createTable(name: string, file: Uint8Array, mode: string, namespace: string[]): Promise<object>;
+}
+
+/** A table of the library, likewise. */
 interface NativeTable {
   add(file: Uint8Array, mode: string): Promise<object>;
   mergeInsert(on: readonly string[]): NativeMerge;
@@ -23,7 +28,7 @@ interface NativeMerge {
 export interface ChangeParts {
   readonly library: typeof LanceDb;
   readonly endpoint: CatalogEndpoint;
-  readonly place: TableAtVersion;
+  readonly place: TablePlace;
   /** The rows of the change as an Arrow file. */
   readonly rows: Uint8Array;
   /** Asks the catalog of the gateway. */
@@ -41,13 +46,15 @@ const CACHE_BYTES = 2n ** 24n;
  */
 export async function changeRows(parts: ChangeParts, change: LanceRowChange): Promise<object> {
   const { library, endpoint, place, until } = parts;
-  const name = endpoint.add(place, (question) => answerOf(parts, question));
+  const name = endpoint.addOpen(place, (question) => answerOf(parts, question));
   const { url: uri, headers } = endpoint;
   const session = new library.Session(CACHE_BYTES, CACHE_BYTES);
   const work = library
     .connectNamespace('rest', { uri, headers }, { session })
-    .then((connection) => openAt(connection, name, place.branch))
-    .then((table) => changed(table, change, parts.rows));
+    .then(async (connection) => {
+      if (change.kind === 'create') return created(connection, name, parts.rows);
+      return changed(await openAt(connection, name, place.branch), change, parts.rows);
+    });
   // The library may ask for its commit after the task was cancelled, and must get an answer.
   const forget = (): void => endpoint.remove(name);
   work.then(forget, forget);
@@ -69,9 +76,19 @@ async function answerOf(
   return { status: 200, value: { version: { version, manifest_path, timestamp_millis: 0 } } };
 }
 
+async function created(
+  connection: LanceDb.Connection,
+  name: string,
+  rows: Uint8Array,
+): Promise<object> {
+  const native = (connection as unknown as { readonly inner: NativeConnection }).inner;
+  await native.createTable(name, rows, 'create', []);
+  return {};
+}
+
 async function changed(
   table: LanceDb.Table,
-  change: LanceRowChange,
+  change: Exclude<LanceRowChange, { readonly kind: 'create' }>,
   rows: Uint8Array,
 ): Promise<object> {
   const native = (table as unknown as { readonly inner: NativeTable }).inner;

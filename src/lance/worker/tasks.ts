@@ -14,8 +14,8 @@ export interface TaskParts {
   readonly until: Await;
 }
 
-/** A task that reads. */
-export type ReadTask = Exclude<LibraryTask, { readonly kind: 'change' }>;
+/** A task that reads a table that stays open. */
+export type ReadTask = Exclude<LibraryTask, { readonly kind: 'change' | 'scan' }>;
 
 /** The result of a task, in pieces. @throws as the library does */
 export function taskPieces(parts: TaskParts, task: ReadTask): AsyncGenerator<Uint8Array> {

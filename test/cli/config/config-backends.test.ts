@@ -134,6 +134,30 @@ describe('The list of backends', () => {
       'F:1: databases is ["prod"], but must be names with a namespace each, such as { prod: /prod }',
     ],
     [
+      'tables:\n  formats: { format: lance }\n',
+      'F:2: tables.formats is {"format":"lance"}, but must be a list such as [{ tables: ["/spark/**"], format: lance }]',
+    ],
+    [
+      'tables:\n  formats:\n    - { tables: [/a], format: delta }\n',
+      'F:3: tables.formats[0].format is "delta", but must be one of arrow, lance',
+    ],
+    [
+      'tables:\n  formats:\n    - { tables: [a], format: lance }\n',
+      'F:3: tables.formats[0].tables is ["a"], but must be patterns as in a policy: ',
+    ],
+    [
+      'tables:\n  formats:\n    - { tables: [], format: lance }\n',
+      'F:3: tables.formats[0].tables is [], but must be a list of at least one pattern',
+    ],
+    [
+      'tables:\n  formats:\n    - { tables: [/a], kind: lance }\n',
+      'F:3: tables.formats[0].kind is not a key of the configuration',
+    ],
+    [
+      'tables: { format: iceberg }\n',
+      'F:1: tables.format is "iceberg", but must be one of arrow, lance',
+    ],
+    [
       west('    trust: [describe, Describe]\n'),
       'F:7: backends[1].trust[1] is "Describe", but must be the name of an operation or of an access group, or *',
     ],

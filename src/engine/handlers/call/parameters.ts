@@ -7,6 +7,7 @@ import type { PageRequest } from '../../catalog/records/page.ts';
 import type { Call } from './handler.ts';
 import { integerField, textField, type Fields } from '../../base/fields.ts';
 import { MAIN } from '../../format/chain.ts';
+import { checkFormatProperty } from '../../versions/table-format.ts';
 import { checkVersionProperties } from '../../versions/version-policy.ts';
 
 /** The branch of a request, normalised for `main`; null if it names none. */
@@ -116,6 +117,7 @@ export function boundedProperties(
     );
   }
   checkVersionProperties(properties);
+  checkFormatProperty(properties);
   return properties;
 }
 

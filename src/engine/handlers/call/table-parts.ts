@@ -24,11 +24,7 @@ export interface TableParts extends IncomingLimits {
  * @throws CatalogError InvalidTableState for a declared table, Unsupported for one that Lance
  * clients write.
  */
-export function requireEngineTable(
-  path: ObjectPath,
-  table: TableRecord,
-  instead = 'open it at its location',
-): void {
+export function requireEngineTable(path: ObjectPath, table: TableRecord, instead?: string): void {
   if (table.kind === 'engine') return;
   if (table.kind === 'declared') {
     throw new CatalogError(
@@ -36,7 +32,15 @@ export function requireEngineTable(
       `table ${canonicalPath(path)} is declared and has no data`,
     );
   }
-  throw new CatalogError(
+  throw writtenByLance(path, instead);
+}
+
+/** The refusal of a table whose rows this engine does not store. */
+export function writtenByLance(
+  path: ObjectPath,
+  instead = 'open it at its location',
+): CatalogError {
+  return new CatalogError(
     'Unsupported',
     `table ${canonicalPath(path)} is written by Lance clients: ${instead}`,
   );

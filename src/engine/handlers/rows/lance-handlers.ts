@@ -57,7 +57,7 @@ function onLance(
 const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   InsertIntoTable: async (parts, call) => {
     const kind = byQueryMode(call, insertModes);
-    const { rows, count } = await fileOf(parts, call);
+    const { rows, count } = await rowsFileOf(parts, call);
     return { change: { kind: kind.kind }, rows, body: () => ({ num_inserted_rows: count }) };
   },
   DeleteFromTable: async (_, { body }) => ({
@@ -86,7 +86,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   MergeInsertIntoTable: async (parts, call) => {
     const request = mergeParameters(call.request.query, timeoutOf(call));
     const { checkTime, ...merge } = request;
-    const { rows } = await fileOf(parts, call);
+    const { rows } = await rowsFileOf(parts, call);
     return {
       change: { kind: 'merge', ...merge },
       rows,
@@ -112,7 +112,7 @@ const insertModes = {
 } as const;
 
 /** The rows of a request as one Arrow file, which the library takes whole; charged as held memory. */
-async function fileOf(
+export async function rowsFileOf(
   parts: IncomingLimits,
   { request }: Call,
 ): Promise<{ readonly rows: Uint8Array; readonly count: number }> {

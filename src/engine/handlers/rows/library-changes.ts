@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
+import type { Action } from '../../../protocol/operations/operation.ts';
 import { stringifyJson } from '../../../protocol/json.ts';
+import { encodeTable } from '../../catalog/records/records-codec.ts';
+import type { Write } from '../../../store/store.ts';
 import { Flushes } from '../../../storage/flushes.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { itemAt } from '../../base/items.ts';
@@ -42,6 +45,10 @@ export interface RowChange {
   readonly rows: Uint8Array | null;
   /** Called before each commit. @throws CatalogError for a change that is given up. */
   readonly check?: () => void;
+  /** Actions that the change counts as beside those of its manifest. */
+  readonly classes?: ReadonlySet<Action>;
+  /** Properties of the table from then on; its own unless given. */
+  readonly properties?: Readonly<Record<string, string>> | undefined;
   /** The body of the answer beside the version. */
   readonly body: (summary: CommitSummary, counts: LanceCounts) => object;
 }
@@ -55,7 +62,7 @@ export async function changeLanceTable(
   parts: LibraryChanges,
   call: Call,
   table: Stored<TableRecord>,
-  { change, rows, body, check }: RowChange,
+  { change, rows, body, check, classes, properties }: RowChange,
 ): Promise<Answer> {
   const branch = branchParameter(call);
   const place = await libraryTable(parts, call, table, {});
@@ -67,7 +74,8 @@ export async function changeLanceTable(
       { commit: { ...summary, kind: change.kind } },
     );
   const seal = call.once.seal((all: readonly PlannedVersion[]) => answer(itemAt(all, 0), {}));
-  const gates = durableGates(call, branch, change);
+  const gates = durableGates(call, branch, change, classes);
+  const more = properties === undefined ? undefined : () => [withProperties(table, properties)];
   const versions: LanceVersions = {
     newest: (name) => entryOf(parts, table.content, name),
     at: (name, version) => entryOf(parts, table.content, name, BigInt(Number(version))),
@@ -75,11 +83,10 @@ export async function changeLanceTable(
       check?.();
       if (name !== branch) throw new CatalogError('InvalidInput', `the change is one of ${branch}`);
       const request = versionRequest(call.request.object, fields as Fields, branch);
-      const planned = await committedVersions(waiting(parts, call), [request], seal, gates).catch(
-        unlessOvertaken,
-      );
-      made = planned?.[0];
-      return made && numbersOf(versionEntry(made.table, made.record));
+      const by = waiting(parts, call);
+      const planned = committedVersions(by, [request], seal, gates, more);
+      made = (await planned.catch(unlessOvertaken))?.[0];
+      return made && versionText(made);
     },
   };
   const counts = await parts.library.change(place, change, rows, versions, statementOf(call));
@@ -104,19 +111,37 @@ async function entryOf(
   return numbersOf(versionEntry(table, (await tables.version(table, version, chain)).content));
 }
 
+function withProperties(
+  { key, content }: Stored<TableRecord>,
+  properties: Readonly<Record<string, string>>,
+): Write {
+  return { key, value: encodeTable({ ...content, properties }) };
+}
+
+/** A committed version as the library reads it. */
+export function versionText({ table, record }: PlannedVersion): object {
+  return numbersOf(versionEntry(table, record));
+}
+
 /** A value with numbers in place of integers of any size. */
 function numbersOf(value: object): object {
   return JSON.parse(stringifyJson(value)) as object;
 }
 
 /** Gates of a commit whose files the gateway itself acknowledges: they are on stable storage before it. */
-function durableGates(call: Call, branch: string, change: LanceRowChange): Gates {
-  const { judge, ...gates } = gatesOf(call);
+export function durableGates(
+  call: Call,
+  branch: string,
+  change: LanceRowChange,
+  classes?: ReadonlySet<Action>,
+): Gates {
+  const { judge, ...gates } = gatesOf(call, classes);
   const judgeDurable: JudgeStaged = async (staged) => {
     const { storage, table, base, manifest } = staged;
     const location = locationOf(table);
     const before = base && (await manifestOf(storage, location, base));
-    if (change.kind === 'overwrite' && before !== undefined && !hasFieldsOf(manifest, before)) {
+    const replaces = change.kind === 'overwrite' && classes?.has('drop') !== true;
+    if (replaces && before !== undefined && !hasFieldsOf(manifest, before)) {
       call.permit.require('schema', call.request.object, branch);
     }
     await judge?.(staged);

@@ -28,6 +28,8 @@ export interface LanceAccess {
   readonly library?: LanceLibrary;
   /** Checks the files of versions that the library is to open. */
   readonly files?: Pick<OwnFiles, 'require'>;
+  /** How to get the library; absent where it is there. */
+  readonly missing?: string;
   /** Advice to clients where there is no library. */
   readonly instead: string;
 }

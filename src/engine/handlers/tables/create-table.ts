@@ -10,17 +10,43 @@ import type { Call, Handler } from '../call/handler.ts';
 import { byQueryMode, propertiesWarning } from '../call/parameters.ts';
 import { overwritten } from '../../format/change.ts';
 import { checkColumns, openIncoming } from '../../format/incoming.ts';
+import { formatOfNew, type FormatOf } from '../../versions/table-format.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../../versions/lines/locations.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
 import { versionJudge } from '../../rules/version-judge.ts';
 import { commitSummary } from '../../once/commit-summary.ts';
 import { creationOptions, type CreationOptions } from './creation-options.ts';
-import { commitFiles, requireEngineTable, type TableParts } from '../call/table-parts.ts';
+import { commitFiles, type TableParts } from '../call/table-parts.ts';
+
+/** A Lance table to be made. */
+export interface NewLanceTable {
+  readonly properties: TableRecord['properties'];
+  /** A table without data, which counts as dropped when the new one takes its name. */
+  readonly replace: Stored<TableRecord> | undefined;
+}
+
+/** Makes Lance tables of the rows of requests, and their next versions. */
+export interface LanceTables {
+  create(call: Call, table: NewLanceTable): Promise<Answer>;
+  /** @param properties Those of the table from then on; its own if undefined. */
+  overwrite(
+    call: Call,
+    table: Stored<TableRecord>,
+    properties: TableRecord['properties'] | undefined,
+  ): Promise<Answer>;
+}
+
+/** Parts of CreateTable. */
+export interface CreateTableParts extends TableParts {
+  readonly lanceTables: LanceTables;
+  /** The configured format of a new table. */
+  readonly formatOf: FormatOf;
+}
 
 interface Creation {
   readonly call: Call;
   readonly options: CreationOptions;
-  readonly parts: TableParts;
+  readonly parts: CreateTableParts;
 }
 
 /**
@@ -29,7 +55,7 @@ interface Creation {
  * `overwrite` makes its next version, so that its history stays. One that was
  * only declared has none, and a new table takes its name.
  */
-export function createTable(parts: TableParts): Handler {
+export function createTable(parts: CreateTableParts): Handler {
   return async (call) => {
     const mode = byQueryMode(call, modes);
     const creation = { call, parts, options: creationOptions(call.request) };
@@ -81,9 +107,29 @@ async function createUnlessThere(creation: Creation): Promise<Answer> {
 }
 
 /** @param replace A table without data, which counts as dropped when the new one takes its name. */
-async function createNew(
+async function createNew(creation: Creation, replace?: Stored<TableRecord>): Promise<Answer> {
+  const { call, parts } = creation;
+  const format = await formatOfNew(parts.catalog, call.request.object, parts.formatOf);
+  return format === 'lance' ? createLance(creation, replace) : createOwn(creation, replace);
+}
+
+function createLance(
   { call, parts, options }: Creation,
-  replace?: Stored<TableRecord>,
+  replace: Stored<TableRecord> | undefined,
+): Promise<Answer> {
+  if (options.location !== undefined) {
+    throw new CatalogError(
+      'Unsupported',
+      'a Lance table that is created gets a folder of its own: leave its location out, or declare the table at the location with DeclareTable and write it with a Lance client',
+    );
+  }
+  const properties = options.properties ?? replace?.content.properties ?? {};
+  return parts.lanceTables.create(call, { properties, replace });
+}
+
+async function createOwn(
+  { call, parts, options }: Creation,
+  replace: Stored<TableRecord> | undefined,
 ): Promise<Answer> {
   const { catalog, tables } = parts;
   const { request } = call;
@@ -151,9 +197,11 @@ async function overwrite(creation: Creation, table: Stored<TableRecord>): Promis
   if (table.content.kind === 'declared') return createNew(creation, table);
   const { call, parts, options } = creation;
   const { request } = call;
-  requireEngineTable(request.object, table.content);
   if (options.location !== undefined) {
     throw new CatalogError('InvalidInput', 'a table that is overwritten keeps its location');
+  }
+  if (table.content.kind === 'lance') {
+    return parts.lanceTables.overwrite(call, table, options.properties);
   }
   const { schema, batches } = await openIncoming(request, parts);
   checkColumns(schema);

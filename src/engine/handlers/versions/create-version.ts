@@ -10,6 +10,7 @@ import { NotDurable, type Seal } from '../../catalog/records/seal.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import type { Answer } from '../../../protocol/backend.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
+import type { Action } from '../../../protocol/operations/operation.ts';
 import { branchParameter } from '../call/parameters.ts';
 import { integerField, textField, type Fields } from '../../base/fields.ts';
 import {
@@ -19,6 +20,7 @@ import {
   type VersionRequest,
 } from '../../versions/managed/version-creation.ts';
 import { finishNames, nameVersions } from '../../versions/managed/version-names.ts';
+import type { Write } from '../../../store/store.ts';
 import { lanceJudge } from '../../rules/lance-judge.ts';
 import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import { adoptFirst } from '../call/adopted-table.ts';
@@ -39,9 +41,12 @@ export function createVersion(parts: ManagedParts): Handler {
   };
 }
 
-/** Checks that each version of a request must pass. */
-export function gatesOf(call: Call): Gates {
-  return { judge: lanceJudge(call.rules), adopt: adoptFirst(call) };
+/**
+ * Checks that each version of a request must pass.
+ * @param classes Actions that it counts as beside those of its manifest.
+ */
+export function gatesOf(call: Call, classes?: ReadonlySet<Action>): Gates {
+  return { judge: lanceJudge(call.rules, classes), adopt: adoptFirst(call) };
 }
 
 /** The same parts, of which nothing is committed before the attempt is recorded. */
@@ -66,12 +71,14 @@ function created(call: Call, { table, record, summary }: PlannedVersion): Answer
 /**
  * Makes staged versions the next ones of their lines, all or none, and gives their
  * manifests their final names.
+ * @param more Further writes of the commit of a version.
  */
 export async function committedVersions(
   parts: ManagedParts,
   requests: readonly VersionRequest[],
   seal: Seal<readonly PlannedVersion[]> | undefined,
   gates: Gates,
+  more: (version: PlannedVersion) => readonly Write[] = () => [],
 ): Promise<readonly PlannedVersion[]> {
   const { storage, committer } = parts;
   const now = Date.now();
@@ -88,8 +95,9 @@ export async function committedVersions(
         const plan = new VersionPlan(parts, now, held, gates);
         const versions: PlannedVersion[] = [];
         for (const request of requests) versions.push(await plan.add(request));
-        const writes = versions.flatMap((version) => version.writes);
-        if (writes.length === 0) return { kind: 'done', result: versions };
+        const own = versions.flatMap((version) => version.writes);
+        const writes = [...own, ...versions.flatMap(more)];
+        if (own.length === 0) return { kind: 'done', result: versions };
         const checks = versions.flatMap((version) => version.checks);
         const made = { kind: 'commit', checks, writes, result: versions } as const;
         // Some of several names without the line would be a part of a batch to a rebuild.

@@ -9,6 +9,7 @@ import {
 } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
 import { FRAGMENTS, INDICES } from '../../format/layout.ts';
+import { managedFolder } from '../../versions/lines/locations.ts';
 import type { RetentionParts } from './parts.ts';
 
 import {
@@ -22,7 +23,8 @@ import { spareNamed, type RemovalCandidates } from '../../catalog/records/versio
 import { spareWaste } from '../../versions/leases/waste.ts';
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
-const TABLE_FOLDER = new RegExp(`^${UUID}$`);
+/** A table of the engine, or the mark of a Lance table that is being made. */
+const TABLE_FOLDER = new RegExp(`^(${UUID})(\\.lance)?$`);
 const DATA_FILE = new RegExp(`^${UUID}\\.`);
 const MANIFEST_FILE = new RegExp(`^\\d{20}\\.arrow(?:-${UUID})?$`);
 
@@ -136,31 +138,42 @@ function nameOf({ path }: StorageEntry): string {
 
 /** A folder of a table that never came to be. */
 interface LostFolder {
-  readonly path: string;
+  readonly paths: readonly string[];
   readonly id: string;
 }
 
-/** The folders of tables that no record names and in which everything is old enough. */
+type FolderParts = Pick<RetentionParts, 'storage' | 'store' | 'root' | 'managed'>;
+
+/**
+ * The folders of tables that no record names and in which everything is old enough, and the marks of
+ * Lance tables that were being made, with their folders.
+ */
 export async function* lostFolders(
-  { storage, store, root }: Pick<RetentionParts, 'storage' | 'store' | 'root'>,
+  { storage, store, root, managed }: FolderParts,
   isOld: IsOld,
 ): AsyncGenerator<LostFolder> {
   for await (const entry of storage.entries(root)) {
-    const id = nameOf(entry);
-    if (!entry.isFolder || !TABLE_FOLDER.test(id) || !isOld(entry.writtenMillis)) continue;
-    if ((await isKnown(store, id)) || !(await isAllOld(storage, entry.path, isOld))) continue;
+    const [, id, suffix] = TABLE_FOLDER.exec(nameOf(entry)) ?? [];
+    if (!entry.isFolder || id === undefined || !isOld(entry.writtenMillis)) continue;
+    const [isMark, known] = [suffix !== undefined, await isKnown(store, id)];
+    if (known && !isMark) continue;
+    const own = isMark && !known ? [await managedFolder({ storage, managed }, id)] : [];
+    const paths = [...own, entry.path];
+    if (!(await isAllOld(storage, paths, isOld))) continue;
     // A table that came to be since had its folder before, and was at work on it.
-    if (!(await isKnown(store, id))) yield { path: entry.path, id };
+    if ((await isKnown(store, id)) === known) yield { paths, id };
   }
 }
 
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
   { storage, root, retained }: Pick<RetentionParts, 'storage' | 'root' | 'retained'>,
-  { path }: LostFolder,
+  { paths }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {
-  const freed = await storage.removeTree(path, { dryRun, retained });
+  let freed = NOTHING;
+  for (const path of paths)
+    freed = plus(freed, await storage.removeTree(path, { dryRun, retained }));
   if (!dryRun) await storage.flush(root);
   return freed;
 }
@@ -172,9 +185,15 @@ async function isKnown(store: Store, id: string): Promise<boolean> {
   return (await store.range({ ...prefixRange(allVersionsOf(id)), limit: 1 })).length > 0;
 }
 
-async function isAllOld(storage: Storage, folder: string, isOld: IsOld): Promise<boolean> {
-  for await (const { writtenMillis } of storage.tree(folder)) {
-    if (!isOld(writtenMillis)) return false;
+async function isAllOld(
+  storage: Storage,
+  folders: readonly string[],
+  isOld: IsOld,
+): Promise<boolean> {
+  for (const folder of folders) {
+    for await (const { writtenMillis } of storage.tree(folder)) {
+      if (!isOld(writtenMillis)) return false;
+    }
   }
   return true;
 }

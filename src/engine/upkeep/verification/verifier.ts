@@ -184,7 +184,7 @@ export class Verifier {
     const isLeft = (writtenMillis: number) => outlook.isLeft(writtenMillis);
     for await (const lost of lostFolders(this.#parts, isLeft)) {
       const { bytes } = await removeLost(this.#parts, lost, true);
-      sum.orphans.push({ table: null, file: lost.path, bytes });
+      sum.orphans.push({ table: null, file: lost.paths[0]!, bytes });
     }
   }
 }

@@ -1,4 +1,4 @@
-import { join, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -7,7 +7,7 @@ import type { VersionRecord } from '../../format/records.ts';
 import { lanceFolders } from '../../format/lance/lance-folders.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
-import type { LanceFragment } from '../../format/lance/lance-manifest.ts';
+import type { LanceFragment, LanceManifest } from '../../format/lance/lance-manifest.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
 
 /** A file that a manifest names. */
@@ -45,6 +45,8 @@ interface PlacedVersion {
 
 /** Versions that are known to be of their own files. */
 const MAX_KNOWN = 10_000;
+/** Files that are known to be reached through no link. */
+const MAX_UNLINKED = 100_000;
 
 /**
  * Requires that versions name files in the folder of their table alone. A manifest may name files of
@@ -54,6 +56,9 @@ export class OwnFiles {
   readonly #storage: Storage;
   /** By the table and the path of the manifest. Committed manifests do not change. */
   readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN });
+
+  /** By their absolute paths: a version shares most of its files with the one before. */
+  readonly #unlinked = new LRUCache<string, true>({ max: MAX_UNLINKED });
 
   constructor(storage: Storage) {
     this.#storage = storage;
@@ -68,6 +73,23 @@ export class OwnFiles {
     this.#known.set(key, true);
   }
 
+  /** Whether no file of a version is reached through a link; each is looked for in a folder that it may lie in. */
+  async #isUnlinked(location: string, line: string, manifest: LanceManifest): Promise<boolean> {
+    for (const fragment of manifest.fragments) {
+      const files = fragment.files.map(({ path }) => join(line, LANCE_DATA, path));
+      const { id, deletions } = fragment;
+      if (deletions !== null) files.push(join(line, LANCE_DELETIONS, `${id}-${deletions.name}`));
+      for (const each of files) {
+        if (this.#unlinked.has(each)) continue;
+        const name = relative(location, each);
+        const found = await this.#storage.ownership(location, name);
+        if (found === 'linked') return false;
+        if (found === 'own') this.#unlinked.set(each, true);
+      }
+    }
+    return true;
+  }
+
   async #isOwn(
     file: string,
     location: string,
@@ -78,7 +100,14 @@ export class OwnFiles {
       const { manifest } = await readManifestFile(this.#storage, file);
       const { bases } = await lanceFolders(this.#storage, file, manifest);
       const own = [...bases.values()].every((base) => isWithin(base.path, location));
-      return own && manifest.fragments.every(namesPlainFiles);
+      if (!own || !manifest.fragments.every(namesPlainFiles)) return false;
+      const lines = new Set([
+        join(file, '..', '..'),
+        ...[...bases.values()].map(({ path: at }) => at),
+      ]);
+      for (const line of lines)
+        if (!(await this.#isUnlinked(location, line, manifest))) return false;
+      return true;
     } catch (error) {
       if (!(error instanceof LanceManifestError)) throw error;
       throw new CatalogError(
@@ -92,7 +121,7 @@ export class OwnFiles {
 function elsewhere(path: ObjectPath, version: bigint): CatalogError {
   return new CatalogError(
     'Unsupported',
-    `version ${version} of table ${canonicalPath(path)} names files in the folder of another table: open it at its location`,
+    `version ${version} of table ${canonicalPath(path)} names files in the folder of another table, or reaches files through links: open it at its location`,
   );
 }
 

@@ -7,8 +7,8 @@ import type { QueryRequest } from '../../request/request.ts';
 /** A version of a Lance table that is committed; its manifest has its final name. */
 type CommittedManifest = Pick<VersionRecord, 'version' | 'manifest'>;
 
-/** A Lance table at one version. */
-export interface LanceTableVersion {
+/** Where a Lance table lies. */
+export interface LancePlace {
   /** Id of the table: another table may take its location. */
   readonly id: string;
   /** The name of the table, for errors. */
@@ -17,6 +17,10 @@ export interface LanceTableVersion {
   readonly location: string;
   /** A branch, or `main`. */
   readonly branch: string;
+}
+
+/** A Lance table at one version. */
+export interface LanceTableVersion extends LancePlace {
   readonly at: CommittedManifest;
   /** A version of main. Branches are opened through it. */
   readonly main: CommittedManifest;
@@ -24,6 +28,8 @@ export interface LanceTableVersion {
 
 /** A change of the rows of a Lance table. */
 export type LanceRowChange =
+  /** The first version of a table, in a folder that is empty. */
+  | { readonly kind: 'create' }
   | { readonly kind: 'append' | 'overwrite' }
   | { readonly kind: 'delete'; readonly predicate: string }
   | {
@@ -48,8 +54,8 @@ export type LanceRowChange =
  * a conflict. When it rejects, the change is given up, and nothing of it remains.
  */
 export interface LanceVersions {
-  /** The newest version. */
-  newest(branch: string): Promise<object>;
+  /** The newest version; undefined if there is none. */
+  newest(branch: string): Promise<object | undefined>;
   at(branch: string, version: unknown): Promise<object>;
   /** Commits a staged manifest. Undefined when another version is the next one. */
   create(branch: string, body: Readonly<Record<string, unknown>>): Promise<object | undefined>;
@@ -79,6 +85,15 @@ export interface LanceLibrary {
     predicate: string | null,
     statement: LanceStatement,
   ): Promise<bigint>;
+  /**
+   * All rows of a version in some columns, each batch as an Arrow file. The version is opened for
+   * this alone: nothing of it is remembered.
+   */
+  scan(
+    table: LanceTableVersion,
+    columns: readonly string[],
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>>;
   /** The plan of a query as text. */
   explain(
     table: LanceTableVersion,
@@ -92,7 +107,7 @@ export interface LanceLibrary {
    * @throws what `versions.create` rejected with
    */
   change(
-    table: LanceTableVersion,
+    table: LancePlace,
     change: LanceRowChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
