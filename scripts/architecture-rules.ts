@@ -154,6 +154,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/cli/',
     // The file that LMDB opens, notes that need not be durable, and processes in /proc.
     'src/store/embedded/file.ts',
+    'src/store/embedded/file-head.ts',
     'src/store/embedded/write-lock.ts',
     'src/store/embedded/notes.ts',
     'src/store/process-mark.ts',

@@ -29,8 +29,6 @@ export interface KeyCheck {
   /** Number of keys. */
   readonly keys: number;
   readonly damaged: readonly DamagedKeys[];
-  /** Number of values that got their checksum, because they were written before values had one. */
-  readonly sealed: number;
 }
 
 /** Adds a number of keys with the sum of their hashes to a digest, or subtracts it. */

@@ -157,12 +157,17 @@ export interface Store {
   guard(look: StoreGuard): void;
   /**
    * Compares all keys with their digests, in the background. Keys that are gone are remembered:
-   * reads and commits that depend on the absence of such a key fail from then on. A store that was
-   * opened for writing first seals values that were written before values were sealed. Absent if
-   * the store cannot.
+   * reads and commits that depend on the absence of such a key fail from then on. Absent if the
+   * store cannot.
    * @throws StoreError damaged, unavailable.
    */
   checkKeys?(): Promise<KeyCheck>;
+  /**
+   * Seals what an earlier version stored without seals, for an upgrade; nobody else uses the store.
+   * Until then all of it is damaged.
+   * @returns The number of values and changes that were sealed.
+   */
+  sealOlder?(): Promise<number>;
   /** Absent if the processes of the store do not wait for each other. */
   readonly writeWaits?: WriteWaits | undefined;
   /** Why acknowledged changes could be lost; undefined if they cannot. */

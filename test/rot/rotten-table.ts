@@ -3,12 +3,15 @@ import { join, sep } from 'node:path';
 import { Int64, List, Field, tableFromIPC, Utf8, vectorFromArray } from 'apache-arrow';
 import { expect } from 'vitest';
 import type { DamagedFile } from '../../src/arrow/sealed/file-seal.ts';
-import { VersionReader } from '../../src/engine/catalog/records/version-reader.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { tableKey } from '../../src/engine/catalog/records/keys.ts';
+import { decodeTable } from '../../src/engine/catalog/records/records-codec.ts';
+import { DeepCheck } from '../../src/engine/upkeep/verification/deep-check.ts';
 import { CatalogError } from '../../src/protocol/errors.ts';
 import { disk } from '../support/disk.ts';
 import { freshEngine, openOther, type TestEngine } from '../support/engine.ts';
 import { buildIndex } from '../support/indices.ts';
+import { readManifestFile } from '../support/manifest-file.ts';
 import { bytesOf, rowsOf } from '../support/query-answer.ts';
 import { ask } from '../support/request.ts';
 import { streamOf } from '../support/engine-table.ts';
@@ -23,6 +26,8 @@ export interface RotFile {
   readonly kind: FileKind;
   readonly path: string;
   readonly bytes: number;
+  /** Whether the newest version needs it. */
+  readonly isNeeded: boolean;
 }
 
 /** What a request answered: the rows, or the code and sentence of a refusal. */
@@ -120,7 +125,7 @@ export class RottenTables {
     return uri.replace('file://', '');
   }
 
-  /** The files that the newest version of a table needs, by path. */
+  /** The files that versions of a table name, by path. */
   async filesOf(name: string): Promise<readonly RotFile[]> {
     const folder = await this.folderOf(name);
     const paths = (await readdir(folder, { recursive: true })).filter((path) =>
@@ -134,10 +139,24 @@ export class RottenTables {
     const found: RotFile[] = [];
     for (const path of paths.toSorted()) {
       const kind = kinds.find((each) => path.startsWith(`${each}${sep}`));
+      if (kind === undefined) continue;
       const isVersions = kind === 'versions' || kind === 'fragments';
-      if (kind === undefined || (isVersions && !needed.has(path))) continue;
-      found.push({ kind, path: join(folder, path), bytes: (await stat(join(folder, path))).size });
+      const isNeeded = !isVersions || needed.has(path);
+      const bytes = (await stat(join(folder, path))).size;
+      found.push({ kind, path: join(folder, path), bytes, isNeeded });
     }
+    return found;
+  }
+
+  /** The files of a table that a deep verification finds damaged, by path. */
+  async unsound(name: string): Promise<ReadonlySet<string>> {
+    const { data, store } = this.engine;
+    const record = decodeTable((await store.get(tableKey([name])))!);
+    const folder = join(data, 'tables', record.id);
+    const parts = { storage: disk, store, folder: () => folder };
+    const found = new Set<string>();
+    const check = new DeepCheck(parts, { bytesPerSecond: 0 });
+    for await (const { file } of check.unsound({ name, record })) found.add(join(folder, file));
     return found;
   }
 
@@ -168,9 +187,7 @@ export class RottenTables {
 
 /** The lists of fragments that a manifest names. */
 async function listsOf(folder: string, manifest: string): Promise<readonly string[]> {
-  const bytes = await readFile(join(folder, manifest));
-  const stored = { path: manifest, seal: undefined };
-  const { lists = [] } = await new VersionReader(disk).decode(folder, bytes, stored);
+  const { lists = [] } = await readManifestFile(folder, manifest);
   return lists.map(({ path }) => path);
 }
 

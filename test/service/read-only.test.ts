@@ -1,9 +1,20 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, chown, constants, lchown, readdir, rm, writeFile } from 'node:fs/promises';
+import {
+  access,
+  chmod,
+  chown,
+  constants,
+  lchown,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Int64, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { afterEach, describe, expect, it } from 'vitest';
+import { EmbeddedFile } from '../../src/store/embedded/file.ts';
 import { eventually } from '../support/eventually.ts';
 import { openLittleDisk, type LittleDisk } from '../support/little-disk.ts';
 import { Service, type ServiceOptions } from '../support/service.ts';
@@ -40,6 +51,8 @@ async function count(): Promise<string> {
 async function prepared(options: ServiceOptions = {}): Promise<void> {
   service = await Service.start(options);
   await sendGranted(service.url, 'POST /v1/table/t/create', { body: rows });
+  const body = { tag: 'kept', version: 1 };
+  await sendGranted(service.url, 'POST /v1/table/t/tags/create', { body });
   await service.end();
 }
 
@@ -96,6 +109,30 @@ async function expectWriting(): Promise<void> {
   expect(await service.command('catalog', 'verify')).toMatchObject({ code: 0 });
 }
 
+/** Flips a bit of the rows of the table. */
+async function flipData(): Promise<void> {
+  const root = join(service.data, 'tables');
+  const names = await readdir(root, { recursive: true });
+  const path = join(
+    root,
+    names.find((name) => /\/data\/.*\.arrow$/.test(name))!,
+  );
+  const bytes = await readFile(path);
+  bytes[bytes.length >> 1]! ^= 1;
+  await writeFile(path, bytes);
+}
+
+/** Removes a tag from the store as rot would: its digest stays. */
+async function loseTag(): Promise<void> {
+  const file = new EmbeddedFile(join(service.data, 'private', 'store'));
+  await file.transact(() => {
+    const { values } = file.tables;
+    const [key] = [...values.getKeys({ start: Buffer.from('G'), end: Buffer.from('H'), limit: 1 })];
+    values.removeSync(key!);
+  });
+  await file.close();
+}
+
 /** Makes another user the owner of everything in a folder. */
 async function giveAway(folder: string): Promise<void> {
   await chown(folder, NOBODY, NOBODY);
@@ -150,6 +187,33 @@ describe('a service whose data folder cannot be written', () => {
     await expectWriting();
   });
 
+  it('reports damage of files and of the store that is found meanwhile', async (context) => {
+    await prepared();
+    context.skip(!isRoot, 'only root may mount');
+    await flipData();
+    await loseTag();
+    const mounted = await run('mount', ['--bind', service.data, service.data]).catch(
+      () => undefined,
+    );
+    context.skip(mounted === undefined, 'this system does not allow bind mounts');
+    cleanups.push(() => run('umount', ['--lazy', service.data]));
+    await run('mount', ['-o', 'remount,bind,ro', service.data]);
+    await service.restart();
+    const body = { vector: [], k: 5 };
+    const { status, json } = await send(service.url, 'POST /v1/table/t/query', { body });
+    expect([status, json['code']]).toEqual([500, 18]);
+    await eventually(async () => {
+      const ready = await send(service.url, 'GET /readyz');
+      expect(ready.json['parts']).toEqual(
+        expect.arrayContaining([
+          { part: 'storage', status: 'degraded', why: expect.stringContaining('EROFS') },
+          { part: 'tables', status: 'degraded', why: expect.stringContaining('is damaged') },
+          { part: 'store', status: 'degraded', why: expect.stringContaining('their digest') },
+        ]),
+      );
+    });
+  });
+
   it('does not start where each record has to be on disk before its answer', async (context) => {
     context.skip(!isRoot, 'only root may mount');
     await prepared({ config: 'audit: { durable: all }\n' });
@@ -184,7 +248,7 @@ describe('a data folder without its format', () => {
       expect(err).toContain(sentence);
     }
     await expect(access(path, constants.F_OK)).rejects.toThrow('ENOENT');
-    await writeFile(path, '1\n');
+    await writeFile(path, '2\n');
     await chmod(path, 0o640);
     await service.restart();
     expect(await count()).toBe('2');

@@ -142,7 +142,7 @@ describe('a data folder whose gateway was killed', () => {
     if (Array.isArray(asked)) expect([asked.includes(code), notes]).toEqual([true, []]);
     else expect(code).toBe(asked);
     expect(await picture(service.data)).toEqual(before);
-    expect(await readFile(join(service.data, 'FORMAT'), 'utf8')).toBe('1\n');
+    expect(await readFile(join(service.data, 'FORMAT'), 'utf8')).toBe('2\n');
   });
 });
 

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { namespaceKey, tableKey, versionKey } from '../../src/engine/catalog/rec
 import { decodeTable } from '../../src/engine/catalog/records/records-codec.ts';
 import { VersionReader } from '../../src/engine/catalog/records/version-reader.ts';
 import { disk } from '../support/disk.ts';
+import { readManifestFile } from '../support/manifest-file.ts';
 import { Service } from '../support/service.ts';
 import { send } from './http.ts';
 import { InsertLedger, OverwriteLedger, range, versionsOf } from './insert-ledger.ts';
@@ -93,8 +94,7 @@ async function checkManifests(folder: string, versions: readonly number[]): Prom
   const reader = new VersionReader(disk);
   for (const version of versions) {
     const path = join('versions', `${String(version).padStart(20, '0')}.arrow`);
-    const stored = { path, seal: undefined };
-    const manifest = await reader.decode(folder, await readFile(join(folder, path)), stored);
+    const manifest = await readManifestFile(folder, path, reader);
     expect(manifest.version).toBe(BigInt(version));
     for (const { path: file, bytes } of manifest.fragments.flatMap(({ files }) => files)) {
       const size = sizes.get(file) ?? (await stat(join(folder, file))).size;

@@ -3,7 +3,8 @@ import { crc32 } from 'node:zlib';
 
 /**
  * The identity of a sealed file and the checksum of its seal block, as the record that names the
- * file holds them: base64url of 16 random bytes and a CRC-32, 27 characters.
+ * file holds them: base64url of 16 random bytes and a CRC-32, 27 characters. The seal of a file
+ * from before seals is detached: `@OFFSET+LENGTH` follows, the place of its block in another file.
  */
 export type FileSeal = string;
 
@@ -11,22 +12,43 @@ export type FileSeal = string;
 export interface StoredFile {
   /** Key in its storage. */
   readonly path: string;
-  /** Undefined for a file that was written without a seal: nothing of it is compared. */
+  /** Undefined if no record has one: the file is not read. */
   readonly seal: FileSeal | undefined;
+  /** Block of a detached seal; absent if the block lies in the file. */
+  readonly block?: DetachedBlock;
 }
+
+/** Where the block of a detached seal lies. */
+export interface DetachedBlock {
+  /** Key of the file with the block, in the same storage. */
+  readonly path: string;
+  readonly offset: number;
+  /** In bytes. */
+  readonly length: number;
+}
+
+/** The part of a file of which no record has a seal. */
+export const NO_SEAL = 'the missing seal';
 
 /** A part of a file does not match the seal of the file: it is damaged, or it is another file. */
 export class DamagedFile extends Error {
   readonly path: string;
-  /** The part: `the footer`, `the seal block`, `the identity`, or a portion with its bytes. */
+  /** The part: `the footer`, `the seal block`, `the identity`, a portion with its bytes, or `NO_SEAL`. */
   readonly part: string;
 
   constructor(path: string, part: string) {
-    super(`${path}: ${part} does not match the seal of the file`);
+    super(`${path}: ${damageOf(part)}`);
     this.name = 'DamagedFile';
     this.path = path;
     this.part = part;
   }
+}
+
+/** The fault of a damaged file. @param file Its name; absent if the sentence says it elsewhere. */
+export function damageOf(part: string, file?: string): string {
+  const of = file === undefined ? '' : ` of ${file}`;
+  if (part !== NO_SEAL) return `${part}${of} does not match the seal of the file`;
+  return `the seal${of} is missing, and the file is not listed as one from before seals`;
 }
 
 /**
@@ -50,6 +72,8 @@ const MAGIC = Buffer.from('AGSEAL01', 'latin1');
 export const SEAL_END = 4 + MAGIC.length;
 
 const IDENTITY = 16;
+/** Length of a seal whose block lies in the sealed file. */
+const ATTACHED_CHARACTERS = 27;
 /** Identity, length of the content in 8 bytes, checksum of the tail, number of portions. */
 const HEAD = IDENTITY + 16;
 
@@ -85,6 +109,20 @@ export function sealOfBlock(block: Uint8Array): FileSeal {
   seal.set(block.subarray(0, IDENTITY));
   seal.writeUInt32LE(crc32(block), IDENTITY);
   return seal.toString('base64url');
+}
+
+/** The seal of a block that lies in a file of detached seals, at an offset in bytes. */
+export function detachedSeal(block: Uint8Array, offset: number): FileSeal {
+  return `${sealOfBlock(block)}@${offset}+${block.length}`;
+}
+
+const DETACHED = /^[\w-]{27}@(\d{1,15})\+(\d{1,10})$/;
+
+/** Where the block of a seal lies in a file of detached seals; undefined if it lies in the sealed file. */
+export function placeOfSeal(seal: FileSeal): Omit<DetachedBlock, 'path'> | undefined {
+  if (seal.length === ATTACHED_CHARACTERS) return undefined;
+  const [, offset, length] = DETACHED.exec(seal) ?? [];
+  return offset === undefined ? undefined : { offset: Number(offset), length: Number(length) };
 }
 
 /** Whether two seals have the same identity. */

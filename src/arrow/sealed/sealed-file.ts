@@ -5,6 +5,7 @@ import { ArrowError } from '../arrow-error.ts';
 import {
   DamagedFile,
   decodeSealBlock,
+  NO_SEAL,
   sameIdentity,
   sealBlockBytes,
   sealOfBlock,
@@ -20,33 +21,62 @@ const FIRST_READ = 65_536;
 /** An open file, and what is compared of it. */
 export interface OpenSealedFile {
   readonly file: ArrowFile;
-  /** Undefined for a file without a seal. */
-  readonly checks: PortionChecks | undefined;
+  readonly checks: PortionChecks;
+}
+
+/** The checks of a file's portions, and the footer with all that follows if it was read. */
+interface OpenChecks {
+  readonly checks: PortionChecks;
+  readonly tail?: Uint8Array;
 }
 
 /**
- * Opens an Arrow file. Whatever is read of a sealed one is compared with its seal.
+ * Opens an Arrow file. Whatever is read of it is compared with its seal.
+ * @param block The bytes of the block of a detached seal.
  * @throws DamagedFile for a file that does not match its seal, and what `openFile` throws.
  */
 export async function openSealed(
   access: RandomAccess,
   stored: StoredFile,
+  block?: Uint8Array,
 ): Promise<OpenSealedFile> {
-  const { seal } = stored;
-  if (seal === undefined) return { file: await openFile(access), checks: undefined };
-  const { checks, tail } = await openChecks(access, { ...stored, seal });
+  const { checks, tail } = await openChecks(access, stored, block);
   return { file: await openFile(checkedAccess(access, checks), tail), checks };
 }
 
 /**
- * Compares the footer, the seal block and the identity of a file.
- * @returns The checks of its portions, and its footer with all that follows.
+ * Compares the seal block and the identity of a file, and the footer if the block lies before it. A
+ * detached block covers the footer with its portions.
  * @throws DamagedFile
  */
 export async function openChecks(
   access: RandomAccess,
-  { path, seal }: StoredFile & { readonly seal: FileSeal },
-): Promise<{ readonly checks: PortionChecks; readonly tail: Uint8Array }> {
+  { path, seal }: StoredFile,
+  block?: Uint8Array,
+): Promise<OpenChecks> {
+  if (seal === undefined) throw new DamagedFile(path, NO_SEAL);
+  return block === undefined
+    ? attachedChecks(access, path, seal)
+    : { checks: detachedChecks(access, path, seal, block) };
+}
+
+function detachedChecks(
+  access: RandomAccess,
+  path: string,
+  seal: FileSeal,
+  block: Uint8Array,
+): PortionChecks {
+  if (!seal.startsWith(`${sealOfBlock(block)}@`)) throw new DamagedFile(path, 'the seal block');
+  const facts = decodeSealBlock(block);
+  if (facts?.contentBytes !== access.size) throw new DamagedFile(path, 'the number of bytes');
+  return new PortionChecks(path, facts);
+}
+
+async function attachedChecks(
+  access: RandomAccess,
+  path: string,
+  seal: FileSeal,
+): Promise<OpenChecks> {
   const { last, tail, block } = await readEnd(access, path);
   const found = block && sealOfBlock(block);
   if (block === undefined || found === undefined) throw new DamagedFile(path, 'the seal block');

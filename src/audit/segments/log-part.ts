@@ -1,4 +1,3 @@
-import { basename, dirname, join } from 'node:path';
 import { RecordFault } from '../record/decoding.ts';
 import { StatementFault } from '../signing/statement.ts';
 import { isMissing } from '../../storage/storage-error.ts';
@@ -10,6 +9,7 @@ import {
   segmentOf,
   type LogFile,
 } from '../chain/log-files.ts';
+import { readDetachedPortions, sealName } from './detached-portions.ts';
 import { parseSeal, type SegmentSeal } from './seal.ts';
 import { openSegment, type OpenSegment } from './segment-file.ts';
 
@@ -57,11 +57,12 @@ export async function sealedPart({ instance, file }: LogPart): Promise<LogPart |
 /** @throws RecordFault if the seal is damaged. */
 async function readSeal({ seal: path }: LogFile): Promise<SegmentSeal> {
   try {
-    return parseSeal(await readLogFile(path));
+    const seal = parseSeal(await readLogFile(path));
+    if (seal.portions !== undefined || seal.retired !== '') return seal;
+    return { ...seal, portions: await readDetachedPortions(path) };
   } catch (error) {
     if (!(error instanceof StatementFault)) throw error;
-    const name = join(basename(dirname(path)), basename(path));
-    throw new RecordFault(`the seal ${name} is damaged: ${error.message}`);
+    throw new RecordFault(`the seal ${sealName(path)} is damaged: ${error.message}`);
   }
 }
 

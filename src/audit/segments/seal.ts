@@ -29,7 +29,7 @@ interface Segment {
   readonly to: string;
   /** SHA-256 of the file, in hexadecimal. */
   readonly sha256: string;
-  /** CRC-32 of each portion of the file, from `PortionSums`; absent in seals of an earlier version. */
+  /** CRC-32 of each portion of the file, from `PortionSums`; absent in seals of an earlier version, see `detached-portions.ts`. */
   readonly portions?: string;
 }
 

@@ -8,6 +8,7 @@ import {
   segmentOf,
   type LogFile,
 } from '../chain/log-files.ts';
+import { detachedPortionsOf } from './detached-portions.ts';
 import { parseSeal, sealText, type SegmentSeal } from './seal.ts';
 import { UnfitSegment, type writeSegment } from './segment-file.ts';
 import type { SigningKey } from '../signing/keys.ts';
@@ -140,6 +141,7 @@ async function retire(
   if (seal.retired !== '' || now - Date.parse(seal.to) <= retainMillis) return false;
   const text = sealText(key, seal, new Date(now).toISOString());
   await replaceSeal(file, text, segmentOf(file.path));
+  logStorage.discard(detachedPortionsOf(file.seal));
   return true;
 }
 

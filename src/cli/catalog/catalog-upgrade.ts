@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { sealOlderSegments } from '../../audit/segments/detached-portions.ts';
 import { upgradeSteps } from '../../engine/upkeep/upgrade/steps.ts';
 import {
   planUpgrade,
@@ -8,17 +9,21 @@ import {
   type UpgradedStep,
   type UpgradePlan,
 } from '../../engine/upkeep/upgrade/upgrade.ts';
+import { ReadingRate } from '../../engine/upkeep/verification/portion-reading.ts';
 import { openStore } from '../../store/open/open-store.ts';
+import { messageOf } from '../../store/store-error.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { dataFolderOf, disk, openedForUpgrade, storeOf } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
 import { recorded } from '../service/recorded-command.ts';
+import { rateOf } from './reading-rate.ts';
 
 interface UpgradeFlags {
   readonly json?: boolean;
   readonly dryRun?: boolean;
+  readonly rate?: string;
 }
 
 /** `arrowgate catalog upgrade`. */
@@ -26,6 +31,7 @@ export function addUpgrade(catalog: Command, run: Run): void {
   withConfig(catalog.command('upgrade'), ['data', 'coordination.redis'])
     .description('bring a data folder to the newest format, while no gateway runs')
     .option('--dry-run', 'print the steps, and change nothing')
+    .option('--rate <size>', 'bytes of older files to read in a second; default: no limit')
     .option('--json', 'print JSON')
     .action(async (flags: UpgradeFlags, command: Command) => {
       try {
@@ -39,12 +45,13 @@ export function addUpgrade(catalog: Command, run: Run): void {
 }
 
 async function upgradeFolder(config: Config, flags: UpgradeFlags, run: Run): Promise<void> {
+  const rate = new ReadingRate(rateOf(flags.rate ?? '0'));
   const { root } = await openedForUpgrade(config);
   const plan = await planUpgrade(disk, root, upgradeSteps);
   const isDry = flags.dryRun === true;
   const planned = plan.steps.map(({ format, summary }) => ({ format, summary }));
   const steps: readonly ShownStep[] =
-    isDry || planned.length === 0 ? planned : await makeSteps(config, plan, run);
+    isDry || planned.length === 0 ? planned : await makeSteps(config, plan, rate, run);
   const { from, to, resumed } = plan;
   if (flags.json === true) run.output.line(JSON.stringify({ from, to, resumed, steps }));
   else {
@@ -55,17 +62,31 @@ async function upgradeFolder(config: Config, flags: UpgradeFlags, run: Run): Pro
 async function makeSteps(
   config: Config,
   plan: UpgradePlan,
-  { output }: Run,
+  rate: ReadingRate,
+  run: Run,
 ): Promise<readonly UpgradedStep[]> {
   const folder = dataFolderOf(config);
-  const { progress = () => undefined } = progressOf(output);
+  const { progress = () => undefined } = progressOf(run.output);
+  const unreadable = (path: string, error: unknown) => {
+    run.output.note(
+      `arrowgate: ${path} gets no checksums and will be refused: ${messageOf(error)}`,
+    );
+    run.code = 1;
+  };
+  const sealAudit = () =>
+    sealOlderSegments({
+      folder: folder.audit,
+      read: (bytes) => rate.after(bytes),
+      damaged: unreadable,
+    });
   const details = { from: String(plan.from), to: String(plan.to) };
   const work = async () => {
     const opened = new Opened();
     try {
       const store = await openStore(storeOf(config, folder));
       opened.add(() => store.close());
-      const parts = { storage: disk, data: folder.root, store, progress };
+      const shared = { storage: disk, data: folder.root, store };
+      const parts = { ...shared, sealAudit, rate, progress, unreadable };
       const result = await upgrade(parts, plan);
       const changes = result.reduce((sum, step) => sum + step.changes, 0);
       return { result, details: { changes: String(changes) } };

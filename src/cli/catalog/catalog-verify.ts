@@ -5,12 +5,12 @@ import type {
   Verified,
   VerifyOptions,
 } from '../../engine/upkeep/verification/verifier.ts';
-import { parseSize } from '../../protocol/units.ts';
 import { withConfig } from '../config/command-config.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
 import { stopSignal } from '../output/stop-signal.ts';
 import { tablePathOf, withReading } from '../service/with-upkeep.ts';
+import { rateOf, USUAL_RATE } from './reading-rate.ts';
 
 interface VerifyFlags {
   readonly deep?: boolean;
@@ -18,11 +18,6 @@ interface VerifyFlags {
   readonly from?: string;
   readonly json?: boolean;
 }
-
-/** Most bytes that are read in a second, if the command line does not say. */
-const USUAL_RATE = '100MiB';
-/** A lower rate would wait for seconds between two reads. */
-const LEAST_RATE = 2 ** 16;
 
 /** `arrowgate catalog verify`. */
 export function addVerify(catalog: Command, run: Run): void {
@@ -79,14 +74,6 @@ function deepOptions(
   return { deep: { bytesPerSecond, signal, ...(cursor !== undefined && { from: cursor }) } };
 }
 
-function rateOf(typed: string): number {
-  const bytes = parseSize(typed);
-  if (bytes !== undefined && (bytes === 0 || bytes >= LEAST_RATE)) return bytes;
-  throw new UsageError(
-    `--rate is ${JSON.stringify(typed)}, but must be the bytes to read in a second: a size of at least 64KiB such as ${USUAL_RATE}, or 0 for no limit`,
-  );
-}
-
 function textOf({ findings, orphans, deep, ...looked }: Verified): string {
   const { tables, versions, files, bytes, changes } = looked;
   const journal = changes === null ? '' : `, ${changes} changes in the journal`;
@@ -100,9 +87,8 @@ function textOf({ findings, orphans, deep, ...looked }: Verified): string {
   ].join('\n');
 }
 
-function comparedText({ files, bytes, unsealed }: NonNullable<Verified['deep']>): string {
-  const without = unsealed === 0 ? '' : ` (${unsealed} files have no checksums)`;
-  return `, compared ${bytes} bytes of ${files} files and manifests with their checksums${without}`;
+function comparedText({ files, bytes }: NonNullable<Verified['deep']>): string {
+  return `, compared ${bytes} bytes of ${files} files and manifests with their checksums`;
 }
 
 function findingText({ kind, table, file, fault }: Finding): string {

@@ -90,9 +90,12 @@ export async function openCatalog(
 export async function openReadingCatalog(
   config: Config,
   folder: DataFolder,
-  { onSkew, onDamage, lance }: CatalogWatch,
+  { onSkew, onDamage, integrity, lance }: CatalogWatch,
 ): Promise<OpenedReading> {
-  const store = await openStoreForReading(storeOf(config, folder));
+  const store = await openStoreForReading({
+    ...storeOf(config, folder),
+    onDamage: (damage) => integrity?.report(damage),
+  });
   try {
     const engine = await openEngine({
       ...engineOptions(config, folder, store),
@@ -101,9 +104,12 @@ export async function openReadingCatalog(
       ...(lance !== undefined && { lance }),
       readOnly: true,
     });
+    // It reports what it finds; a failure is one of the reads, which report it too.
+    const compared = store.checkKeys?.().catch(() => undefined);
     return {
       engine,
       close: async () => {
+        await compared;
         await store.close();
         return { rest: engine.close() };
       },

@@ -341,9 +341,6 @@ function storeIntegrity({ log, metrics }: Start): StoreIntegrity {
       metrics.count('storeDamage', damage.kind);
       log.error({ damage }, `the store is damaged: ${sentence}`);
     },
-    compared: ({ keys, sealed }) => {
-      if (sealed > 0) log.info({ keys, sealed }, 'the values of the store got checksums');
-    },
   });
 }
 

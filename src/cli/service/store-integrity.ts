@@ -14,8 +14,6 @@ const AGAIN_MILLIS = 5000;
 export interface IntegrityEvents {
   /** Called once for each damaged value and each damaged group of keys. */
   readonly damaged: (damage: StoreDamage, sentence: string) => void;
-  /** Called after each comparison of the keys. */
-  readonly compared: (check: KeyCheck) => void;
 }
 
 /**
@@ -96,7 +94,6 @@ export class StoreIntegrity {
     this.#state = undefined;
     const damaged = new Set(check.damaged.map(({ group }) => group));
     this.#keys = new Map([...this.#keys].filter(([group]) => damaged.has(group)));
-    this.#events.compared(check);
   }
 
   #failed(error: unknown): undefined {

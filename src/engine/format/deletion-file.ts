@@ -9,6 +9,7 @@ import { Flushes } from '../../storage/flushes.ts';
 import type { NewObject, Storage } from '../../storage/storage.ts';
 import { DELETIONS } from './layout.ts';
 import { bytesAccess } from './memory/random-access.ts';
+import { readDetachedBlock } from './memory/detached-block.ts';
 import { pairs } from '../base/items.ts';
 import type { TableFolder } from './snapshot.ts';
 
@@ -65,7 +66,8 @@ export async function writeDeletions(
  */
 export async function readDeletions(storage: Storage, stored: StoredFile): Promise<Uint32Array> {
   const { path } = stored;
-  const { file } = await openSealed(bytesAccess(await storage.read(path)), stored);
+  const block = await readDetachedBlock(storage, stored);
+  const { file } = await openSealed(bytesAccess(await storage.read(path)), stored, block);
   const batch = await file.readBatch(0);
   const rows = batch.getChildAt(0)?.toArray();
   if (rows instanceof Uint32Array) return rows;

@@ -47,13 +47,15 @@ export function encodeFragments({ facts, fragments }: FragmentFile): SealedEnd {
 /**
  * The inverse of `encodeFragments`. Also reads the manifests of older formats: they have all columns
  * that existed then.
+ * @param block The block of a detached seal.
  * @throws DamagedFile, ArrowError when the bytes are not an Arrow file.
  */
 export async function decodeFragments(
   bytes: Uint8Array,
   stored: StoredFile,
+  block?: Uint8Array,
 ): Promise<FragmentFile> {
-  const { file } = await openSealed(bytesAccess(bytes), stored);
+  const { file } = await openSealed(bytesAccess(bytes), stored, block);
   const facts = file.schema.metadata;
   const common = facts.get(COMMON_FIELDS);
   const fields = common === undefined ? undefined : (JSON.parse(common) as readonly number[]);

@@ -7,7 +7,8 @@ import type { Storage } from '../../storage/storage.ts';
  * Names inside a table's folder: `data/` holds the data files, `deletions/` the lists of deleted rows,
  * `indices/` a folder for each index, `versions/` one manifest per version and `fragments/` the lists
  * of fragments that manifests share. The manifests of a branch lie in `tree/<branch id>/versions/`; its
- * other files lie with those of the table.
+ * other files lie with those of the table. `detached.seals` is there only in the folder of a table
+ * with files from before seals.
  */
 export const DATA = 'data';
 export const VERSIONS = 'versions';
@@ -15,6 +16,7 @@ export const DELETIONS = 'deletions';
 export const TREE = 'tree';
 export const INDICES = 'indices';
 export const FRAGMENTS = 'fragments';
+export const DETACHED_SEALS = 'detached.seals';
 
 /**
  * Checks that a path in a manifest stays inside the table's folder.

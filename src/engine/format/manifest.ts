@@ -84,14 +84,16 @@ export function encodeManifest(manifest: Manifest): EncodedManifest {
  * Decodes a manifest.
  * @param stored Where the bytes were read, and the seal that they must match.
  * @param listOf Reads a list.
+ * @param block The block of a detached seal.
  * @throws DamagedFile, ArrowError when the bytes are not an Arrow file, Error when they are no manifest.
  */
 export async function decodeManifest(
   bytes: Uint8Array,
   stored: StoredFile,
   listOf: ListSource,
+  block?: Uint8Array,
 ): Promise<Manifest> {
-  const { facts, fragments: own } = await decodeFragments(bytes, stored);
+  const { facts, fragments: own } = await decodeFragments(bytes, stored, block);
   const lists = await Promise.all(listsOf(facts).map(listOf));
   const ranges = rangesOf(facts) ?? [{ file: 0, start: 0, count: own.length }];
   const shared = new SharedFacts(facts, lists, facts.get(KEYS.shared));

@@ -41,7 +41,7 @@ export interface VersionRecord {
   /** Path under which the manifest was written before the commit; its first reader renames it. */
   readonly staging: string;
   readonly manifestBytes: number;
-  /** Seal of the manifest; absent for manifests that were written before seals, or by Lance clients. */
+  /** Seal of the manifest; absent for manifests from before seals, whose table lists theirs, and for those of Lance clients. */
   readonly seal?: FileSeal;
   readonly metadata: Readonly<Record<string, string>>;
   /**

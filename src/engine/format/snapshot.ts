@@ -1,7 +1,8 @@
 import type { Storage } from '../../storage/storage.ts';
 import type { Schema } from 'apache-arrow';
 import { join } from 'node:path';
-import type { FileSeal, StoredFile } from '../../arrow/sealed/file-seal.ts';
+import { placeOfSeal, type FileSeal, type StoredFile } from '../../arrow/sealed/file-seal.ts';
+import { DETACHED_SEALS } from './layout.ts';
 import type { Stored, VersionRecord } from './records.ts';
 import type { TextOptions } from '../tokens/text-options.ts';
 
@@ -14,7 +15,7 @@ export interface DataFile {
   readonly fields: readonly number[];
   /** Statistics in the format of `FileStatistics`; absent in older files. */
   readonly statistics?: Uint8Array | undefined;
-  /** Absent in older files. */
+  /** Absent only in a manifest from before seals, and for a file that its table does not list. */
   readonly seal?: FileSeal | undefined;
 }
 
@@ -46,7 +47,7 @@ export interface FragmentIndex {
   /** Path inside the table's folder: `indices/<uuid of the index>/<uuid>.arrow`. */
   readonly path: string;
   readonly bytes: number;
-  /** Absent in older files. */
+  /** Absent only in a manifest from before seals, and for a file that its table does not list. */
   readonly seal?: FileSeal | undefined;
 }
 
@@ -66,7 +67,7 @@ export interface Fragment {
   readonly storedRowIds: boolean;
   /** Path of the file that lists the deleted rows: `deletions/<uuid>.arrow`. */
   readonly deletions: string | null;
-  /** The seal of that file; absent in older files. */
+  /** The seal of that file; absent as that of a data file. */
   readonly deletionsSeal?: FileSeal | undefined;
   /** Index files of the fragment; rows without one are scanned. */
   readonly indices?: readonly FragmentIndex[] | undefined;
@@ -135,7 +136,10 @@ export function storedIn(
   folder: string,
   { path, seal }: Pick<DataFile, 'path' | 'seal'>,
 ): StoredFile {
-  return { path: join(folder, path), seal };
+  const stored = { path: join(folder, path), seal };
+  const place = seal === undefined ? undefined : placeOfSeal(seal);
+  if (place === undefined) return stored;
+  return { ...stored, block: { path: join(folder, DETACHED_SEALS), ...place } };
 }
 
 /** Size of a fragment's data files in bytes. */

@@ -2,7 +2,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
 import type { EmbeddedTable, EmbeddedTables } from './transaction.ts';
-import { messageOf, StoreError } from '../store-error.ts';
+import { requireSoundHead } from './file-head.ts';
+import { isStoreDamage, messageOf, StoreError } from '../store-error.ts';
 
 /** Maximum size of the file; address space is reserved, memory is not. */
 const MAP_BYTES = 2 ** 36;
@@ -26,6 +27,7 @@ export class EmbeddedFile {
   /**
    * Opens the file of a folder, which is made where it is missing, or, for reading, has to be there.
    * Opening it for writing is a transaction, which waits for the writer in progress.
+   * @throws StoreError damaged, and the errors of LMDB.
    *
    * What a resolved transaction means: with `overlappingSync` off, LMDB writes the
    * pages, waits for `fdatasync`, writes the page that makes them count through a
@@ -34,13 +36,9 @@ export class EmbeddedFile {
   constructor(folder: string, reading = false) {
     // LMDB would make the folder of a file that is not there.
     if (reading) inodeOf(folder);
+    requireSoundHead(folder, MAP_BYTES);
     this.#root = openRoot(folder, reading);
-    const table = (name: string): EmbeddedTable => this.#root.openDB(name, binary);
-    this.tables = {
-      values: table('values'),
-      changes: table('changes'),
-      counters: table('counters'),
-    };
+    this.tables = tablesOf(this.#root);
     this.inode = inodeOf(folder);
   }
 
@@ -106,6 +104,17 @@ export class EmbeddedFile {
     } catch {
       return false;
     }
+  }
+}
+
+/** @throws StoreError damaged, or the error of the file */
+function tablesOf(root: Root): EmbeddedTables {
+  const table = (name: string): EmbeddedTable => root.openDB(name, binary);
+  try {
+    return { values: table('values'), changes: table('changes'), counters: table('counters') };
+  } catch (error) {
+    const failure = unreadable(error);
+    throw isStoreDamage(failure) ? failure : error;
   }
 }
 

@@ -15,7 +15,7 @@ const HASHED_AT_ONCE = 1000;
  * its own. Other work goes on between pages of keys. A group is damaged if a page of it is.
  * @throws StoreError unavailable.
  */
-export async function compareKeys(file: EmbeddedFile): Promise<Omit<KeyCheck, 'sealed'>> {
+export async function compareKeys(file: EmbeddedFile): Promise<KeyCheck> {
   const damaged: DamagedKeys[] = [];
   let keys = 0;
   for (let byte = 0; byte <= LAST_BYTE; byte++) {

@@ -22,7 +22,6 @@ import {
   holdsContent,
   lastSequence,
   openChange,
-  sealingOf,
   sealPage,
   sequenceKey,
   sequenceOf,
@@ -33,7 +32,7 @@ import {
 import { DamageRegister, type OnStoreDamage } from '../damage.ts';
 import type { KeyCheck } from '../key-digest.ts';
 import { compareKeys } from './key-check.ts';
-import { isSealed, unsealValue } from '../value-seal.ts';
+import { unsealValue } from '../value-seal.ts';
 import { messageOf, StoreError } from '../store-error.ts';
 import { makeFolder, syncFolder } from '../../storage/folder.ts';
 import { Gate } from '../gate.ts';
@@ -125,7 +124,7 @@ class EmbeddedReads {
     if (cached.stored !== undefined && isSame(cached.stored, found)) return cached.value;
     const stored = Buffer.allocUnsafeSlow(found.length);
     stored.set(found.subarray(0, found.length));
-    const value = openValue(tables, cached.key, stored);
+    const value = unsealValue(cached.key, stored);
     if (value === undefined) throw this.#damage.value(key);
     cached.stored = stored.byteLength > LARGEST_BYTES ? undefined : stored;
     cached.value = value;
@@ -145,12 +144,6 @@ class EmbeddedReads {
       return;
     }
   }
-}
-
-/** The content of a stored value; undefined if it is damaged. */
-function openValue(tables: EmbeddedTables, key: Buffer, stored: Buffer): Buffer | undefined {
-  if (isSealed(stored)) return unsealValue(key, stored);
-  return sealingOf(tables) === 'all' ? undefined : stored;
 }
 
 function isSame(value: Buffer, found: Uint8Array): boolean {
@@ -200,8 +193,8 @@ export async function openEmbeddedStore(
  * Nothing but LMDB's lock file, where readers are registered, is written.
  * @throws StoreError unavailable when there is none.
  */
-export function openEmbeddedReading(folder: string): Store {
-  const store = new EmbeddedStore(folder, readingFile(folder), new DamageRegister());
+export function openEmbeddedReading(folder: string, onDamage?: OnStoreDamage): Store {
+  const store = new EmbeddedStore(folder, readingFile(folder), new DamageRegister(onDamage));
   return { ...readingStore(store), checkKeys: () => store.checkKeys() };
 }
 
@@ -275,7 +268,7 @@ class EmbeddedStore implements Store {
   #entries(tables: EmbeddedTables, options: RangeOptions): readonly StoreEntry[] {
     return [...tables.values.getRange(options)].map((entry) => {
       const [bytes, key] = [Buffer.from(entry.key), keyText(entry.key)];
-      const value = openValue(tables, bytes, Buffer.from(entry.value));
+      const value = unsealValue(bytes, Buffer.from(entry.value));
       if (value === undefined) throw this.#damage.value(key);
       return { key, value };
     });
@@ -329,19 +322,13 @@ class EmbeddedStore implements Store {
   }
 
   async checkKeys(): Promise<KeyCheck> {
-    const sealed = this.#turn === undefined ? 0 : await this.#seal();
-    const file = await this.#current();
-    // A store of an earlier version that is open for reading has no digests.
-    const hasDigests = (await this.#read(sealingOf)) === 'all';
-    const { keys, damaged } = await compareKeys(file);
-    const check = { keys, damaged: hasDigests ? damaged : [], sealed };
+    const check = await compareKeys(await this.#current());
     this.#damage.checked(check.damaged);
     return check;
   }
 
-  /** Seals the values of an earlier version. @returns Their number */
-  async #seal(): Promise<number> {
-    if ((await this.#read(sealingOf)) === 'all') return 0;
+  async sealOlder(): Promise<number> {
+    await this.#current();
     let sealed = 0;
     // Without a turn of its own, which commits of this process could keep from it; LMDB orders transactions.
     for (let after: Buffer | undefined, more = true; more; more = after !== undefined) {
@@ -349,8 +336,7 @@ class EmbeddedStore implements Store {
       after = page.last;
       sealed += page.sealed;
     }
-    await this.#write(endSealing);
-    return sealed;
+    return sealed + (await this.#write(endSealing));
   }
 
   async weakness(): Promise<undefined> {

@@ -89,18 +89,14 @@ export function applySteps(
       return result;
     }),
   );
-  if (sequence !== first) putCounter(tables, SEQUENCE, sequenceKey(sequence));
+  if (sequence !== first) putSequence(tables, sequence);
   return results;
 }
-
-/** Length of the sequence number of a version that did not seal it. */
-const PLAIN_BYTES = 8;
 
 /** Sequence number of the last change. @throws StoreError damaged */
 export function lastSequence({ counters }: EmbeddedTables): bigint {
   const stored = counters.get(SEQUENCE);
   if (stored === undefined) return 0n;
-  if (stored.length === PLAIN_BYTES) return sequenceOf(stored);
   const opened = unsealValue(SEQUENCE, Buffer.from(stored));
   if (opened === undefined) throw damagedCounter();
   return sequenceOf(opened);
@@ -112,8 +108,6 @@ function damagedCounter(): StoreError {
 
 /** The writes of a change, encoded. @throws StoreError damaged */
 export function openChange(key: Uint8Array, stored: Buffer): Buffer {
-  // The encoding of an earlier version begins with the length of a short key.
-  if (stored.length === 0 || stored[0] === 0) return stored;
   const opened = unsealValue(key, stored);
   if (opened !== undefined) return opened;
   throw new StoreError('damaged', `change ${sequenceOf(key)} does not match its checksum`);
@@ -146,7 +140,11 @@ export function applyReplay(tables: EmbeddedTables, changes: readonly StoreChang
 }
 
 function raise(tables: EmbeddedTables, sequence: bigint): void {
-  if (sequence > lastSequence(tables)) putCounter(tables, SEQUENCE, sequenceKey(sequence));
+  if (sequence > lastSequence(tables)) putSequence(tables, sequence);
+}
+
+function putSequence(tables: EmbeddedTables, sequence: bigint): void {
+  putCounter(tables, SEQUENCE, sequenceKey(sequence));
 }
 
 function isEmpty(table: EmbeddedTable): boolean {
@@ -155,7 +153,7 @@ function isEmpty(table: EmbeddedTable): boolean {
 
 /** Applies writes inside the open transaction, and brings the digests of the keys up to date. */
 function counting<Result>(tables: EmbeddedTables, work: (open: OpenTables) => Result): Result {
-  const sealing = sealingOf(tables) ?? beginSealing(tables);
+  const sealing = sealingOf(tables) ?? noteSealing(tables, 'all');
   const moved = new KeyDigests();
   const result = work({ ...tables, moved });
   if (sealing === 'all') addDigests(tables, moved);
@@ -163,17 +161,21 @@ function counting<Result>(tables: EmbeddedTables, work: (open: OpenTables) => Re
 }
 
 /**
- * Writes the counter of a store that has none. It precedes every sealed value: a store with a sealed
- * value has lost its counter, and its keys have no digests to compare with.
+ * Writes the counter of a store that has none before an upgrade seals its values. It precedes every
+ * sealed value: a store with a sealed value has lost its counter, and its keys have no digests to
+ * compare with.
  */
 function beginSealing(tables: EmbeddedTables): 'some' | 'all' {
   const [first] = tables.values.getRange({ limit: 1 });
-  const all = first === undefined || isSealed(first.value);
-  putCounter(tables, SEALING, all ? ALL_SEALED : SOME_SEALED);
-  return all ? 'all' : 'some';
+  return noteSealing(tables, first === undefined || isSealed(first.value) ? 'all' : 'some');
 }
 
-/** Whether some or all values are sealed; undefined in a store of an earlier version. */
+function noteSealing(tables: EmbeddedTables, sealing: 'some' | 'all'): 'some' | 'all' {
+  putCounter(tables, SEALING, sealing === 'all' ? ALL_SEALED : SOME_SEALED);
+  return sealing;
+}
+
+/** Whether some or all values are sealed; undefined in a new store, and in one of an earlier version. */
 export function sealingOf({ counters }: EmbeddedTables): 'some' | 'all' | undefined {
   const stored = counters.get(SEALING);
   if (stored === undefined) return undefined;
@@ -207,7 +209,8 @@ interface SealedPage {
 
 /** Seals values inside the open transaction, from the key after `after` on. */
 export function sealPage(tables: EmbeddedTables, after: Buffer | undefined): SealedPage {
-  if (sealingOf(tables) === undefined) beginSealing(tables);
+  const sealing = sealingOf(tables) ?? beginSealing(tables);
+  if (sealing === 'all') return { sealed: 0, last: undefined };
   const span = after === undefined ? {} : { start: after, exclusiveStart: true };
   const page = [...tables.values.getRange({ ...span, limit: SEALED_AT_ONCE })];
   const old = page.filter(({ value }) => !isSealed(value));
@@ -219,12 +222,28 @@ export function sealPage(tables: EmbeddedTables, after: Buffer | undefined): Sea
   return { sealed: old.length, last: last && Buffer.from(last) };
 }
 
-/** Ends the sealing of all values inside the open transaction: their keys get their digests. */
-export function endSealing(tables: EmbeddedTables): void {
+/** Length of the sequence number of a version that did not seal it. */
+const PLAIN_BYTES = 8;
+
+/**
+ * Ends the sealing inside the open transaction: changes and the sequence number get their seals, and keys their
+ * digests.
+ * @returns Number of changes that were sealed.
+ */
+export function endSealing(tables: EmbeddedTables): number {
+  const plain = [...tables.changes.getRange({})].filter(({ value }) => !isSealed(value));
+  for (const { key, value } of plain) {
+    const bytes = Buffer.from(key);
+    put(tables.changes, bytes, sealValue(bytes, value));
+  }
+  const sequence = tables.counters.get(SEQUENCE);
+  if (sequence?.length === PLAIN_BYTES) putSequence(tables, sequenceOf(sequence));
+  if (sealingOf(tables) === 'all') return plain.length;
   const found = new KeyDigests();
   for (const key of tables.values.getKeys({})) found.add(key);
   addDigests(tables, found);
-  putCounter(tables, SEALING, ALL_SEALED);
+  noteSealing(tables, 'all');
+  return plain.length;
 }
 
 /** Adds the stored digest of a group of keys, unless it is damaged. */
@@ -275,8 +294,8 @@ function holds(values: EmbeddedTable, check: Check, last: bigint): boolean {
 
 /** Whether a stored value has this content. Its checksum is not compared: the content is. */
 export function holdsContent(stored: Uint8Array, length: number, content: Uint8Array): boolean {
-  const start = isSealed(stored) ? SEAL_BYTES : 0;
-  if (length - start !== content.byteLength) return false;
+  const start = SEAL_BYTES;
+  if (length - start !== content.byteLength || !isSealed(stored)) return false;
   return (
     Buffer.from(content.buffer, content.byteOffset, content.byteLength).compare(
       stored,

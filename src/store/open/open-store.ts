@@ -52,12 +52,12 @@ export async function openStoreForReading(
   options: StoreOptions,
   absent: 'error' | 'lost' = 'error',
 ): Promise<Store> {
-  const { redis, catalog, folder } = options;
+  const { redis, catalog, folder, onDamage } = options;
   if (redis === null) {
     const isLost = absent === 'lost' && !(await pathExists(join(folder, 'data.mdb')));
-    return isLost ? emptyStore() : openEmbeddedReading(folder);
+    return isLost ? emptyStore() : openEmbeddedReading(folder, onDamage);
   }
-  return readingStore(await openRedisStore({ url: redis, catalog }));
+  return readingStore(await openRedisStore({ url: redis, catalog, onDamage }));
 }
 
 /**

@@ -117,16 +117,10 @@ local function not_after(key, cursor)
   end
   return #key <= #cursor
 end
-local function begin_sealing()
-  local first = redis.call('ZRANGE', keys, 0, 0)[1]
-  local value = first and redis.call('HGET', values, first)
-  local all = not first or (value and string.byte(value) == ${SEAL_FORM})
-  local sealing = all and 'all' or 'some'
-  redis.call('HSET', digest, 'sealing', sealing)
-  return sealing
-end
 local function sealing_of()
-  return redis.call('HGET', digest, 'sealing') or begin_sealing()
+  local sealing = redis.call('HGET', digest, 'sealing')
+  if not sealing then redis.call('HSET', digest, 'sealing', 'all') end
+  return sealing or 'all'
 end
 local function moved(list, sealing)
   if #list == 0 then return end
@@ -161,7 +155,7 @@ if done then return {1, done} end
 local holds = {
   v = function()
     local stored, sealed = redis.call('HGET', values, take()), take()
-    return stored == sealed or (stored and stored == string.sub(sealed, ${SEAL_BYTES + 1}))
+    return stored == sealed
   end,
   a = function() return redis.call('HEXISTS', values, take()) == 0 end,
   c = function() return redis.call('ZLEXCOUNT', keys, take(), take()) == tonumber(take()) end,
@@ -347,15 +341,20 @@ return redis.call('HGET', digest, 'sealing')
 `);
 
 /**
- * Seals values, unless they have changed meanwhile. Arguments: key, value and sealed value by turns. Before it seals
- * anything it notes that the store holds sealed values.
+ * Seals what an earlier version stored. Arguments: `values` or `changes`; key, stored bytes and sealed ones by turns.
+ * Before the first value it notes that the store holds sealed values; a store with a sealed value and without that note
+ * has lost its digests.
  */
-export const SEAL = script(`${DIGESTS}
-sealing_of()
-for at = 1, #ARGV, 3 do
-  if redis.call('HGET', values, ARGV[at]) == ARGV[at + 1] then
-    redis.call('HSET', values, ARGV[at], ARGV[at + 2])
-  end
+export const SEAL = script(`
+local hash = ARGV[1] == 'values' and values or changes
+if hash == values and not redis.call('HGET', digest, 'sealing') then
+  local first = redis.call('HGET', values, redis.call('ZRANGE', keys, 0, 0)[1] or '')
+  local is_sealed = first and string.byte(first) == ${SEAL_FORM}
+  redis.call('HSET', digest, 'sealing', is_sealed and 'all' or 'some')
+end
+if hash == values and redis.call('HGET', digest, 'sealing') == 'all' then return 0 end
+for at = 2, #ARGV, 3 do
+  if redis.call('HGET', hash, ARGV[at]) == ARGV[at + 1] then redis.call('HSET', hash, ARGV[at], ARGV[at + 2]) end
 end
 return 0
 `);

@@ -117,7 +117,7 @@ interface RedisStoreOptions {
   /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
   /** Called for damage that is found. */
-  readonly onDamage?: OnStoreDamage;
+  readonly onDamage?: OnStoreDamage | undefined;
 }
 
 /**
@@ -156,12 +156,10 @@ class RedisStore implements Store {
 
   async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     const bytes = keys.map(keyBytes);
-    const stored = await this.#stored(async () => {
-      const answer = listOf(await this.#read(VALUES, bytes));
-      return bytes.map((key, at) => ({ key, stored: answer[at] }));
-    });
-    return stored.map((value, at) => {
-      if (value === null) this.#damage.requireAbsence(bytes[at] ?? NO_KEY);
+    const answer = listOf(await this.#read(VALUES, bytes));
+    return bytes.map((key, at) => {
+      const value = this.#opened({ key, stored: answer[at] });
+      if (value === null) this.#damage.requireAbsence(key);
       return value ?? undefined;
     });
   }
@@ -179,30 +177,14 @@ class RedisStore implements Store {
   }
 
   async #entries(sent: readonly Argument[]): Promise<readonly StoreEntry[]> {
-    let keys: readonly Buffer[] = [];
-    const values = await this.#stored(async () => {
-      const found = storedOf(await this.#read(RANGE, sent));
-      keys = found.map(({ key }) => key);
-      return found;
-    });
-    return keys.map((key, at) => ({ key: keyText(key), value: values[at] ?? NO_KEY }));
+    const found = storedOf(await this.#read(RANGE, sent));
+    return found.map((one) => ({ key: keyText(one.key), value: this.#opened(one) ?? NO_KEY }));
   }
 
-  /**
-   * Opens stored values; null for an absent key. Values without a seal are read again once they
-   * may not be there any more, since they may have been sealed after they were read.
-   * @throws StoreError damaged.
-   */
-  async #stored(read: () => Promise<readonly StoredValue[]>): Promise<readonly (Buffer | null)[]> {
-    const first = await read();
-    if (!first.some(isPlain)) return first.map((one) => this.#opened(one, false));
-    if ((await this.#sealing()) !== 'all') return first.map((one) => this.#opened(one, true));
-    return (await read()).map((one) => this.#opened(one, false));
-  }
-
-  #opened({ key, stored }: StoredValue, plain: boolean): Buffer | null {
+  /** A stored value; null for an absent key. @throws StoreError damaged */
+  #opened({ key, stored }: StoredValue): Buffer | null {
     if (stored === null) return null;
-    const opened = Buffer.isBuffer(stored) ? openedValue(key, stored, plain) : undefined;
+    const opened = Buffer.isBuffer(stored) ? unsealValue(key, stored) : undefined;
     if (opened === undefined) throw this.#damage.value(keyText(key));
     return opened;
   }
@@ -228,8 +210,6 @@ class RedisStore implements Store {
   }
 
   #openedChange(sequence: Buffer, stored: Buffer): Buffer {
-    // The encoding of an earlier version begins with the length of a short key.
-    if (stored.length === 0 || stored[0] === 0) return stored;
     const opened = unsealValue(NO_KEY, stored);
     if (opened !== undefined) return opened;
     const sentence = `change ${sequence.toString()} does not match its checksum`;
@@ -275,21 +255,34 @@ class RedisStore implements Store {
   }
 
   async checkKeys(): Promise<KeyCheck> {
-    const sealed = (await this.#sealing()) === 'all' ? 0 : await this.#seal();
     const [expected, found] = await this.#count();
     const damaged = expected.differences(found);
     this.#damage.checked(damaged);
-    return { keys: found.count, damaged, sealed };
+    return { keys: found.count, damaged };
   }
 
-  /** Seals the values of an earlier version. @returns Their number */
-  async #seal(): Promise<number> {
+  async sealOlder(): Promise<number> {
+    const sealed = (await this.#sealing()) === 'all' ? 0 : await this.#sealValues();
+    // It gives the keys their digests.
+    await this.#count();
+    return sealed + (await this.#sealChanges());
+  }
+
+  async #sealChanges(): Promise<number> {
+    const changes = pairsOf(await this.#read(CHANGES, [MOST_CHANGES]));
+    const plain = changes.filter(([, stored]) => !isSealed(stored));
+    const sent = plain.flatMap(([number, stored]) => [number, stored, sealValue(NO_KEY, stored)]);
+    if (sent.length > 0) await this.#read(SEAL, ['changes', ...sent]);
+    return plain.length;
+  }
+
+  async #sealValues(): Promise<number> {
     let sealed = 0;
     for (let start: Argument = '-', more = true; more;) {
       const page = storedOf(await this.#read(RANGE, ['+', start, '+', PAGE_ENTRIES, 'values']));
       const plain = page.filter(isPlain);
       const sent = plain.flatMap(({ key, stored }) => [key, stored, sealValue(key, stored)]);
-      if (sent.length > 0) await this.#read(SEAL, sent);
+      if (sent.length > 0) await this.#read(SEAL, ['values', ...sent]);
       sealed += plain.length;
       more = page.length === PAGE_ENTRIES;
       start = Buffer.concat([Buffer.from('('), page.at(-1)?.key ?? NO_KEY]);
@@ -380,6 +373,8 @@ class RedisStore implements Store {
 /** Maximum size and number of entries that are restored at once. */
 const PAGE_BYTES = 2 ** 20;
 const PAGE_ENTRIES = 1000;
+/** Maximum number of changes that wait for the journal, and are sealed by an upgrade. */
+const MOST_CHANGES = 10_000;
 
 async function* pagesOf(entries: AsyncIterable<StoreEntry>): AsyncGenerator<readonly StoreEntry[]> {
   let page: StoreEntry[] = [];
@@ -420,11 +415,6 @@ function storedOf(answer: unknown): readonly StoredValue[] {
   return list.flatMap((key, at) =>
     at % 2 === 0 ? [{ key: bytesOf(key), stored: list[at + 1] }] : [],
   );
-}
-
-/** The content of a stored value; undefined if it is damaged. @param plain Whether it may have no seal */
-function openedValue(key: Buffer, stored: Buffer, plain: boolean): Buffer | undefined {
-  return isSealed(stored) || !plain ? unsealValue(key, stored) : stored;
 }
 
 function sealedEntry(key: Buffer, value: Uint8Array): readonly Argument[] {

@@ -3,9 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { openFile } from '../../../src/arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../../src/arrow/ipc/file-writer.ts';
 import type { RandomAccess } from '../../../src/arrow/ipc/random-access.ts';
-import { DamagedFile, SEALED_PORTION } from '../../../src/arrow/sealed/file-seal.ts';
+import {
+  DamagedFile,
+  detachedSeal,
+  encodeSealBlock,
+  placeOfSeal,
+  SEALED_PORTION,
+} from '../../../src/arrow/sealed/file-seal.ts';
 import { openSealed, ownSeal } from '../../../src/arrow/sealed/sealed-file.ts';
-import { checkedAccess } from '../../../src/arrow/sealed/portion-checks.ts';
+import { checkedAccess, PortionSums } from '../../../src/arrow/sealed/portion-checks.ts';
 import { SealingWriter, type SealedEnd } from '../../../src/arrow/sealed/sealing-writer.ts';
 import { batchOf } from '../../../src/arrow/select.ts';
 
@@ -121,8 +127,35 @@ describe('a sealed file', () => {
     const writer = new FileWriter(schema);
     const plain = Buffer.concat([writer.begin(), ...writer.batch(batch(5, 'one ')), writer.end()]);
     await expect(readAll({ bytes: plain, seal: ours.seal })).rejects.toThrow('the seal block');
-    const { file } = await openSealed(counted(plain), { path: 'f.arrow', seal: undefined });
-    expect(file.rows).toBe(5);
+    await expect(openSealed(counted(plain), { path: 'f.arrow', seal: undefined })).rejects.toThrow(
+      'f.arrow: the seal is missing, and the file is not listed as one from before seals',
+    );
+  });
+
+  it('without a block of its own is compared with a detached one', async () => {
+    const writer = new FileWriter(schema);
+    const pieces = [writer.begin(), ...writer.batch(batch(5000, 'one ')), writer.end()];
+    const plain = Buffer.concat(pieces);
+    const sums = new PortionSums();
+    sums.add(plain);
+    const facts = { contentBytes: plain.length, tailSum: 0, sums: sums.finish() };
+    const { bytes: block } = encodeSealBlock(facts);
+    const seal = detachedSeal(block, 4096);
+    expect(placeOfSeal(seal)).toEqual({ offset: 4096, length: block.length });
+    const read = async (bytes: Buffer, beside: Uint8Array = block) => {
+      const { file } = await openSealed(counted(bytes), { path: 'f.arrow', seal }, beside);
+      await Promise.all(file.batchRows.map((_, at) => file.readBatch(at)));
+    };
+    await read(plain);
+    for (let at = 3; at < plain.length; at += 997) {
+      const other = Buffer.from(plain);
+      other[at]! ^= 32;
+      await expect(read(other)).rejects.toThrow(DamagedFile);
+    }
+    await expect(read(plain.subarray(8))).rejects.toThrow('the number of bytes');
+    const others = Buffer.from(block);
+    others[40]! ^= 1;
+    await expect(read(plain, others)).rejects.toThrow('the seal block');
   });
 
   it('says its own seal', async () => {
@@ -138,7 +171,7 @@ describe('a sealed file', () => {
     const { bytes, seal } = sealed(1, 60_000);
     const { checks } = await openSealed(counted(bytes), { path: 'f.arrow', seal });
     const access = counted(bytes);
-    const checked = checkedAccess(access, checks!);
+    const checked = checkedAccess(access, checks);
     const [from, length] = [3 * SEALED_PORTION + 16, 2 * SEALED_PORTION];
     for (const cold of [true, false]) {
       expect(await checked.read(from, length)).toEqual(

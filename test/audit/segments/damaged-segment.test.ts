@@ -6,6 +6,10 @@ import { readRequests } from '../../../src/audit/decided/reader.ts';
 import { logTable } from '../../../src/audit/search/log-table.ts';
 import { reportRequests } from '../../../src/audit/search/report.ts';
 import { searchRequests } from '../../../src/audit/search/search.ts';
+import {
+  detachedPortionsOf,
+  sealOlderSegments,
+} from '../../../src/audit/segments/detached-portions.ts';
 import { sealFinished } from '../../../src/audit/segments/sealing.ts';
 import { isSealSigned, parseSeal, sealText } from '../../../src/audit/segments/seal.ts';
 import { writeSegment } from '../../../src/audit/segments/segment-file.ts';
@@ -167,7 +171,7 @@ describe('a sealed segment with a flipped bit', () => {
     await writeFile(log.segment, bytes);
   });
 
-  it('is read without comparison under a seal of an earlier version, whose signature holds', async () => {
+  it('has its checksums beside its seal if the seal is of an earlier version', async () => {
     const text = await readFile(log.seal, 'utf8');
     const { portions: _, ...fields } = parseSeal(text);
     expect(isSealSigned(parseSeal(text), [log.key.public])).toBe(true);
@@ -175,8 +179,41 @@ describe('a sealed segment with a flipped bit', () => {
     expect(old).not.toContain('portions');
     expect(isSealSigned(parseSeal(old), [log.key.public])).toBe(true);
     await writeFile(log.seal, old);
+    const readAll = async (): Promise<readonly string[]> =>
+      Promise.all(Object.values(readings).map(async (read) => shown(await outcomeOf(read))));
+    const outcomeOf = (read: Reading) => read(log.folder).catch((error: Error) => error.message);
+    for (const outcome of await readAll()) expect(outcome).toContain('it has no checksums of');
+    const damaged: string[] = [];
+    const options = {
+      folder: log.folder,
+      read: () => Promise.resolve(),
+      damaged: (path: string, error: unknown) => damaged.push(`${path}: ${String(error)}`),
+    };
+    const bytes = await readFile(log.segment);
+    const flipped = Buffer.from(bytes);
+    flipped[bytes.length >> 1]! ^= 2;
+    await writeFile(log.segment, flipped);
+    expect([await sealOlderSegments(options), damaged.length]).toEqual([0, 1]);
+    await writeFile(log.segment, bytes);
+    expect([await sealOlderSegments(options), damaged.length]).toEqual([1, 1]);
+    expect(await sealOlderSegments(options)).toBe(0);
     for (const [name, read] of Object.entries(readings))
       expect(shown(await read(log.folder))).toBe(right.get(name));
+    await writeFile(log.segment, flipped);
+    // A report reads a few columns alone.
+    const outcomes = (await readAll()).filter((outcome) => ![...right.values()].includes(outcome));
+    expect(outcomes.length).toBeGreaterThan(0);
+    for (const outcome of outcomes) expect(outcome).toContain('is damaged: portion');
+    await writeFile(log.segment, bytes);
+    const place = detachedPortionsOf(log.seal);
+    const sums = await readFile(place, 'utf8');
+    await writeFile(
+      place,
+      sums.replace(/.\n$/, (end) => (end === '0\n' ? '1\n' : '0\n')),
+    );
+    for (const outcome of await readAll())
+      expect(outcome).toMatch(/the checksums of .* are damaged/);
+    await rm(place);
     await writeFile(log.seal, text);
   });
 });

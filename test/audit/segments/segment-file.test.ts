@@ -15,6 +15,7 @@ import {
 } from '../../../src/audit/segments/segment-file.ts';
 import { batchOfRecords, recordFields } from '../../../src/audit/record/columns.ts';
 import { logTable } from '../../../src/audit/search/log-table.ts';
+import { SegmentSums } from '../../../src/audit/segments/portions.ts';
 import { sealText } from '../../../src/audit/segments/seal.ts';
 import { searchRequests } from '../../../src/audit/search/search.ts';
 import { readOrMakeSigningKey } from '../../../src/audit/signing/keys.ts';
@@ -195,7 +196,10 @@ describe('a segment of a version that said less of commits', () => {
 
     const key = await readOrMakeSigningKey(join(await newFolder(), 'key.pem'));
     const { time } = records[0]!;
-    const place = { instance, file: '00000001.arrow', sha256: '', from: time, to: time };
+    const sums = new SegmentSums();
+    sums.add(await readFile(segment));
+    const portions = sums.text();
+    const place = { instance, file: '00000001.arrow', sha256: '', from: time, to: time, portions };
     const seal = sealText(key, { ...place, before: firstHead(instance), after: walked.head });
     await writeFile(path.replace('jsonl', 'seal'), seal);
     await rm(path);

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { VersionReader } from '../../../src/engine/catalog/records/version-reade
 import { filesOf } from '../../../src/engine/catalog/records/version-walk.ts';
 import { disk } from '../../support/disk.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
+import { readManifestFile } from '../../support/manifest-file.ts';
 import { streamOf, TableClient } from '../../support/table-client.ts';
 
 let engine: TestEngine;
@@ -119,9 +120,7 @@ async function unnamed(): Promise<readonly string[]> {
   const named = new Set<string>();
   const reader = new VersionReader(disk);
   for (const name of await readdir(join(folder, 'versions'))) {
-    const path = join('versions', name);
-    const bytes = await readFile(join(folder, path));
-    const manifest = await reader.decode(folder, bytes, { path, seal: undefined });
+    const manifest = await readManifestFile(folder, join('versions', name), reader);
     for (const file of filesOf(manifest)) named.add(file);
   }
   return (await table.files()).filter((file) => !file.startsWith('versions') && !named.has(file));

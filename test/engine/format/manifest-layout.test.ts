@@ -71,7 +71,7 @@ class Shelf {
     this.written += bytes.length + (list?.bytes.length ?? 0);
     const read = () => decodeManifest(bytes, { path: 'm', seal: own }, (named) => this.list(named));
     const kept: Manifest = { ...version, lists };
-    return { kept, bytes, lists, read };
+    return { kept, bytes, lists, seal: own, read };
   }
 
   list(named: NamedList) {
@@ -226,15 +226,15 @@ it('shares what versions have in common in memory', async () => {
   expect(two.lists).toContain(list);
   const read = await two.read();
   const known = async ({ path }: NamedList) => read.lists!.find((each) => each.path === path)!;
-  const again = await decodeManifest(two.bytes, { path: 'm', seal: undefined }, known);
+  const again = await decodeManifest(two.bytes, { path: 'm', seal: two.seal }, known);
   expect(again.fragments.slice(0, 500).every((each, at) => each === read.fragments[at])).toBe(true);
   expect(again.schema).toBe(read.schema);
 });
 
 it('refuses a manifest whose ranges lie outside of its lists', async () => {
   const shelf = new Shelf();
-  const { bytes } = await shelf.write({ ...first, fragments: some(100) });
-  const reading = decodeManifest(bytes, { path: 'm', seal: undefined }, async (named) => {
+  const { bytes, seal } = await shelf.write({ ...first, fragments: some(100) });
+  const reading = decodeManifest(bytes, { path: 'm', seal }, async (named) => {
     const list = await shelf.list(named);
     return { ...list, fragments: list.fragments.slice(1) };
   });

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Field, Int64, Schema } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
+import { detachedSeal, encodeSealBlock } from '../../../src/arrow/sealed/file-seal.ts';
+import { PortionSums } from '../../../src/arrow/sealed/portion-checks.ts';
 import { openFile } from '../../../src/arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../../src/arrow/ipc/file-writer.ts';
 import type { SealedEnd } from '../../../src/arrow/sealed/sealing-writer.ts';
@@ -114,7 +116,15 @@ describe('a manifest', () => {
     const bytes = await older(
       await readFile(join(import.meta.dirname, 'manifest-of-format-1.arrow')),
     );
-    const found = await decodeManifest(bytes, { path: 'm', seal: undefined }, noList);
+    await expect(decodeManifest(bytes, { path: 'm', seal: undefined }, noList)).rejects.toThrow(
+      'm: the seal is missing, and the file is not listed as one from before seals',
+    );
+    const sums = new PortionSums();
+    sums.add(bytes);
+    const facts = { contentBytes: bytes.length, tailSum: 0, sums: sums.finish() };
+    const { bytes: block } = encodeSealBlock(facts);
+    const stored = { path: 'm', seal: detachedSeal(block, 0) };
+    const found = await decodeManifest(bytes, stored, noList, block);
     const without = fragments.map((fragment) => ({
       ...fragment,
       deletionsSeal: undefined,

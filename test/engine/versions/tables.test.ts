@@ -390,8 +390,8 @@ describe('a manifest', () => {
         },
       ],
     };
-    const stored = { path: 'm', seal: undefined };
-    const { bytes } = encodeManifest(manifest);
+    const { bytes, seal } = encodeManifest(manifest);
+    const stored = { path: 'm', seal };
     const { schema: read, ...rest } = await decodeManifest(bytes, stored, () =>
       expect.fail('there is no list'),
     );

@@ -1,12 +1,44 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openEmbeddedStore } from '../../../src/store/embedded/store.ts';
+import { openEmbeddedReading, openEmbeddedStore } from '../../../src/store/embedded/store.ts';
 import { casesOf } from '../../support/cases.ts';
 import { Child } from '../../support/child.ts';
 import { testFolders } from '../../support/folder.ts';
 
 const CHILD = new URL('rotten-child.ts', import.meta.url);
 const newFolder = testFolders();
+
+it('is refused, and does not end the process, if its first pages are damaged', async () => {
+  const folder = join(await newFolder(), 'store');
+  const store = await openEmbeddedStore(folder);
+  await store.commit([], [{ key: 'N', value: Buffer.from('1') }]);
+  await store.close();
+  const path = join(folder, 'data.mdb');
+  const bytes = await readFile(path);
+  const [magic, format, pageBytes, lastPage] = [24, 28, 48, 148];
+  for (const page of [0, bytes.readUInt32LE(pageBytes)]) {
+    for (const field of [magic, format, pageBytes, lastPage]) {
+      for (let bit = 0; bit < 32; bit++) {
+        const flipped = Buffer.from(bytes);
+        flipped[page + field + (bit >> 3)]! ^= 1 << (bit % 8);
+        await writeFile(path, flipped);
+        const opened = openEmbeddedStore(folder);
+        await expect(opened, `bit ${bit} of ${page + field}`).rejects.toMatchObject({
+          kind: 'damaged',
+          message: `the first pages of ${path} are damaged: move ${folder} away, and run \`arrowgate catalog rebuild\``,
+        });
+        expect(() => openEmbeddedReading(folder)).toThrow('are damaged');
+      }
+    }
+  }
+  await writeFile(path, bytes.subarray(0, 100));
+  await expect(openEmbeddedStore(folder)).rejects.toThrow('are damaged');
+  await writeFile(path, bytes);
+  const whole = await openEmbeddedStore(folder);
+  expect(Buffer.from((await whole.get('N'))!).toString()).toBe('1');
+  await whole.close();
+});
 
 it('answers nothing wrong from a file with a flipped bit', { timeout: 900_000 }, async () => {
   const folder = await newFolder();

@@ -3,8 +3,12 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 
-/** The format of data folders that this program writes. */
-export const DATA_FORMAT = 1;
+/**
+ * The format of data folders that this program writes. In format 2 every file of an engine table has
+ * a seal, or is listed as one from before seals; every value of the store, and every sealed segment
+ * of the audit log, has checksums.
+ */
+export const DATA_FORMAT = 2;
 
 /** What the file of the format says. */
 export interface FormatState {

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
+import { readDetachedSeals, withDetachedSeals } from '../../format/detached-seals.ts';
+import { readDetachedBlock } from '../../format/memory/detached-block.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Links, Storage } from '../../../storage/storage.ts';
 import {
@@ -13,7 +15,7 @@ import type { VersionRecord } from '../../format/records.ts';
 import { storedIn, type FragmentList } from '../../format/snapshot.ts';
 import { filesOf } from './version-walk.ts';
 
-/** The names of a manifest, and its seal. */
+/** The names of a manifest, and its seal; absent for a manifest from before seals. */
 export type NamedManifest = Pick<VersionRecord, 'manifest' | 'staging' | 'seal'>;
 
 /** Lists of fragments in memory, by their keys in the storage. */
@@ -45,8 +47,7 @@ export class VersionReader {
    * @throws DamagedFile, and what `decodeManifest` throws.
    */
   async version(folder: string, record: NamedManifest): Promise<Manifest> {
-    const bytes = await this.bytes(folder, record);
-    return this.decode(folder, bytes, { path: record.manifest, seal: record.seal });
+    return this.decode(folder, await this.bytes(folder, record), record);
   }
 
   /** The bytes of the same manifest. @throws an error that `isMissing` if there is none. */
@@ -60,20 +61,31 @@ export class VersionReader {
     );
   }
 
+  /** The manifest of a version under its final name, with its seal. @throws DamagedFile */
+  async stored(folder: string, { manifest, staging, seal }: NamedManifest): Promise<StoredFile> {
+    if (seal !== undefined) return storedIn(folder, { path: manifest, seal });
+    const seals = await readDetachedSeals(this.#storage, folder);
+    return storedIn(folder, { path: manifest, seal: seals.get(manifest) ?? seals.get(staging) });
+  }
+
   /**
-   * Decodes the bytes of a manifest, and reads the lists that it names.
-   * @param manifest Its path in the table's folder, and its seal.
+   * Decodes the bytes of a manifest, and reads the lists that it names. Files from before seals get
+   * their detached seals.
    * @param links Which symbolic links may be followed to lists.
    * @throws as `decodeManifest`.
    */
-  decode(
+  async decode(
     folder: string,
     bytes: Uint8Array,
-    manifest: StoredFile,
+    record: NamedManifest,
     links?: Links,
   ): Promise<Manifest> {
-    const stored = storedIn(folder, manifest);
-    return decodeManifest(bytes, stored, (list) => this.#list(folder, list, links));
+    const stored = await this.stored(folder, record);
+    const block = await readDetachedBlock(this.#storage, stored);
+    const listOf = (list: NamedList) => this.#list(folder, list, links);
+    const manifest = await decodeManifest(bytes, stored, listOf, block);
+    const fragments = await withDetachedSeals(this.#storage, folder, manifest.fragments);
+    return fragments === manifest.fragments ? manifest : { ...manifest, fragments };
   }
 
   async #list(folder: string, named: NamedList, links?: Links): Promise<FragmentList> {

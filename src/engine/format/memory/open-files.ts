@@ -6,6 +6,7 @@ import { TryAgain } from '../../../protocol/errors.ts';
 import { descriptorLimit, filesWithin } from '../../../storage/descriptors.ts';
 import { isOutOfDescriptors } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
+import { readDetachedBlock } from './detached-block.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { isAvailable } from '../../../protocol/maybe-promise.ts';
@@ -175,7 +176,8 @@ async function openStored(storage: Storage, stored: StoredFile): Promise<OpenDat
   const object = await storage.open(path);
   try {
     const size = object.size();
-    const { file, checks } = await openSealed(fileAccess({ object, size, path }), stored);
+    const block = await readDetachedBlock(storage, stored);
+    const { file, checks } = await openSealed(fileAccess({ object, size, path }), stored, block);
     const starts: number[] = [];
     let start = 0;
     for (const rows of file.batchRows) {

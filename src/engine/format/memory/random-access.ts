@@ -1,4 +1,4 @@
-import type { OpenObject } from '../../../storage/storage.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import type { RandomAccess } from '../../../arrow/ipc/random-access.ts';
 import {
   checkedAccess,
@@ -17,6 +17,20 @@ export function bytesAccess(bytes: Uint8Array): RandomAccess {
   };
 }
 
+/** Opens a file for some reads. @throws an error that `isMissing` if there is none. */
+export async function readingFile<Result>(
+  storage: Storage,
+  path: string,
+  work: (access: RandomAccess) => Promise<Result>,
+): Promise<Result> {
+  const object = await storage.open(path);
+  try {
+    return await work(fileAccess({ object, size: object.size(), path }));
+  } finally {
+    object.close();
+  }
+}
+
 /** Arrow buffers are used in place, so they must begin at a multiple of eight. */
 function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
@@ -27,7 +41,7 @@ export interface OpenFile {
   readonly object: OpenObject;
   readonly size: number;
   readonly path: string;
-  /** What is compared of its bytes; undefined while it is being opened, and for a file without a seal. */
+  /** What is compared of its bytes; undefined while it is being opened. */
   readonly checks?: PortionChecks | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Answer, Backend, CatalogRequest } from '../../../protocol/backend.ts';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
-import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
+import { damageOf, DamagedFile } from '../../../arrow/sealed/file-seal.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { LONG_JSON } from '../../../protocol/json-parser.ts';
@@ -301,7 +301,7 @@ function damagedFile({ path, part }: DamagedFile, object: ObjectPath): CatalogEr
   const file = IN_TABLE.exec(path)?.[1] ?? basename(path);
   return new CatalogError(
     'Internal',
-    `table ${canonicalPath(object)}: ${part} of ${file} does not match the seal of the file: restore the file from a backup`,
+    `table ${canonicalPath(object)}: ${damageOf(part, file)}: restore the file from a backup`,
   );
 }
 

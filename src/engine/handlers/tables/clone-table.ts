@@ -19,6 +19,8 @@ import { commitSummary } from '../../once/commit-summary.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 import { dirname, join } from 'node:path';
 import { filesOf } from '../../catalog/records/version-walk.ts';
+import { hasDetachedSeals } from '../../format/detached-seals.ts';
+import { DETACHED_SEALS } from '../../format/layout.ts';
 import { makeTableFolder } from '../../format/table-folder.ts';
 
 interface CloneParts {
@@ -160,7 +162,8 @@ async function copyTableFiles(
   const files = filesOf(from);
   const folders = foldersOf(files);
   for (const inner of folders) storage.folders?.makeNow(join(folder, inner));
-  for (const file of files) await storage.copy(join(from.folder, file), join(folder, file), shared);
+  for (const file of hasDetachedSeals(from) ? [...files, DETACHED_SEALS] : files)
+    await storage.copy(join(from.folder, file), join(folder, file), shared);
   for (const inner of folders) await storage.flush(join(folder, inner));
   await storage.flush(folder);
 }

@@ -51,8 +51,7 @@ export async function findRows(
 async function rowsOf(lookup: Lookup, read: LeafReader): Promise<LookupResult | null> {
   if (lookup.kind === 'leaf') {
     const rows = await read(lookup);
-    // A file without a seal may be damaged: rows that it names are judged by the predicate.
-    return rows === null ? null : { rows, exact: lookup.file.seal !== undefined };
+    return rows === null ? null : { rows, exact: true };
   }
   return lookup.kind === 'and' ? rowsOfAnd(lookup.operands, read) : rowsOfOr(lookup.operands, read);
 }

@@ -10,7 +10,7 @@ import { LANCE_VERSIONS } from '../../format/lance/versions.ts';
 import { versionsFolder } from '../../versions/managed/place.ts';
 import { severalAtOnce } from '../retention/entries.ts';
 import { VersionReader } from '../../catalog/records/version-reader.ts';
-import { branchFolder, DATA, DELETIONS, VERSIONS } from '../../format/layout.ts';
+import { branchFolder, DATA, DELETIONS, DETACHED_SEALS, VERSIONS } from '../../format/layout.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 import type { BackupTable } from './backup-tables.ts';
 import { headsOf } from './journaled-heads.ts';
@@ -57,7 +57,7 @@ export class BackupFiles {
     const heads = await headsOf(state, '');
     for (const table of tables.values()) {
       if (!isMoving(table)) continue;
-      if (table.record.kind === 'engine') await this.#engineFolders(table.to);
+      if (table.record.kind === 'engine') await this.#engineFolders(table);
       else {
         const own = heads.filter(({ tableId }) => tableId === table.record.id);
         const newest = own.map(({ branch, version }) => [versionsFolder(branch), version] as const);
@@ -68,8 +68,11 @@ export class BackupFiles {
     for (const folder of this.#folders) await this.#storage.flush(folder);
   }
 
-  async #engineFolders(to: string): Promise<void> {
+  async #engineFolders({ from, to }: Moving): Promise<void> {
     for (const name of [DATA, DELETIONS, VERSIONS]) await this.#folder(join(to, name));
+    const seals = join(from, DETACHED_SEALS);
+    if ((await this.#storage.stat(seals)) !== undefined)
+      await this.#file(seals, join(to, DETACHED_SEALS));
   }
 
   /** Records of a table that this engine writes. */

@@ -103,17 +103,16 @@ async function finalVersion(
   const path = join(folder, manifest);
   const bytes = await unlessMissing(storage.read(path, 'all'));
   if (bytes === undefined) return undefined;
-  // No record names the file: it must match the seal that it holds itself.
+  // No record names the file: it must match the seal that it holds itself, or be from before seals.
   const seal = await ownSeal(bytesAccess(bytes), path);
+  const staging = stagingName(version, chain);
+  const named = { manifest, staging, ...(seal !== undefined && { seal }) };
   const read = await new VersionReader(storage)
-    .decode(folder, bytes, { path: manifest, seal }, 'all')
+    .decode(folder, bytes, named, 'all')
     .catch(() => undefined);
   if (read?.version !== version || !(await isWhole(storage, folder, read))) return path;
   const { timestampMillis } = read;
-  const staging = stagingName(version, chain);
-  const manifestBytes = bytes.byteLength;
-  const known = { version, timestampMillis, manifest, staging, manifestBytes, metadata: {} };
-  return seal === undefined ? known : { ...known, seal };
+  return { version, timestampMillis, manifestBytes: bytes.byteLength, metadata: {}, ...named };
 }
 
 /** Whether every file is there that a manifest names. */

@@ -12,6 +12,7 @@ import {
   lostFolders,
   orphansOf,
   removeEmptyIndices,
+  removeIdleSeals,
   removeLost,
   removeOrphans,
   type Orphan,
@@ -220,10 +221,10 @@ class Collection {
           ? sizeOf(orphans)
           : await removeOrphans(this.#parts, table, orphans);
       this.#freed = plus(this.#freed, freed);
-      if (this.#options.dryRun !== true) {
-        const { storage, folder } = this.#parts;
-        await removeEmptyIndices(storage, folder(table), isOld);
-      }
+      const { storage, folder } = this.#parts;
+      const isDry = this.#options.dryRun === true;
+      this.#freed = plus(this.#freed, await removeIdleSeals(storage, folder(table), isDry));
+      if (!isDry) await removeEmptyIndices(storage, folder(table), isOld);
     });
   }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Storage } from '../../../storage/storage.ts';
 import { readUpTo } from '../../../storage/open-object.ts';
 import type { StoreChange, Store } from '../../../store/store.ts';
-import { folderNames } from '../../catalog/journal/journal-reader.ts';
+import { journalFiles } from '../../catalog/journal/journal-reader.ts';
 import { decodeChange } from '../../catalog/journal/journal-line.ts';
 
 /** How much of the end of each file is looked at, in bytes, and of how many files. */
@@ -65,9 +65,8 @@ async function tailOf(storage: Storage, folder: string): Promise<readonly StoreC
 }
 
 async function lastFiles(storage: Storage, folder: string): Promise<readonly string[]> {
-  const names = (await folderNames(storage, folder)).filter((name) => name.endsWith('.jsonl'));
   const files = await Promise.all(
-    names.map(async (name) => {
+    (await journalFiles(storage, folder)).map(async ({ name }) => {
       const path = join(folder, name);
       return { path, writtenMillis: (await storage.stat(path))?.writtenMillis ?? 0 };
     }),

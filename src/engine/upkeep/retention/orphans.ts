@@ -8,7 +8,8 @@ import {
   purgedKey,
 } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { FRAGMENTS, INDICES } from '../../format/layout.ts';
+import { readDetachedSeals } from '../../format/detached-seals.ts';
+import { DETACHED_SEALS, FRAGMENTS, INDICES } from '../../format/layout.ts';
 import { managedFolder } from '../../versions/lines/locations.ts';
 import type { RetentionParts } from './parts.ts';
 
@@ -93,6 +94,22 @@ export async function removeEmptyIndices(
   }
 }
 
+/**
+ * Removes the detached seals of a table if none of their files is left. A version that needs a seal
+ * names a file, so it is there as long as the version is.
+ */
+export async function removeIdleSeals(
+  storage: Storage,
+  folder: string,
+  dryRun: boolean,
+): Promise<Freed> {
+  const seals = await readDetachedSeals(storage, folder);
+  for (const file of seals.keys()) {
+    if ((await storage.stat(join(folder, file))) !== undefined) return NOTHING;
+  }
+  return seals.size === 0 ? NOTHING : storage.remove(join(folder, DETACHED_SEALS), dryRun);
+}
+
 interface OwnFile {
   readonly kind: keyof RemovalCandidates;
   /** Path in the table's folder. */
@@ -101,7 +118,7 @@ interface OwnFile {
 }
 
 /** The files of a table whose names this engine gives: what else lies there is none of its business. */
-async function* ownFiles(storage: Storage, folder: string): AsyncGenerator<OwnFile> {
+export async function* ownFiles(storage: Storage, folder: string): AsyncGenerator<OwnFile> {
   const places: readonly (readonly [string, keyof RemovalCandidates, RegExp])[] = [
     ['data', 'files', DATA_FILE],
     ['deletions', 'files', DATA_FILE],

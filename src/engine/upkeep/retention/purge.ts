@@ -7,6 +7,7 @@ import { isInside, locationKey } from '../../versions/lines/locations.ts';
 import type { RetentionParts } from './parts.ts';
 import { encodePurge, type PurgeRecord } from './entries.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
+import { DETACHED_SEALS } from '../../format/layout.ts';
 import { NOTHING, plus, type Freed } from '../../../storage/storage.ts';
 
 /** How many keys go in one commit. */
@@ -81,6 +82,7 @@ export async function removeTableFiles(
       await storage.removeTree(join(folder, inner), { dryRun, retained: parts.retained }),
     );
   }
+  freed = plus(freed, await storage.remove(join(folder, DETACHED_SEALS), dryRun));
   // A folder that others have put something into stays.
   if (!dryRun) await storage.folders?.removeIfEmpty(folder);
   if (!dryRun) await unlessMissing(storage.flush(dirname(folder)));

@@ -1,4 +1,4 @@
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { isMissing } from '../../../storage/storage-error.ts';
 import { VersionReader } from '../../catalog/records/version-reader.ts';
@@ -23,11 +23,9 @@ export interface DeepOptions {
 
 /** Totals of a deep check. */
 export interface DeepCounts {
-  /** Files with a seal that were read from end to end. */
+  /** Files that were read from end to end. */
   readonly files: number;
   readonly bytes: number;
-  /** Files without a seal: nothing of them was compared. */
-  readonly unsealed: number;
 }
 
 /** A file that cannot be read, or does not match its seal. */
@@ -46,7 +44,6 @@ export class DeepCheck {
   readonly #reader: VersionReader;
   #files = 0;
   #bytes = 0;
-  #unsealed = 0;
 
   constructor(parts: Pick<RetentionParts, 'storage' | 'store' | 'folder'>, options: DeepOptions) {
     this.#parts = parts;
@@ -56,7 +53,7 @@ export class DeepCheck {
   }
 
   get counts(): DeepCounts {
-    return { files: this.#files, bytes: this.#bytes, unsealed: this.#unsealed };
+    return { files: this.#files, bytes: this.#bytes };
   }
 
   get isStopped(): boolean {
@@ -92,27 +89,23 @@ export class DeepCheck {
   }
 
   async #manifest(folder: string, { record }: KnownVersion): Promise<readonly StoredFile[]> {
-    const stored = { path: join(folder, record.manifest), seal: record.seal };
     const bytes = await this.#reader.bytes(folder, record);
-    await verifyBytes(bytes, stored);
-    this.#add(record.seal !== undefined, bytes.byteLength);
+    await verifyBytes(this.#parts.storage, bytes, await this.#reader.stored(folder, record));
+    this.#add(bytes.byteLength);
     await this.#rate.after(bytes.byteLength, this.#options.signal);
-    const named = { path: record.manifest, seal: record.seal };
-    return storedFilesOf(folder, await this.#reader.decode(folder, bytes, named));
+    return storedFilesOf(folder, await this.#reader.decode(folder, bytes, record));
   }
 
   async #file(stored: StoredFile): Promise<true> {
     const { signal } = this.#options;
     const options = { rate: this.#rate, signal };
-    const { sealed, bytes } = await verifyFile(this.#parts.storage, stored, options);
-    this.#add(sealed, bytes);
+    this.#add(await verifyFile(this.#parts.storage, stored, options));
     return true;
   }
 
-  #add(sealed: boolean, bytes: number): void {
-    this.#files += sealed ? 1 : 0;
-    this.#bytes += sealed ? bytes : 0;
-    this.#unsealed += sealed ? 0 : 1;
+  #add(bytes: number): void {
+    this.#files += 1;
+    this.#bytes += bytes;
   }
 
   /** Does work on a file of a version. Nothing is returned if file and version are gone. */

@@ -1,5 +1,5 @@
 import { relative, sep } from 'node:path';
-import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
+import { damageOf, DamagedFile } from '../../../arrow/sealed/file-seal.ts';
 
 /** Kind of a difference between the catalog and the disk. */
 export type FindingKind = 'manifest' | 'file' | 'head' | 'tag' | 'location' | 'journal' | 'store';
@@ -24,6 +24,6 @@ export function fileOf(folder: string, error: unknown): string | undefined {
 
 /** The message of a failure. */
 export function findingOf(error: unknown): string {
-  if (error instanceof DamagedFile) return `${error.part} does not match the seal of the file`;
+  if (error instanceof DamagedFile) return damageOf(error.part);
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RandomAccess } from '../../../arrow/ipc/random-access.ts';
-import { SEALED_PORTION, type FileSeal, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
+import { SEALED_PORTION, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import { openChecks } from '../../../arrow/sealed/sealed-file.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import { bytesAccess, fileAccess } from '../../format/memory/random-access.ts';
+import type { PortionChecks } from '../../../arrow/sealed/portion-checks.ts';
+import { readDetachedBlock } from '../../format/memory/detached-block.ts';
+import { bytesAccess, readingFile } from '../../format/memory/random-access.ts';
 
 /** Number of bytes that are read at once. */
 const READ_BYTES = 16 * SEALED_PORTION;
@@ -39,45 +41,42 @@ interface PortionReadingOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A file that was read from end to end. */
-interface FileReading {
-  /** Whether the file has a seal. Without one nothing was read or compared. */
-  readonly sealed: boolean;
-  readonly bytes: number;
-}
-
 /**
  * Reads all portions of a file and compares them with its seal. No cache is used or filled.
+ * @returns Its number of bytes.
  * @throws DamagedFile for the first part that does not match, an error that `isMissing` if there is
  * no such file.
  */
 export async function verifyFile(
   storage: Storage,
-  { path, seal }: StoredFile,
+  stored: StoredFile,
   options: PortionReadingOptions = {},
-): Promise<FileReading> {
-  if (seal === undefined) return { sealed: false, bytes: 0 };
-  const object = await storage.open(path);
-  try {
-    const size = object.size();
-    await comparePortions(fileAccess({ object, size, path }), { path, seal }, options);
-    return { sealed: true, bytes: size };
-  } finally {
-    object.close();
-  }
+): Promise<number> {
+  const block = await readDetachedBlock(storage, stored);
+  return readingFile(storage, stored.path, async (access) => {
+    const { checks } = await openChecks(access, stored, block);
+    await comparePortions(access, checks, options);
+    return access.size;
+  });
 }
 
 /** Compares all portions of a file that was read into memory. @throws DamagedFile */
-export async function verifyBytes(bytes: Uint8Array, { path, seal }: StoredFile): Promise<void> {
-  if (seal !== undefined) await comparePortions(bytesAccess(bytes), { path, seal }, {});
+export async function verifyBytes(
+  storage: Storage,
+  bytes: Uint8Array,
+  stored: StoredFile,
+): Promise<void> {
+  const block = await readDetachedBlock(storage, stored);
+  const access = bytesAccess(bytes);
+  const { checks } = await openChecks(access, stored, block);
+  await comparePortions(access, checks, {});
 }
 
 async function comparePortions(
   access: RandomAccess,
-  stored: StoredFile & { readonly seal: FileSeal },
+  checks: PortionChecks,
   { rate, signal }: PortionReadingOptions,
 ): Promise<void> {
-  const { checks } = await openChecks(access, stored);
   for (let offset = 0; offset < checks.bytes; offset += READ_BYTES) {
     signal?.throwIfAborted();
     const length = Math.min(READ_BYTES, checks.bytes - offset);

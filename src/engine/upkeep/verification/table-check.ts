@@ -191,8 +191,7 @@ class TableCheck {
       wrong(`has ${bytes.byteLength} bytes, but its record says ${record.manifestBytes}`);
     }
     try {
-      const stored = { path: record.manifest, seal: record.seal };
-      const manifest = await this.#reader.decode(this.#folder, bytes, stored, 'all');
+      const manifest = await this.#reader.decode(this.#folder, bytes, record, 'all');
       if (manifest.version !== record.version) {
         wrong(`is of version ${manifest.version}, but its record says ${record.version}`);
       }

@@ -184,9 +184,9 @@ export class ManifestStore {
   }
 
   /** The manifest of a version under its final name. */
-  async #read(folder: string, { manifest, seal }: VersionRecord): Promise<Manifest> {
-    const bytes = await this.#storage.read(inside(folder, manifest));
-    return this.#reader.decode(folder, bytes, { path: manifest, seal });
+  async #read(folder: string, record: VersionRecord): Promise<Manifest> {
+    const bytes = await this.#storage.read(inside(folder, record.manifest));
+    return this.#reader.decode(folder, bytes, record);
   }
 
   async #watched(reading: Promise<Manifest>): Promise<Manifest> {

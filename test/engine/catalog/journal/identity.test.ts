@@ -83,7 +83,7 @@ describe('the identity of a catalog', () => {
   });
 
   it('is finished when a crash came before the store had it', async () => {
-    await writeFile(join(data, 'FORMAT'), '1\n');
+    await writeFile(join(data, 'FORMAT'), '2\n');
     await mkdir(join(data, 'catalog'));
     await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
     expect((await open()).id).toBe('proposed');
@@ -91,7 +91,7 @@ describe('the identity of a catalog', () => {
   });
 
   it('is finished when a crash came before the folder had it for good', async () => {
-    await writeFile(join(data, 'FORMAT'), '1\n');
+    await writeFile(join(data, 'FORMAT'), '2\n');
     await mkdir(join(data, 'catalog'));
     await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
     await put('proposed');
@@ -134,18 +134,18 @@ describe('the format of a data folder', () => {
   it('is written at the first start, also where the folder is missing', async () => {
     const folder = join(data, 'new');
     await openFormat(disk, folder);
-    expect(await readFile(join(folder, 'FORMAT'), 'utf8')).toBe('1\n');
+    expect(await readFile(join(folder, 'FORMAT'), 'utf8')).toBe('2\n');
     await openFormat(disk, folder);
     expect(await readdir(folder)).toEqual(['FORMAT']);
   });
 
   it('is refused when it is newer, and changed by nobody', async () => {
-    await writeFile(join(data, 'FORMAT'), '2\n');
+    await writeFile(join(data, 'FORMAT'), '3\n');
     expect(await refusalOf(open())).toBe(
-      `17 ServiceUnavailable: ${data}/FORMAT says format 2; this program reads up to format 1`,
+      `17 ServiceUnavailable: ${data}/FORMAT says format 3; this program reads up to format 2`,
     );
     expect(store.contents().size).toBe(0);
-    expect(await readFile(join(data, 'FORMAT'), 'utf8')).toBe('2\n');
+    expect(await readFile(join(data, 'FORMAT'), 'utf8')).toBe('3\n');
   });
 
   it('is refused when it is missing beside data, and the folder stays as it is', async () => {

@@ -268,8 +268,8 @@ describe('what cannot be rebuilt', () => {
   });
 
   it('is a folder of a newer format', async () => {
-    await writeFile(join(engine.data, 'FORMAT'), '2\n');
-    expect(await refusal(new MemoryStore())).toMatch(/says format 2; this program reads up to/);
+    await writeFile(join(engine.data, 'FORMAT'), '3\n');
+    expect(await refusal(new MemoryStore())).toMatch(/says format 3; this program reads up to/);
   });
 
   it('is a journal without any file of its own', async () => {

@@ -8,6 +8,7 @@ import {
   requireUnused,
   upgrade,
 } from '../../../../src/engine/upkeep/upgrade/upgrade.ts';
+import { ReadingRate } from '../../../../src/engine/upkeep/verification/portion-reading.ts';
 import { Presence } from '../../../../src/engine/versions/leases/presence.ts';
 import { Running } from '../../../../src/engine/versions/leases/running.ts';
 import { refusalOf } from '../../../support/catalog.ts';
@@ -48,7 +49,15 @@ const steps = [step(2), step(3)];
 
 async function run() {
   const plan = await planUpgrade(disk, data, steps);
-  const parts = { storage: disk, data, store: new MemoryStore(), progress: () => undefined };
+  const parts = {
+    storage: disk,
+    data,
+    store: new MemoryStore(),
+    sealAudit: () => Promise.resolve(0),
+    rate: new ReadingRate(0),
+    progress: () => undefined,
+    unreadable: () => expect.fail('no file is read'),
+  };
   return upgrade(parts, plan);
 }
 
@@ -75,7 +84,7 @@ describe('an upgrade', () => {
     await expect(run()).rejects.toThrow('killed');
     expect(await format()).toBe('2>3\n');
     expect(await refusalOf(openFormat(disk, data))).toBe(
-      `17 ServiceUnavailable: ${data}/FORMAT says format 3; this program reads up to format 1`,
+      `17 ServiceUnavailable: ${data}/FORMAT says format 3; this program reads up to format 2`,
     );
     isBroken = false;
     expect(await planUpgrade(disk, data, steps)).toMatchObject({ from: 2, to: 3, resumed: true });
