@@ -21,7 +21,10 @@ const QUESTIONS = [
   'list',
   'index',
   'growth',
+  'lance',
 ];
+/** Further flags of a question: rows of Lance tables are read by the same library on both sides. */
+const FLAGS: Readonly<Record<string, readonly string[]>> = { lance: ['--own-peer'] };
 /** Those that compare two builds too. */
 const OF_BUILDS = ['gateway', 'forward', 'data', 'commit', 'index', 'audit'];
 
@@ -64,7 +67,8 @@ function commitOf(folder: string): string {
 async function ask(name: string): Promise<number> {
   const file = against === undefined ? `./${name}.ts` : './builds.ts';
   const names = against === undefined ? [] : [name];
-  const child = fork(new URL(file, import.meta.url), [...flagsOf(options), ...names]);
+  const flags = [...flagsOf(options), ...(FLAGS[name] ?? [])];
+  const child = fork(new URL(file, import.meta.url), [...flags, ...names]);
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
 }

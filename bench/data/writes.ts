@@ -10,8 +10,6 @@ const FEW_TIMES = 20;
 
 /** Rows that come in. Each measurement works on a table of its own, which is gone afterwards. */
 export function writeQuestions(rows: Table): readonly DataQuestion[] {
-  const half = rowsFrom(rows.numRows, rows.numRows / 2);
-  const few = rowsFrom(0, FEW_ROWS);
   return [
     {
       work: `create from a stream of ${counted(rows)} rows`,
@@ -20,6 +18,15 @@ export function writeQuestions(rows: Table): readonly DataQuestion[] {
       measure: (side) =>
         onFreshTable(side, TABLE, null, () => timed(() => side.create(TABLE, rows))),
     },
+    ...appendQuestions(rows),
+  ];
+}
+
+/** Rows that are added to a table. */
+export function appendQuestions(rows: Table): readonly DataQuestion[] {
+  const half = rowsFrom(rows.numRows, rows.numRows / 2);
+  const few = rowsFrom(0, FEW_ROWS);
+  return [
     {
       work: `append of ${counted(half)} rows`,
       target: '≤ 0.80',

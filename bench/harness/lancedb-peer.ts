@@ -20,11 +20,12 @@ interface LanceDbPeer {
 }
 
 /**
- * The newest LanceDB; installed beside the project when it is not there. Two builds that are compared need
- * no peer, only its Arrow classes: the project's own are used.
+ * The newest LanceDB, installed beside the project when it is not there; or the project's own. Two builds
+ * that are compared need no peer, only its Arrow classes: the project's own are used.
  */
 async function loadPeer(): Promise<LanceDbPeer> {
-  const folder = readOptions().against === undefined ? await newestLanceDbFolder() : ROOT;
+  const { against, ownPeer } = readOptions();
+  const folder = against === undefined && !ownPeer ? await newestLanceDbFolder() : ROOT;
   const require = createRequire(join(folder, 'package.json'));
   const lancedb: typeof LanceDb = require('@lancedb/lancedb');
   const arrow: typeof Arrow = require('apache-arrow');

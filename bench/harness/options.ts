@@ -13,6 +13,8 @@ export interface BenchOptions {
   readonly warmDisk: number;
   /** The folder of another checkout, built, that this one is compared with; undefined for the peers. */
   readonly against: string | undefined;
+  /** Whether the peer is the LanceDB of the project, and not the newest one. */
+  readonly ownPeer: boolean;
   /** Which questions; all of them when empty. */
   readonly names: readonly string[];
 }
@@ -21,7 +23,8 @@ const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, Gi
 
 /**
  * Reads the flags of `npm run bench`: `--rounds N` (7; 8 with `--against`), `--quick`, `--large`,
- * `--warm-disk SIZE` (4GiB; 1GiB with `--against`, 0 with `--quick`), `--against FOLDER`, and the names of the questions.
+ * `--warm-disk SIZE` (4GiB; 1GiB with `--against`, 0 with `--quick`), `--against FOLDER`,
+ * `--own-peer`, and the names of the questions.
  * @throws Error for a flag or value that is not known.
  */
 export function readOptions(args: readonly string[] = process.argv.slice(2)): BenchOptions {
@@ -34,6 +37,7 @@ export function readOptions(args: readonly string[] = process.argv.slice(2)): Be
       large: { type: 'boolean', default: false },
       'warm-disk': { type: 'string' },
       against: { type: 'string' },
+      'own-peer': { type: 'boolean', default: false },
     },
   });
   const { quick, large } = values;
@@ -45,6 +49,7 @@ export function readOptions(args: readonly string[] = process.argv.slice(2)): Be
     warmDisk: bytesOf(
       values['warm-disk'] ?? (quick ? '0' : values.against === undefined ? '4GiB' : '1GiB'),
     ),
+    ownPeer: values['own-peer'],
     names: positionals,
   };
 }

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../protocol/errors.ts';
@@ -249,7 +249,13 @@ export class LibraryProcess {
   }
 }
 
-/** Starts a process with an empty environment. The kernel refuses it data beyond a bound. */
+/**
+ * The environment of a process. The library would read every certificate of the system for each connection, and
+ * speaks with the loopback interface alone.
+ */
+const ENVIRONMENT = { SSL_CERT_FILE: '/dev/null' };
+
+/** Starts a process without the environment of the gateway. The kernel refuses it data beyond a bound. */
 function startProcess(memory: number): ChildProcess {
   const flags = [`--max-old-space-size=${HEAP_MIB}`, '--expose-gc'];
   const program = [process.execPath, ...flags, MAIN, String(memory)];
@@ -257,5 +263,6 @@ function startProcess(memory: number): ChildProcess {
   const limited = ['-c', 'ulimit -d "$0" && exec "$@"', kibibytes, ...program];
   const [command, args] =
     process.platform === 'linux' ? ['/bin/sh', limited] : [program[0]!, program.slice(1)];
-  return spawn(command, args, { env: {}, cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
+  const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'pipe'];
+  return spawn(command, args, { env: ENVIRONMENT, cwd: '/', stdio });
 }

@@ -5,6 +5,9 @@ const PIECE_BYTES = 2 ** 20;
 
 type Send = (message: FromLibrary, bytes?: Uint8Array) => void;
 
+/** Pieces of less are sent together: each that is sent alone is a round trip. */
+const SMALL_BYTES = 2 ** 16;
+
 /** Ends the wait for the library's work: it was cancelled, or its time is spent. */
 class TaskEnded extends Error {}
 
@@ -103,7 +106,7 @@ export class RunningTask {
   /** Sends the pieces of a result, then its end once the library does nothing more for it. */
   async run(pieces: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      for await (const piece of pieces) await this.#pass(piece);
+      for await (const piece of gathered(pieces)) await this.#pass(piece);
     } catch (error) {
       this.#report(error);
     }
@@ -138,4 +141,23 @@ export class RunningTask {
   #fault(over: 'time' | null, text: string): void {
     this.#send({ kind: 'fault', id: this.#id, over, text });
   }
+}
+
+/** Joins small pieces that follow one another. */
+async function* gathered(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let small: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    if (piece.byteLength < SMALL_BYTES) {
+      small.push(piece);
+      bytes += piece.byteLength;
+    }
+    if (bytes >= SMALL_BYTES || (bytes > 0 && piece.byteLength >= SMALL_BYTES)) {
+      yield Buffer.concat(small, bytes);
+      small = [];
+      bytes = 0;
+    }
+    if (piece.byteLength >= SMALL_BYTES) yield piece;
+  }
+  if (bytes > 0) yield Buffer.concat(small, bytes);
 }

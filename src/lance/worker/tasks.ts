@@ -63,9 +63,21 @@ function queryOf(
 
 async function* rowsOf(query: LibraryQuery, until: Await): AsyncGenerator<Uint8Array> {
   const batches = await until(query.execute());
-  const next = (): Promise<Uint8Array | null> => until(batches.next());
+  const next = oneAhead(() => until(batches.next()));
   const first = await next();
   yield* joinedFile(first ?? (await until(query.outputSchema())), next);
+}
+
+/** Reads the next value while the one before is used. */
+function oneAhead<Value>(read: () => Promise<Value | null>): () => Promise<Value | null> {
+  let ahead = read();
+  return () => {
+    const current = ahead;
+    ahead = current.then((value) => (value === null ? null : read()));
+    // It fails for the call that takes it, if there is one.
+    ahead.catch(() => undefined);
+    return current;
+  };
 }
 
 function textBytes(text: string): Uint8Array {

@@ -1,0 +1,24 @@
+import type { Connection } from '@lancedb/lancedb';
+import type { Table } from 'apache-arrow';
+import { RawSide } from '../data/raw-side.ts';
+import { peer } from '../harness/lancedb-peer.ts';
+
+/** The protocol over `node:http`, on tables that a Lance client makes through the catalog. */
+export class LanceTableSide extends RawSide {
+  override readonly name = 'arrowgate, Lance table';
+  readonly #writer: Connection;
+
+  private constructor(url: string, key: string, writer: Connection) {
+    super(url, key);
+    this.#writer = writer;
+  }
+
+  static async connect(url: string, key: string): Promise<LanceTableSide> {
+    const options = { uri: url, headers: { 'x-api-key': key } };
+    return new LanceTableSide(url, key, await peer.lancedb.connectNamespace('rest', options));
+  }
+
+  override async create(table: string, rows: Table): Promise<void> {
+    (await this.#writer.createTable(table, rows)).close();
+  }
+}

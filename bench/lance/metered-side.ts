@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import type { Table } from 'apache-arrow';
+import type { Search, TableSide } from '../data/table-side.ts';
+
+/** Length of a tick of `/proc/PID/stat`, in ms. */
+const TICK_MILLIS = 10;
+
+/** Processor time of other processes up to now, in ms. */
+export type OtherProcesses = () => number;
+
+/** A side whose processor time is counted, also that of the processes that work for it. */
+export class MeteredSide implements TableSide {
+  readonly name: string;
+  readonly #side: TableSide;
+  readonly #others: OtherProcesses;
+  #spent = 0;
+  #calls = 0;
+
+  constructor(side: TableSide, others: OtherProcesses) {
+    this.name = side.name;
+    this.#side = side;
+    this.#others = others;
+  }
+
+  /** The processor time of a call since this was called last, in ms. Tables that are made or dropped do not count. */
+  perCall(): number {
+    const spent = this.#spent / this.#calls;
+    this.#spent = 0;
+    this.#calls = 0;
+    return spent;
+  }
+
+  create(table: string, rows: Table): Promise<void> {
+    return this.#side.create(table, rows);
+  }
+
+  drop(table: string): Promise<void> {
+    return this.#side.drop(table);
+  }
+
+  append(table: string, rows: Table): Promise<void> {
+    return this.#metered(() => this.#side.append(table, rows));
+  }
+
+  delete(table: string, where: string): Promise<void> {
+    return this.#metered(() => this.#side.delete(table, where));
+  }
+
+  update(table: string, where: string, column: string, value: string): Promise<void> {
+    return this.#metered(() => this.#side.update(table, where, column, value));
+  }
+
+  merge(table: string, rows: Table): Promise<void> {
+    return this.#metered(() => this.#side.merge(table, rows));
+  }
+
+  scan(table: string): Promise<Table> {
+    return this.#metered(() => this.#side.scan(table));
+  }
+
+  filter(table: string, where: string, columns: readonly string[]): Promise<Table> {
+    return this.#metered(() => this.#side.filter(table, where, columns));
+  }
+
+  count(table: string, where: string): Promise<number> {
+    return this.#metered(() => this.#side.count(table, where));
+  }
+
+  nearest(table: string, search: Search): Promise<Table> {
+    return this.#metered(() => this.#side.nearest(table, search));
+  }
+
+  async #metered<Result>(work: () => Promise<Result>): Promise<Result> {
+    const own = process.cpuUsage();
+    const others = this.#others();
+    const result = await work();
+    const { user, system } = process.cpuUsage(own);
+    this.#spent += (user + system) / 1000 + this.#others() - others;
+    this.#calls++;
+    return result;
+  }
+}
+
+/** Processor time of a process and its children up to now, in ms. */
+export function processorTime(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return [String(pid), ...children.split(' ')]
+    .filter((each) => each !== '')
+    .map((each) => readFileSync(`/proc/${each}/stat`, 'utf8').split(') ')[1]!.split(' '))
+    .reduce((sum, fields) => sum + (Number(fields[11]) + Number(fields[12])) * TICK_MILLIS, 0);
+}
