@@ -113,7 +113,8 @@ describe('a sealed segment', () => {
     const many = Array.from({ length: 20_000 }, (_, at) =>
       record(`r${at}`, { time: times[at % 2]! }),
     );
-    const { instance, path } = await linesOf(many);
+    const { instance, path, records } = await linesOf(many);
+    expect(records.slice(20_000)).toEqual([]);
     const { from, to } = await writeSegment(path, `${path}.arrow`, firstHead(instance));
     expect([from, to]).toEqual(times.toReversed());
     const table = tableFromIPC(await readFile(`${path}.arrow`));
