@@ -101,7 +101,9 @@ async function without(snapshot: Snapshot, gone: readonly Uint32Array[]): Promis
   const fragments = snapshot.fragments.map((fragment, at) => {
     const { length } = gone[at]!;
     if (length === 0) return fragment;
-    return { ...fragment, rows: fragment.physicalRows - length, deletions: files[next++]!.path };
+    const { path, seal } = files[next++]!;
+    const rows = fragment.physicalRows - length;
+    return { ...fragment, rows, deletions: path, deletionsSeal: seal };
   });
   const rows = fragments.reduce((sum, fragment) => sum + BigInt(fragment.rows), 0n);
   return { ...snapshot, fragments, rows };

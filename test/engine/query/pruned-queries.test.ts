@@ -55,11 +55,12 @@ beforeAll(async () => {
   stored = await storeTable(schema, [file(0), file(16), file(32)], 100n);
   const gone = [Uint32Array.of(1, 2, 4, 5, 6, 7, 15), Uint32Array.of(0, 9)];
   const [first, second] = await writeDeletions(stored.snapshot, gone, new Flushes());
-  const deletions = [first!.path, null, second!.path];
+  const deletions = [first, undefined, second];
   const fragments = stored.snapshot.fragments.map((fragment, at) => ({
     ...fragment,
     rows: fragment.physicalRows - (gone[[0, 2].indexOf(at)]?.length ?? 0),
-    deletions: deletions[at]!,
+    deletions: deletions[at]?.path ?? null,
+    deletionsSeal: deletions[at]?.seal,
   }));
   const rows = fragments.reduce((sum, fragment) => sum + BigInt(fragment.rows), 0n);
   snapshot = { ...stored.snapshot, fragments, rows };

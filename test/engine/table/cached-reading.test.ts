@@ -82,8 +82,9 @@ async function withDeleted(rows: readonly number[]): Promise<void> {
   const [file] = await writeDeletions(snapshot, [Uint32Array.from(rows)], flushes);
   await flushes.settled();
   const [fragment] = snapshot.fragments;
-  const left = { ...fragment!, rows: fragment!.rows - rows.length, deletions: file!.path };
-  stored = { ...stored, snapshot: { ...snapshot, fragments: [left] } };
+  const { path, seal } = file!;
+  const left = { rows: fragment!.rows - rows.length, deletions: path, deletionsSeal: seal };
+  stored = { ...stored, snapshot: { ...snapshot, fragments: [{ ...fragment!, ...left }] } };
 }
 
 /** Makes every further read of the files of the table fail. */

@@ -203,7 +203,8 @@ export class Tags {
       const checks = [unchanged(current), ...next.checks];
       return { kind: 'commit', checks, writes: next.writes, result: null };
     });
-    if (last !== undefined) await this.#settled(last, name, await this.#read(last.id, name));
+    if (last === undefined || this.#folderOf(last) === undefined) return;
+    await this.#settled(last, name, await this.#read(last.id, name));
   }
 
   #placed(table: TableRecord, name: string): PlacedTag {
