@@ -152,6 +152,21 @@ describe('a conversion', () => {
     expect([old.status, old.text]).toEqual([200, '1']);
   });
 
+  it('names the indices that do not come along, in both directions', async () => {
+    await ask('indexed', 'create', { body: streamOf([1, 2, 3]) });
+    for (const to of ['lance', 'arrow']) {
+      const index = { column: 'id', index_type: 'BTREE', name: 'by_id' };
+      expect((await ask('indexed', 'create_index', { body: index })).status).toBe(200);
+      await waitUntil(async () => {
+        const { json } = await ask('indexed', 'index/list');
+        return (json['indexes'] as readonly unknown[]).length === 1;
+      });
+      const { out } = await convert('indexed', to);
+      expect(out).toContain('index "by_id" did not come along');
+      expect((await ask('indexed', 'index/list')).json['indexes']).toEqual([]);
+    }
+  });
+
   it('is recorded', async () => {
     await ask('seen', 'create', { body: streamOf([1]) });
     await convert('seen', 'lance');

@@ -188,7 +188,8 @@ class Conversion {
       this.#rowsOf(snapshot),
       signal,
     );
-    return this.#requireSame(engineState(snapshot), await lanceStateOf(storage, manifest));
+    const { state } = await readState(storage, manifest);
+    return this.#requireSame(engineState(snapshot), state);
   }
 
   async *#rowsOf(snapshot: Snapshot): AsyncGenerator<RecordBatch> {
@@ -251,9 +252,9 @@ class Conversion {
       createdMillis: Date.now(),
       expires: true,
     };
-    const state = await lanceStateOf(storage, `${location}/${at.manifest}`);
+    const { state, indices } = await readState(storage, `${location}/${at.manifest}`);
     const rows = await this.#write(table, schema, batches, state);
-    return this.#converted({ id: table.id, version: 1n, rows, indices: [] });
+    return this.#converted({ id: table.id, version: 1n, rows, indices });
   }
 
   async #write(
@@ -314,9 +315,14 @@ class Conversion {
   }
 }
 
-async function lanceStateOf(storage: Storage, file: string): Promise<TableState> {
-  const { manifest } = await readManifestFile(storage, file);
-  return lanceState(manifest, await lanceFolders(storage, file, manifest));
+/** What a version of a Lance table has, and the names of its indices. */
+async function readState(
+  storage: Storage,
+  file: string,
+): Promise<{ readonly state: TableState; readonly indices: readonly string[] }> {
+  const { manifest, segments } = await readManifestFile(storage, file);
+  const state = lanceState(manifest, await lanceFolders(storage, file, manifest));
+  return { state, indices: [...new Set(segments.map(({ name }) => name))] };
 }
 
 function refusal(message: string): CatalogError {
