@@ -24,7 +24,7 @@ import { inertLines } from './lines/inert.ts';
 import { formatFinding, PolicyError } from './lines/policy-error.ts';
 import { packPolicy, type PackedPolicy } from './decide/packed-policy.ts';
 import { sealFindings } from './seal.ts';
-import { refuseRules, type RulesCheck } from './served-policy.ts';
+import { refuseRules, type RulesCheck } from './rules-check.ts';
 import { RoleGraph } from './lines/role-graph.ts';
 import { MODEL_FILE, POLICY_FILE, type PolicyLine, type RoleLine } from './lines/policy-line.ts';
 import type { PolicySettings, PolicySnapshot } from './decide/snapshot.ts';

@@ -1,5 +1,6 @@
 import { firstPolicyOf, readingError, type ReadOptions } from './policy-reader.ts';
-import { refuseRules, servedPolicy, type ServedPolicy } from './served-policy.ts';
+import { refuseRules } from './rules-check.ts';
+import { servedPolicy, type ServedPolicy } from './served-policy.ts';
 import type { PolicyReading } from './policy-reading.ts';
 
 /**

@@ -2,7 +2,8 @@ import { runOnThread } from '../protocol/thread-run.ts';
 import { PolicyError } from './lines/policy-error.ts';
 import type { PolicyTexts } from './policy-folder.ts';
 import type { PolicyQuestion, PolicyReading } from './policy-reading.ts';
-import { refuseRules, servedPolicy, type RulesCheck, type ServedPolicy } from './served-policy.ts';
+import { refuseRules, type RulesCheck } from './rules-check.ts';
+import { servedPolicy, type ServedPolicy } from './served-policy.ts';
 
 const THREAD = new URL('../../dist/policy/reading-thread.js', import.meta.url);
 

@@ -1,10 +1,9 @@
 import { CompiledSnapshot } from './decide/compiled-snapshot.ts';
 import type { PackedPolicy } from './decide/packed-policy.ts';
 import type { PolicySettings, PolicySnapshot } from './decide/snapshot.ts';
-import { PolicyError, type PolicyFinding } from './lines/policy-error.ts';
 import { RightSet } from './lines/right-set.ts';
 import type { PolicyTexts } from './policy-folder.ts';
-import { ruleData, ruleOf, type RuleData, type WrittenRule } from './settings/commits.ts';
+import { ruleData, ruleOf, type RuleData } from './settings/commits.ts';
 
 /** A policy that decides requests. */
 export interface ServedPolicy {
@@ -42,15 +41,6 @@ const MAX_REMARKS = 1000;
 export function settingsData(settings: PolicySettings): SettingsData {
   const rules = settings.rules.map(ruleData);
   return { ...settings, rules, remarks: settings.remarks.slice(0, MAX_REMARKS) };
-}
-
-/** Checks commit rules where they will be in force: in a gateway with its backends and secrets. */
-export type RulesCheck = (rules: readonly WrittenRule[]) => readonly PolicyFinding[];
-
-/** @throws PolicyError with the findings of the check. */
-export function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
-  const findings = check(commits.rules);
-  if (findings.length > 0) throw new PolicyError(findings);
 }
 
 /** Puts a policy together that another thread has compiled. Takes no time that grows with its lines. */

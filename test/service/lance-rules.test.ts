@@ -8,7 +8,7 @@ import { waitUntil } from '../support/eventually.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply, type Sent } from './http.ts';
 
-/** Commit rules that need rows judge commits of Lance tables, whoever makes them. */
+/** Commit rules that need rows judge the commits of the service and of clients to Lance tables. */
 
 const RULES = `rules:
   - { name: positive, tables: [/own, /theirs, /first1, /made, /forked], require: { check: "n > 0" } }

@@ -5,11 +5,13 @@ import { recordsOfBlock } from './block.ts';
 import { OpenAttempts, type AttemptsNote } from './open-attempts.ts';
 
 /** Length of a base64url SHA-256 digest. */
-export const HASH_LENGTH = 43;
+const HASH_LENGTH = 43;
 const HASH_BEGIN = ',"hash":"';
 const HASH_END = '"}';
 /** Length of the tail of a record, in bytes. */
 export const TAIL_LENGTH = HASH_BEGIN.length + HASH_LENGTH + HASH_END.length;
+/** Distance from the end of a line back to its hash, in bytes. */
+export const HASH_BACK = HASH_LENGTH + HASH_END.length;
 /** Text between the hash of a record and the next record. */
 const BETWEEN = `${HASH_END}\n`;
 /** Maximum length of a sequence number and the comma after it. */

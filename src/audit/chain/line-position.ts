@@ -1,7 +1,7 @@
 import { readUpTo } from '../../storage/open-object.ts';
 import type { OpenObject } from '../../storage/storage.ts';
 import { instancePrefix } from '../record/encoding.ts';
-import { HASH_LENGTH } from './hash-chain.ts';
+import { HASH_BACK } from './hash-chain.ts';
 import { openLogFile, type LogFile } from './log-files.ts';
 
 const NEWLINE = 0x0a;
@@ -11,8 +11,6 @@ const WINDOW_BYTES = 2 ** 16;
 const MOST_LINE_BYTES = 64 * 2 ** 20;
 /** Digits of a sequence number and the comma after it. */
 const NUMBER_BYTES = 20;
-/** Distance from the end of a line back to its hash, in bytes. */
-const HASH_BACK = HASH_LENGTH + 2;
 
 /** A line of an instance's log, found by its sequence number. */
 export interface PlacedLine {

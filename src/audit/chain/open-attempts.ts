@@ -53,7 +53,11 @@ export class OpenAttempts {
     this.#changes = [];
   }
 
-  /** The open attempts among so many records; undefined if there were too many to track. */
+  /**
+   * The open attempts among the first records.
+   * @param count Number of those records.
+   * @returns Undefined if there were too many open attempts to track.
+   */
   note(count: bigint): AttemptsNote | undefined {
     if (this.#overflown) return undefined;
     const open = [...this.#open].map(

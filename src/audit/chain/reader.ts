@@ -1,7 +1,7 @@
 import {
   hashAfter,
   hashOf,
-  HASH_LENGTH,
+  HASH_BACK,
   hashTail,
   TAIL_LENGTH,
   type ChainHead,
@@ -10,8 +10,6 @@ import type { LogFile } from './log-files.ts';
 import { linePieces, type LinePiece } from './log-files.ts';
 
 const NEWLINE = 0x0a;
-/** Distance from the newline of a record back to its hash, in bytes. */
-const HASH_BACK = HASH_LENGTH + 2;
 
 /** The first line of a file whose hash does not follow from the line before. */
 export interface BrokenLine {

@@ -21,7 +21,10 @@ export class AttemptsNotes {
     this.#path = notePath(processes, instance);
   }
 
-  /** Writes a note if so many records are durable and the last one is old. */
+  /**
+   * Writes a note if enough records became durable since the last one.
+   * @param count Number of durable records.
+   */
   advance(count: bigint, note: () => AttemptsNote | undefined): void {
     if (count - this.#noted < NOTED_RECORDS || this.#writing !== undefined) return;
     this.#noted = count;

@@ -58,7 +58,7 @@ function loopUtilization(): () => number {
 const THREAD = new URL('../../../dist/audit/segments/sealing-thread.js', import.meta.url);
 /** Mean interval of the runs, in ms. */
 const PAUSE_MILLIS = 60_000;
-/** The same after a run that sealed so many files that others were finished meanwhile. */
+/** The same after a run that sealed `MANY_FILES` or more: others were probably finished meanwhile. */
 const SHORT_PAUSE_MILLIS = 1_000;
 const MANY_FILES = 4;
 

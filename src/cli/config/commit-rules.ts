@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseCommits, type WrittenRule } from '../../policy/settings/commits.ts';
-import type { RulesCheck } from '../../policy/served-policy.ts';
+import type { RulesCheck } from '../../policy/rules-check.ts';
 import { parsePattern } from '../../policy/lines/pattern.ts';
 import { formatFinding, PolicyError, type PolicyFinding } from '../../policy/lines/policy-error.ts';
 import { rightsOfAction } from '../../policy/lines/rights.ts';

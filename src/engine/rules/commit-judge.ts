@@ -209,7 +209,7 @@ export class CommitJudge {
     );
   }
 
-  /** Whether a rule protects a tag of a table, whoever the caller is. */
+  /** Whether a rule protects a tag of a table, for any caller. */
   protectsTag(table: ObjectPath, tag: string): boolean {
     return this.#judging
       .source()

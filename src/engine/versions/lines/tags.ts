@@ -66,9 +66,9 @@ interface AllTags {
 
 /**
  * The tags of tables: names for versions, each a record of its own in the store. A tag of a Lance
- * table has a file in its folder as well, which is written after the record; whoever reads a record
- * whose file was not written or removed does that first. What Lance clients did to the files since
- * counts, unless a rule protects the tag.
+ * table has a file in its folder as well, which is written after the record. A reader that finds a
+ * record whose file is not up to date updates the file first. Later changes of the files by Lance
+ * clients count, unless a rule protects the tag.
  */
 export class Tags {
   readonly #store: Store;
