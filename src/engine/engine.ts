@@ -30,6 +30,7 @@ import { deleteFromTable, updateTable } from './handlers/rows/update-table.ts';
 import { deregisterTable, renameTable } from './handlers/tables/deregister-table.ts';
 import { withFreshness } from './handlers/call/freshness.ts';
 import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/indices.ts';
+import { withFirstInsert } from './handlers/rows/first-insert.ts';
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
@@ -519,9 +520,12 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
   };
   if (lance === undefined) return built;
   const { library, instead } = lance;
-  if (library === undefined) return withoutLibrary({ catalog, instead }, built);
+  const first = { ...parts, ...writing, formatOf: options.formatOf ?? arrow };
+  if (library === undefined)
+    return withFirstInsert(first, withoutLibrary({ catalog, instead }, built));
   const changing = { ...parts, ...writing, library };
-  return withLanceIndices({ ...changing, pageLimit: page }, withLanceChanges(changing, built));
+  const changed = withFirstInsert(first, withLanceChanges(changing, built));
+  return withLanceIndices({ ...changing, pageLimit: page }, changed);
 }
 
 function writingParts({ arrowBody }: EngineOptions, parts: HandlerParts) {

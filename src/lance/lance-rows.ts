@@ -9,6 +9,7 @@ import {
   type LanceIndexStats,
   type LanceLibrary,
   type LancePlace,
+  type LanceRowsFile,
   type LanceStatement,
   type LanceTableVersion,
   type LanceVersions,
@@ -110,7 +111,7 @@ export class LanceRows implements LanceLibrary {
   async change(
     place: LancePlace,
     change: LanceTableChange,
-    rows: Uint8Array | null,
+    rows: LanceRowsFile | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
@@ -118,7 +119,8 @@ export class LanceRows implements LanceLibrary {
     const { id, location, branch } = place;
     const name = canonicalPath(place.path);
     const table = { id, location, branch };
-    const task = { kind: 'change', name, table, change, hasRows: rows !== null } as const;
+    const rowBytes = rows?.bytes ?? null;
+    const task = { kind: 'change', name, table, change, rowBytes } as const;
     const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
     try {
       return await repeated(async () => {

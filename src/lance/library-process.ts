@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../protocol/errors.ts';
 import { OverBudget } from '../protocol/budget.ts';
 import { TaskResult } from '../engine/workers/task-result.ts';
-import { LibraryEnded } from '../engine/versions/managed/lance-library.ts';
+import { LibraryEnded, type LanceRowsFile } from '../engine/versions/managed/lance-library.ts';
 import { FrameReader, sendFrame } from './wire/frames.ts';
 import type {
   FromLibrary,
@@ -46,8 +46,8 @@ export interface LibraryProcessOptions {
 export interface TaskInput {
   /** The values of its query vectors. */
   readonly vectors?: Uint8Array;
-  /** The rows of a change as an Arrow file. */
-  readonly rows?: Uint8Array | null;
+  /** The rows of a change. */
+  readonly rows?: Pick<LanceRowsFile, 'pieces'> | null;
   /** Answers the questions of a change. Does not reject. */
   readonly versions?: (question: VersionQuestion) => Promise<VersionReply>;
 }
@@ -122,12 +122,12 @@ export class LibraryProcess {
     this.#child.ref();
     const { vectors, rows, versions } = input;
     this.#send({ kind: 'begin', id, task, millis }, vectors);
-    if (rows != null) this.#sendRows(id, rows);
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
       () => this.#cancel(id),
     );
     this.#works.set(id, { result, task, millis, ...(versions && { versions }) });
+    if (rows != null) this.#sendRows(id, rows).catch((error: Error) => result.cancel(error));
     return result;
   }
 
@@ -177,12 +177,29 @@ export class LibraryProcess {
     this.#letGo();
   }
 
-  /** Sends the rows of a change in pieces, so that other messages are not kept waiting. */
-  #sendRows(id: number, rows: Uint8Array): void {
-    for (let start = 0; start < rows.byteLength; start += ROWS_PIECE_BYTES) {
-      const piece = rows.subarray(start, start + ROWS_PIECE_BYTES);
-      const last = start + ROWS_PIECE_BYTES >= rows.byteLength;
-      this.#send({ kind: 'rows', id, last }, piece);
+  /** Sends the rows of a change in pieces, as the process takes them, between other messages. */
+  async #sendRows(id: number, rows: Pick<LanceRowsFile, 'pieces'>): Promise<void> {
+    for await (const bytes of rows.pieces()) {
+      for (let start = 0; start < bytes.byteLength; start += ROWS_PIECE_BYTES) {
+        if (!this.#works.has(id)) return;
+        const piece = bytes.subarray(start, start + ROWS_PIECE_BYTES);
+        if (!this.#send({ kind: 'rows', id }, piece)) await this.#drained();
+      }
+    }
+  }
+
+  /** Waits until the socket takes more, or is closed: it is with the process. */
+  async #drained(): Promise<void> {
+    const socket = this.#socket;
+    while (!socket.destroyed && socket.writableNeedDrain) {
+      const drained = new Promise<void>((resolve) => {
+        const wake = (): void => {
+          socket.off('drain', wake).off('close', wake);
+          resolve();
+        };
+        socket.on('drain', wake).on('close', wake);
+      });
+      await drained;
     }
   }
 
@@ -244,8 +261,9 @@ export class LibraryProcess {
       : new CatalogError('Unsupported', `the Lance library cannot be loaded: ${this.#unusable}`);
   }
 
-  #send(message: ToLibrary, bytes?: Uint8Array): void {
-    sendFrame(this.#socket, message, bytes);
+  /** Returns false while the socket should get no more. */
+  #send(message: ToLibrary, bytes?: Uint8Array): boolean {
+    return sendFrame(this.#socket, message, bytes);
   }
 }
 

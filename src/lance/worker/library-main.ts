@@ -59,7 +59,7 @@ function receive(message: ToLibrary, bytes: Uint8Array): void {
   }
   const task = running.get(message.id);
   if (message.kind === 'more') task?.more();
-  else if (message.kind === 'rows') task?.take(bytes, message.last);
+  else if (message.kind === 'rows') task?.take(bytes);
   else if (message.kind === 'told') task?.told(message.call, message.reply);
   else task?.cancel();
 }
@@ -68,7 +68,8 @@ async function begin(
   { id, task, millis }: Extract<ToLibrary, { readonly kind: 'begin' }>,
   vectors: Float32Array,
 ): Promise<void> {
-  const current = new RunningTask(id, millis, send);
+  const rowBytes = (task.kind === 'change' && task.rowBytes) || 0;
+  const current = new RunningTask(id, millis, send, rowBytes);
   running.set(id, current);
   await current.run(resultOf(task, vectors, current));
   running.delete(id);
@@ -97,11 +98,11 @@ async function* scanPieces(
 }
 
 async function* changePieces(
-  { table: place, change, hasRows }: Extract<LibraryTask, { readonly kind: 'change' }>,
+  { table: place, change, rowBytes }: Extract<LibraryTask, { readonly kind: 'change' }>,
   current: RunningTask,
 ): AsyncGenerator<Uint8Array> {
   const { library, endpoint } = await opened;
-  const rows = hasRows ? await current.rows() : new Uint8Array(0);
+  const rows = rowBytes !== null ? await current.rows() : new Uint8Array(0);
   const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
   const ask: AnswerVersions = (question) => current.ask(question);
   const counts = await changedTable({ library, endpoint, place, rows, ask, until }, change);

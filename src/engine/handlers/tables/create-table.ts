@@ -21,6 +21,8 @@ import { commitFiles, type TableParts } from '../call/table-parts.ts';
 /** A Lance table to be made. */
 export interface NewLanceTable {
   readonly properties: TableRecord['properties'];
+  /** The chosen folder, which is empty; null for one of its own. */
+  readonly location: string | null;
   /** A table without data, which counts as dropped when the new one takes its name. */
   readonly replace: Stored<TableRecord> | undefined;
 }
@@ -113,18 +115,13 @@ async function createNew(creation: Creation, replace?: Stored<TableRecord>): Pro
   return format === 'lance' ? createLance(creation, replace) : createOwn(creation, replace);
 }
 
-function createLance(
+async function createLance(
   { call, parts, options }: Creation,
   replace: Stored<TableRecord> | undefined,
 ): Promise<Answer> {
-  if (options.location !== undefined) {
-    throw new CatalogError(
-      'Unsupported',
-      'a Lance table that is created gets a folder of its own: leave its location out, or declare the table at the location with DeclareTable and write it with a Lance client',
-    );
-  }
   const properties = options.properties ?? replace?.content.properties ?? {};
-  return parts.lanceTables.create(call, { properties, replace });
+  const location = await placeOf(parts, options.location);
+  return parts.lanceTables.create(call, { properties, location, replace });
 }
 
 async function createOwn(

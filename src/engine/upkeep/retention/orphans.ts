@@ -11,6 +11,11 @@ import type { TableRecord } from '../../format/records.ts';
 import { readDetachedSeals } from '../../format/detached-seals.ts';
 import { DETACHED_SEALS, FRAGMENTS, INDICES } from '../../format/layout.ts';
 import { managedFolder } from '../../versions/lines/locations.ts';
+import {
+  claimedLocation,
+  removeClaim,
+  removeLanceFiles,
+} from '../../versions/managed/creation-mark.ts';
 import type { RetentionParts } from './parts.ts';
 
 import {
@@ -157,6 +162,10 @@ function nameOf({ path }: StorageEntry): string {
 interface LostFolder {
   readonly paths: readonly string[];
   readonly id: string;
+  /** The location that was chosen for a Lance table; it is given back. */
+  readonly claimed?: string;
+  /** Whether its table came to be. */
+  readonly isKnown: boolean;
 }
 
 type FolderParts = Pick<RetentionParts, 'storage' | 'store' | 'root' | 'managed'>;
@@ -176,19 +185,26 @@ export async function* lostFolders(
     if (known && !isMark) continue;
     const own = isMark && !known ? [await managedFolder({ storage, managed }, id)] : [];
     const paths = [...own, entry.path];
-    if (!(await isAllOld(storage, paths, isOld))) continue;
+    const claimed = isMark ? await claimedLocation(storage, entry.path, id) : undefined;
+    const written = known || claimed === undefined ? paths : [...paths, claimed];
+    if (!(await isAllOld(storage, written, isOld))) continue;
     // A table that came to be since had its folder before, and was at work on it.
-    if ((await isKnown(store, id)) === known) yield { paths, id };
+    if ((await isKnown(store, id)) !== known) continue;
+    yield { paths, id, isKnown: known, ...(claimed !== undefined && { claimed }) };
   }
 }
 
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
-  { storage, root, retained }: Pick<RetentionParts, 'storage' | 'root' | 'retained'>,
-  { paths }: LostFolder,
+  { storage, store, root, retained }: Pick<RetentionParts, 'storage' | 'store' | 'root' | 'retained'>,
+  { paths, claimed, isKnown: known }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {
   let freed = NOTHING;
+  if (claimed !== undefined) {
+    if (!known) freed = await removeLanceFiles({ storage, store }, claimed, dryRun);
+    freed = plus(freed, await removeClaim(storage, claimed, dryRun));
+  }
   for (const path of paths)
     freed = plus(freed, await storage.removeTree(path, { dryRun, retained }));
   if (!dryRun) await storage.flush(root);
