@@ -35,10 +35,14 @@ type TaskWork<Task = LibraryTask> = Task extends { readonly table: TableAtVersio
 
 /** Row operations on Lance tables, run in the processes of a pool. */
 export class LanceRows implements LanceLibrary {
-  readonly #pool: Pick<LibraryPool, 'run'>;
+  readonly #pool: Pick<LibraryPool, 'run' | 'rowBytes'>;
 
-  constructor(pool: Pick<LibraryPool, 'run'>) {
+  constructor(pool: Pick<LibraryPool, 'run' | 'rowBytes'>) {
     this.#pool = pool;
+  }
+
+  get rowBytes(): number {
+    return this.#pool.rowBytes;
   }
 
   async query(

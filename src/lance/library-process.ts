@@ -52,6 +52,11 @@ export interface TaskInput {
   readonly versions?: (question: VersionQuestion) => Promise<VersionReply>;
 }
 
+interface CancelledWork {
+  readonly task: LibraryTask;
+  readonly timer: NodeJS.Timeout;
+}
+
 interface RunningWork extends Pick<TaskInput, 'versions'> {
   readonly result: TaskResult;
   readonly task: LibraryTask;
@@ -64,8 +69,8 @@ export class LibraryProcess {
   readonly #socket: Socket;
   readonly #options: LibraryProcessOptions;
   readonly #works = new Map<number, RunningWork>();
-  /** Timers of work that was cancelled and goes on. */
-  readonly #cancelled = new Map<number, NodeJS.Timeout>();
+  /** Work that was cancelled and goes on, with its timer. */
+  readonly #cancelled = new Map<number, CancelledWork>();
   readonly #starting: NodeJS.Timeout;
   #next = 0;
   #bytes = 0;
@@ -101,6 +106,12 @@ export class LibraryProcess {
   /** Number of tasks whose work goes on. */
   get busy(): number {
     return this.#works.size + this.#cancelled.size;
+  }
+
+  /** Bytes of rows that it holds for changes. */
+  get rowBytes(): number {
+    const tasks = [...this.#works.values(), ...this.#cancelled.values()].map(({ task }) => task);
+    return tasks.reduce((sum, task) => sum + rowBytesOf(task), 0);
   }
 
   /** Number of running tasks that a table has in this process. */
@@ -159,14 +170,14 @@ export class LibraryProcess {
   #fail({ id, over, text }: Extract<FromLibrary, { readonly kind: 'fault' }>): void {
     const work = this.#works.get(id);
     if (work === undefined) return;
-    this.#killLater(id);
-    this.#works.delete(id);
     const { result, task, millis } = work;
+    this.#killLater(id, task);
+    this.#works.delete(id);
     result.fail(over === null ? libraryFault(task, text) : new OverBudget(over, millis ?? 0));
   }
 
   #done({ id, spent }: Extract<FromLibrary, { readonly kind: 'end' }>): void {
-    clearTimeout(this.#cancelled.get(id));
+    clearTimeout(this.#cancelled.get(id)?.timer);
     this.#cancelled.delete(id);
     const work = this.#works.get(id);
     this.#works.delete(id);
@@ -214,15 +225,17 @@ export class LibraryProcess {
   }
 
   #cancel(id: number): void {
-    if (!this.#works.delete(id)) return;
-    this.#killLater(id);
+    const work = this.#works.get(id);
+    if (work === undefined) return;
+    this.#works.delete(id);
+    this.#killLater(id, work.task);
     this.#send({ kind: 'cancel', id });
   }
 
   /** The process is killed unless the work of a task ends soon: the library cannot be interrupted. */
-  #killLater(id: number): void {
-    const timer = setTimeout(() => this.kill(), LIBRARY_CANCEL_MILLIS);
-    this.#cancelled.set(id, timer.unref());
+  #killLater(id: number, task: LibraryTask): void {
+    const timer = setTimeout(() => this.kill(), LIBRARY_CANCEL_MILLIS).unref();
+    this.#cancelled.set(id, { task, timer });
   }
 
   /** An idle process does not keep the gateway alive. */
@@ -241,7 +254,7 @@ export class LibraryProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#starting);
-    for (const timer of this.#cancelled.values()) clearTimeout(timer);
+    for (const { timer } of this.#cancelled.values()) clearTimeout(timer);
     this.#cancelled.clear();
     this.#socket.destroy();
     const said = this.#errors.trim();
@@ -265,6 +278,11 @@ export class LibraryProcess {
   #send(message: ToLibrary, bytes?: Uint8Array): boolean {
     return sendFrame(this.#socket, message, bytes);
   }
+}
+
+/** Bytes of the rows of a change; 0 for other tasks. */
+export function rowBytesOf(task: LibraryTask): number {
+  return task.kind === 'change' ? (task.rowBytes ?? 0) : 0;
 }
 
 /**

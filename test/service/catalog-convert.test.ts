@@ -176,7 +176,7 @@ describe('a conversion', () => {
       { name: 'kind', type: new Utf8(), values: ids.map((id) => `k${id % 5}`) },
       { name: 'words', type: new Utf8(), values: ids.map((id) => `Haus ${id} und der Fuchs`) },
       { name: 'v', type: vector, values: ids.map((id) => [Math.cos(id), Math.sin(id)]) },
-      { name: 'flat', type: vector, values: ids.map((id) => [id, -id]) },
+      { name: 'near', type: vector, values: ids.map((id) => [id, -id]) },
     ];
     await ask('indexed', 'create', { body: arrow.tableToIPC(tableOf(columns), 'stream') });
     const asked: readonly object[] = [
@@ -191,12 +191,12 @@ describe('a conversion', () => {
         max_token_length: null,
       },
       { column: 'v', index_type: 'IVF_PQ', distance_type: 'cosine' },
-      { column: 'flat', index_type: 'IVF_FLAT', distance_type: 'l2' },
+      { column: 'near', index_type: 'IVF_FLAT', distance_type: 'l2' },
     ];
     for (const index of asked) {
       expect((await ask('indexed', 'create_index', { body: index })).status).toBe(200);
     }
-    const names = ['by id', 'flat_idx', 'kind_idx', 'v_idx', 'words_idx'];
+    const names = ['by id', 'kind_idx', 'near_idx', 'v_idx', 'words_idx'];
     const search = { vector: [1, 0], vector_column: 'v', k: 1, distance_type: 'cosine' };
     for (const to of ['lance', 'arrow', 'lance']) {
       await built('indexed', names.length);
@@ -208,14 +208,16 @@ describe('a conversion', () => {
       const found = await built('indexed', names.length);
       expect(found.map(({ index_name, columns: [column] }) => [index_name, column])).toEqual([
         ['by id', 'id'],
-        ['flat_idx', 'flat'],
         ['kind_idx', 'kind'],
+        ['near_idx', 'near'],
         ['v_idx', 'v'],
         ['words_idx', 'words'],
       ]);
       const stats = await ask('indexed', 'index/v_idx/stats');
       expect(stats.json).toMatchObject({ distance_type: 'cosine', num_indexed_rows: count });
-      const phrase = { full_text_query: { query: { phrase: { terms: 'und der', column: 'words' } } } };
+      const phrase = {
+        full_text_query: { query: { phrase: { terms: 'und der', column: 'words' } } },
+      };
       for (const body of [search, { ...phrase, vector: [], k: 1 }]) {
         const reply = await ask('indexed', 'query', { body });
         expect([reply.status, arrow.tableFromIPC(reply.bytes).numRows]).toEqual([200, 1]);
@@ -239,7 +241,9 @@ describe('a conversion', () => {
     await built('lossy', 2);
     const { out } = await convert('lossy', 'lance');
     expect(out).toContain('index "stopped" (');
-    expect(out).toContain('"trained" (the Lance library builds an index of type IVF_PQ of 256 rows');
+    expect(out).toContain(
+      '"trained" (the Lance library builds an index of type IVF_PQ of 256 rows',
+    );
     expect(out).toContain('did not come along');
     const fm = { column: 'w', index_type: 'FM', name: 'parts' };
     expect((await ask('lossy', 'create_index', { body: fm })).status).toBe(200);

@@ -199,9 +199,16 @@ describe('a table that is registered', () => {
   });
 
   it('has no key twice where keys are unique', async () => {
-    const twice = await written('twice', [[7, 1], [8, 1], [7, 2]]);
+    const twice = await written('twice', [
+      [7, 1],
+      [8, 1],
+      [7, 2],
+    ]);
     expect((await register('keys', twice))[2]).toContain('several rows would have id = 7');
-    const once = await written('single', [[7, 1], [8, 1]]);
+    const once = await written('single', [
+      [7, 1],
+      [8, 1],
+    ]);
     expect(await register('keys', once)).toEqual([200, undefined, undefined]);
   });
 

@@ -47,19 +47,26 @@ export function lanceTables(parts: CreationParts): LanceTables {
       const library = parts.lance?.library;
       if (library === undefined) throw writtenByLance(call.request.object, parts.lance?.instead);
       const rows = await rowsFileOf(parts, call);
-      return changeLanceTable({ ...parts, library }, call, table, {
-        change: { kind: 'overwrite' },
-        rows,
-        classes: new Set(['drop', 'CreateTable']),
-        properties,
-        body: () => ({ properties: properties ?? table.content.properties }),
-      }).finally(() => rows.close());
+      try {
+        return await changeLanceTable({ ...parts, library }, call, table, {
+          change: { kind: 'overwrite' },
+          rows,
+          classes: new Set(['drop', 'CreateTable']),
+          properties,
+          body: () => ({ properties: properties ?? table.content.properties }),
+        });
+      } finally {
+        await rows.close();
+      }
     },
   };
 }
 
 /** @throws CatalogError Unsupported where there is no library. */
-export function libraryOf({ lance }: Pick<CreationParts, 'lance'>, { request }: Call): LanceLibrary {
+export function libraryOf(
+  { lance }: Pick<CreationParts, 'lance'>,
+  { request }: Call,
+): LanceLibrary {
   if (lance?.library !== undefined) return lance.library;
   const name = canonicalPath(request.object);
   const advice = lance?.missing === undefined ? '' : `: ${lance.missing}`;

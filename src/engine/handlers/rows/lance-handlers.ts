@@ -24,7 +24,11 @@ export function withLanceChanges(
     name,
     async (call: Call, table: Stored<TableRecord>) => {
       const change = await changeOf(call, parts);
-      return changeLanceTable(parts, call, table, change).finally(() => change.rows?.close());
+      try {
+        return await changeLanceTable(parts, call, table, change);
+      } finally {
+        await change.rows?.close();
+      }
     },
   ]);
   return onLanceTables(parts, handlers, {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
 import type { OpenObject, TemporaryObject } from '../../../storage/storage.ts';
 import {
   asRefusal,
@@ -14,6 +15,7 @@ import { noRows } from '../../query/plan/answer.ts';
 import type { LanceRowsFile } from '../../versions/managed/lance-library.ts';
 import type { Call } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
+import type { LanceAccess } from './library-reads.ts';
 
 /** Bytes of a file that are held in memory; a larger one lies on the disk. */
 const IN_MEMORY = 8 * 2 ** 20;
@@ -21,9 +23,13 @@ const IN_MEMORY = 8 * 2 ** 20;
 const PIECE_BYTES = 2 ** 20;
 
 /** Parts for reading the rows of requests. */
-export type RowsParts = IncomingLimits & Pick<ManagedParts, 'storage' | 'tables'>;
+export type RowsParts = IncomingLimits &
+  Pick<ManagedParts, 'storage' | 'tables'> & { readonly lance?: LanceAccess | undefined };
 
-/** The rows of a request as one Arrow file. @throws CatalogError InvalidInput, OverBudget */
+/**
+ * The rows of a request as one Arrow file.
+ * @throws CatalogError InvalidInput, also for more than the library takes; OverBudget
+ */
 export async function rowsFileOf(parts: RowsParts, { request }: Call): Promise<RowsFile> {
   const incoming = await openIncoming(request, parts);
   const file = new RowsFile(parts, request.budget);
@@ -118,6 +124,7 @@ export class RowsFile implements LanceRowsFile {
   async #add(pieces: readonly Uint8Array[]): Promise<void> {
     const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
     this.#bytes += bytes;
+    this.#requireFit();
     if (this.#object === undefined && this.#bytes <= IN_MEMORY) {
       this.#memory.charge(bytes);
       this.#held.push(...pieces);
@@ -127,6 +134,15 @@ export class RowsFile implements LanceRowsFile {
     for (const piece of all) this.#sum = crc32(piece, this.#sum);
     await this.#spilled().write(all);
     this.#memory.close();
+  }
+
+  #requireFit(): void {
+    const most = this.#parts.lance?.library?.rowBytes ?? Infinity;
+    if (this.#bytes <= most) return;
+    throw new CatalogError(
+      'InvalidInput',
+      `the rows of the request take more than ${most} bytes, the most that the Lance library takes at once (half of lance.memory): send them in parts`,
+    );
   }
 
   #spilled(): TemporaryObject {

@@ -29,6 +29,7 @@ export interface ConvertedIndices {
   readonly lost: ReadonlyMap<string, string>;
 }
 
+/** The body of a request for an index. */
 type Body = Record<string, JsonValue>;
 
 /** Rows that the library needs to train a product quantisation. */
@@ -102,19 +103,23 @@ export function indicesToArrow(
     if (index === undefined || column === undefined || index.columns.length !== 1) {
       throw new CatalogError('Unsupported', 'it is not made of one whole column');
     }
-    const body = engineBody(index, stats);
+    const type = lanceIndexNames[index.indexType] ?? index.indexType;
+    const body = engineBody(type, index, stats);
     return {
       type: 'index',
       column: column.name,
       uuid: randomUUID(),
-      ...engineKind(body, column),
+      ...engineKind(type, body, column),
       ...shared(name),
     };
   });
 }
 
-function engineBody({ indexType, indexDetails }: LanceIndex, stats: LanceIndexStats | null): Body {
-  const type = lanceIndexNames[indexType] ?? indexType;
+function engineBody(
+  type: string,
+  { indexDetails }: LanceIndex,
+  stats: LanceIndexStats | null,
+): Body {
   const distance = stats?.distanceType;
   const options = type === 'FTS' ? (indexDetails as Body) : {};
   const longest = options['max_token_length'];
@@ -127,12 +132,12 @@ function engineBody({ indexType, indexDetails }: LanceIndex, stats: LanceIndexSt
 }
 
 function engineKind(
+  type: string,
   body: Body,
   column: Field,
 ): Pick<IndexSpec, 'indexType' | 'distance' | 'asked' | 'text'> {
-  const requested = String(body['index_type']);
-  if (namesVectorIndex(requested)) return vectorSpec(body, column);
-  const indexType = indexTypeOf(requested);
+  if (namesVectorIndex(type)) return vectorSpec(body, column);
+  const indexType = indexTypeOf(type);
   checkIndexable(indexType, column);
   return { indexType, ...(indexType === 'FTS' && { text: textOptions(body) }) };
 }

@@ -48,7 +48,13 @@ export async function writeLanceFolder(
   const statement = { ...ownStatement(), signal: () => signal };
   for await (const rows of filesOf(schema, batches)) {
     const kind = versions.names.length === 0 ? 'create' : 'append';
-    await library.change({ ...folder, branch: MAIN }, { kind }, heldFile(rows), versions, statement);
+    await library.change(
+      { ...folder, branch: MAIN },
+      { kind },
+      heldFile(rows),
+      versions,
+      statement,
+    );
   }
   const last = versions.names.at(-1) ?? '';
   for (const name of versions.names.slice(0, -1)) await storage.remove(join(folder.location, name));

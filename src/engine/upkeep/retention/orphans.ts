@@ -196,7 +196,12 @@ export async function* lostFolders(
 
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
-  { storage, store, root, retained }: Pick<RetentionParts, 'storage' | 'store' | 'root' | 'retained'>,
+  {
+    storage,
+    store,
+    root,
+    retained,
+  }: Pick<RetentionParts, 'storage' | 'store' | 'root' | 'retained'>,
   { paths, claimed, isKnown: known }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {

@@ -101,7 +101,9 @@ export class CreationMark {
     const { id, location } = this.#table;
     const placed = await storage.putIfAbsent(join(location, CLAIM), Buffer.from(id), mode);
     const names = (await storage.names(location)) ?? [];
-    if (placed === 'exists' || names.some((name) => name !== CLAIM)) throw notEmpty(location);
+    // Others may be about to place their claims.
+    const isEmpty = names.every((name) => name.startsWith(CLAIM));
+    if (placed === 'exists' || !isEmpty) throw notEmpty(location);
   }
 }
 

@@ -200,6 +200,8 @@ export type LanceStatement = Pick<Statement, 'budget' | 'owner' | 'signal'>;
  * `LibraryEnded` when the process of the library has ended.
  */
 export interface LanceLibrary {
+  /** Most bytes of rows that one change may have. */
+  readonly rowBytes: number;
   /** The rows as an Arrow file. Resolves once the first bytes are there. */
   query(
     table: LanceTableVersion,
