@@ -39,9 +39,14 @@ export class LibraryPool {
     this.#options = options;
   }
 
-  /** Most bytes of rows that a process holds for changes: the library holds them a second time. */
+  /** Most bytes of rows that a change may have: the library holds them a second time. */
   get rowBytes(): number {
     return Math.floor(this.#options.memory / 2);
+  }
+
+  /** Whether a process may hold more rows: several changes at once have half as many as one. */
+  #holds({ rowBytes }: LibraryProcess, rows: number): boolean {
+    return rows === 0 || rowBytes === 0 || rowBytes + rows <= this.rowBytes / 2;
   }
 
   /**
@@ -143,7 +148,7 @@ export class LibraryPool {
     const most = isScan ? MAX_WITH_SCANS : MAX_TASKS;
     const leaving = isScan ? [...this.#leaving].filter(({ busy }) => busy > 0) : [];
     const all = [...this.#processes, ...leaving].filter(
-      ({ busy, rowBytes }) => busy < most && (rows === 0 || rowBytes + rows <= this.rowBytes),
+      (process) => process.busy < most && this.#holds(process, rows),
     );
     const [best] = all.sort(
       (one, other) => one.busy - other.busy || other.worksOn(location) - one.worksOn(location),

@@ -86,12 +86,17 @@ describe('a large body', () => {
     expect(await rowsIn('killed')).toBe(65 * 256);
   });
 
-  it('of several requests is written one after the other', async () => {
+  it('of several requests waits for its turn', async () => {
     await ask('several', 'create', streamOf(1));
     const body = streamOf(80);
     const replies = await Promise.all([1, 2, 3, 4].map(() => ask('several', 'insert', body)));
-    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(await rowsIn('several')).toBe(321 * 256);
+    // On a busy machine the wait may end.
+    const told = replies.map(({ status, text }) => (status === 200 ? '' : text));
+    for (const text of told.filter((each) => each !== ''))
+      expect(text).toContain('the Lance library is busy with other requests');
+    const written = told.filter((each) => each === '').length;
+    expect(written).toBeGreaterThan(0);
+    expect(await rowsIn('several')).toBe((1 + 80 * written) * 256);
   });
 
   it('that the library cannot take is refused, and leaves nothing', async () => {

@@ -12,7 +12,8 @@ import { readDetachedSeals } from '../../format/detached-seals.ts';
 import { DETACHED_SEALS, FRAGMENTS, INDICES } from '../../format/layout.ts';
 import { managedFolder } from '../../versions/lines/locations.ts';
 import {
-  claimedLocation,
+  isClaimed,
+  markedLocation,
   removeClaim,
   removeLanceFiles,
 } from '../../versions/managed/creation-mark.ts';
@@ -162,8 +163,8 @@ function nameOf({ path }: StorageEntry): string {
 interface LostFolder {
   readonly paths: readonly string[];
   readonly id: string;
-  /** The location that was chosen for a Lance table; it is given back. */
-  readonly claimed?: string;
+  /** The location that was chosen for a Lance table. */
+  readonly location?: string | undefined;
   /** Whether its table came to be. */
   readonly isKnown: boolean;
 }
@@ -185,30 +186,28 @@ export async function* lostFolders(
     if (known && !isMark) continue;
     const own = isMark && !known ? [await managedFolder({ storage, managed }, id)] : [];
     const paths = [...own, entry.path];
-    const claimed = isMark ? await claimedLocation(storage, entry.path, id) : undefined;
-    const written = known || claimed === undefined ? paths : [...paths, claimed];
+    const location = isMark ? await markedLocation(storage, entry.path) : undefined;
+    const written = known || location === undefined ? paths : [...paths, location];
     if (!(await isAllOld(storage, written, isOld))) continue;
     // A table that came to be since had its folder before, and was at work on it.
     if ((await isKnown(store, id)) !== known) continue;
-    yield { paths, id, isKnown: known, ...(claimed !== undefined && { claimed }) };
+    yield { paths, id, location, isKnown: known };
   }
 }
 
+type RemovalParts = Pick<RetentionParts, 'storage' | 'store' | 'root' | 'retained'>;
+
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
-  {
-    storage,
-    store,
-    root,
-    retained,
-  }: Pick<RetentionParts, 'storage' | 'store' | 'root' | 'retained'>,
-  { paths, claimed, isKnown: known }: LostFolder,
+  { storage, store, root, retained }: RemovalParts,
+  { paths, id, location, isKnown: known }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {
   let freed = NOTHING;
-  if (claimed !== undefined) {
-    if (!known) freed = await removeLanceFiles({ storage, store }, claimed, dryRun);
-    freed = plus(freed, await removeClaim(storage, claimed, dryRun));
+  if (location !== undefined) {
+    if (!known && (await isClaimed(storage, { location, id })))
+      freed = await removeLanceFiles({ storage, store }, location, dryRun);
+    freed = plus(freed, await removeClaim(storage, { location, id }, dryRun));
   }
   for (const path of paths)
     freed = plus(freed, await storage.removeTree(path, { dryRun, retained }));

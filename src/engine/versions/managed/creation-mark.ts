@@ -81,7 +81,7 @@ export class CreationMark {
     const { storage } = this.#parts.locations;
     const { id, location, isChosen } = this.#table;
     if (isChosen) {
-      if ((await claimOf(storage, location)) === id) await storage.remove(join(location, CLAIM));
+      await removeClaim(storage, { location, id }, false);
       await storage.remove(join(this.#folder, LOCATION));
     }
     await storage.folders?.removeIfEmpty(this.#folder);
@@ -97,14 +97,25 @@ export class CreationMark {
   }
 
   async #claim(): Promise<void> {
-    const { storage, mode } = this.#parts.locations;
+    const { storage } = this.#parts.locations;
     const { id, location } = this.#table;
-    const placed = await storage.putIfAbsent(join(location, CLAIM), Buffer.from(id), mode);
+    const draft = draftOf({ location, id });
+    await storage.write(draft, Buffer.from(id));
+    const placed = await storage.linkIfAbsent(draft, join(location, CLAIM));
     const names = (await storage.names(location)) ?? [];
     // Others may be about to place their claims.
     const isEmpty = names.every((name) => name.startsWith(CLAIM));
     if (placed === 'exists' || !isEmpty) throw notEmpty(location);
+    await storage.remove(draft);
   }
+}
+
+/** A location that was chosen for a table. */
+type ChosenPlace = Pick<NewTable, 'location' | 'id'>;
+
+/** The file that becomes the claim of a table. */
+function draftOf({ location, id }: ChosenPlace): string {
+  return join(location, `${CLAIM}-${id}`);
 }
 
 /** The mark of a table by the folder that the engine would give it. */
@@ -112,25 +123,25 @@ export function markOf(own: string): string {
   return `${own}.lance`;
 }
 
-/** The chosen location that a mark names and that its table still claims. */
-export async function claimedLocation(
+/** The chosen location that a mark names. */
+export async function markedLocation(storage: Storage, mark: string): Promise<string | undefined> {
+  return (await unlessMissing(storage.read(join(mark, LOCATION))))?.toString();
+}
+
+/** Whether a table claims its location: nobody else in the catalog has written there since. */
+export async function isClaimed(storage: Storage, { location, id }: ChosenPlace): Promise<boolean> {
+  return (await unlessMissing(storage.read(join(location, CLAIM))))?.toString() === id;
+}
+
+/** Removes the claim of a table, but not that of another one. */
+export async function removeClaim(
   storage: Storage,
-  mark: string,
-  id: string,
-): Promise<string | undefined> {
-  const text = await unlessMissing(storage.read(join(mark, LOCATION)));
-  const location = text?.toString();
-  if (location === undefined || (await claimOf(storage, location)) !== id) return undefined;
-  return location;
-}
-
-/** Removes the claim of a table. */
-export function removeClaim(storage: Storage, location: string, dryRun: boolean): Promise<Freed> {
-  return storage.remove(join(location, CLAIM), dryRun);
-}
-
-async function claimOf(storage: Storage, location: string): Promise<string | undefined> {
-  return (await unlessMissing(storage.read(join(location, CLAIM))))?.toString();
+  place: ChosenPlace,
+  dryRun: boolean,
+): Promise<Freed> {
+  const draft = await storage.remove(draftOf(place), dryRun);
+  if (!(await isClaimed(storage, place))) return draft;
+  return plus(draft, await storage.remove(join(place.location, CLAIM), dryRun));
 }
 
 /**
