@@ -64,8 +64,9 @@ export class CreationMark {
     const { storage } = parts.locations;
     const mark = new CreationMark(parts, markOf(own), table);
     await storage.folders?.make(mark.#folder);
+    // A part of a location would be another one.
     if (table.isChosen)
-      await storage.write(join(mark.#folder, LOCATION), Buffer.from(table.location));
+      await storage.putIfAbsent(join(mark.#folder, LOCATION), Buffer.from(table.location));
     try {
       await makeLocation(table.location, parts.locations);
       if (table.isChosen) await mark.#claim();
