@@ -78,7 +78,7 @@ export class LibraryProcess {
     this.#options = options;
     this.#child = startProcess(options.memory);
     this.#socket = this.#child.stdio[3] as Socket;
-    const frames = new FrameReader<FromLibrary>((message, bytes) => this.#receive(message, bytes));
+    const frames = new FrameReader<FromLibrary>((message, parts) => this.#receive(message, parts));
     this.#socket.on('data', (chunk: Buffer) => {
       try {
         frames.add(chunk);
@@ -146,11 +146,11 @@ export class LibraryProcess {
     await gone;
   }
 
-  #receive(message: FromLibrary, bytes: Uint8Array): void {
+  #receive(message: FromLibrary, parts: readonly Uint8Array[]): void {
     if (message.kind === 'ready') clearTimeout(this.#starting);
     else if (message.kind === 'memory') this.#bytes = message.bytes;
     else if (message.kind === 'unusable') this.#refuseAll(message.reason);
-    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
+    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(...parts);
     else if (message.kind === 'fault') this.#fail(message);
     else if (message.kind === 'ask') void this.#answer(message);
     else this.#done(message);
