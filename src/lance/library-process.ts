@@ -83,7 +83,7 @@ export class LibraryProcess {
     this.#options = options;
     this.#child = startProcess(options.memory);
     this.#socket = this.#child.stdio[3] as Socket;
-    const frames = new FrameReader<FromLibrary>((message, bytes) => this.#receive(message, bytes));
+    const frames = new FrameReader<FromLibrary>((message, parts) => this.#receive(message, parts));
     this.#socket.on('data', (chunk: Buffer) => {
       try {
         frames.add(chunk);
@@ -157,11 +157,11 @@ export class LibraryProcess {
     await gone;
   }
 
-  #receive(message: FromLibrary, bytes: Uint8Array): void {
+  #receive(message: FromLibrary, parts: readonly Uint8Array[]): void {
     if (message.kind === 'ready') clearTimeout(this.#starting);
     else if (message.kind === 'memory') this.#bytes = message.bytes;
     else if (message.kind === 'unusable') this.#refuseAll(message.reason);
-    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
+    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(...parts);
     else if (message.kind === 'fault') this.#fail(message);
     else if (message.kind === 'ask') void this.#answer(message);
     else this.#done(message);
@@ -194,7 +194,8 @@ export class LibraryProcess {
       for (let start = 0; start < bytes.byteLength; start += ROWS_PIECE_BYTES) {
         if (!this.#works.has(id)) return;
         const piece = bytes.subarray(start, start + ROWS_PIECE_BYTES);
-        if (!this.#send({ kind: 'rows', id }, piece)) await this.#drained();
+        this.#send({ kind: 'rows', id }, piece);
+        await this.#drained();
       }
     }
   }
@@ -274,9 +275,8 @@ export class LibraryProcess {
       : new CatalogError('Unsupported', `the Lance library cannot be loaded: ${this.#unusable}`);
   }
 
-  /** Returns false while the socket should get no more. */
-  #send(message: ToLibrary, bytes?: Uint8Array): boolean {
-    return sendFrame(this.#socket, message, bytes);
+  #send(message: ToLibrary, bytes?: Uint8Array): void {
+    sendFrame(this.#socket, message, bytes);
   }
 }
 

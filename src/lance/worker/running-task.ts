@@ -58,9 +58,11 @@ export class RunningTask {
   }
 
   /** Takes a piece of the rows of a change. */
-  take(piece: Uint8Array): void {
-    this.#rows.set(piece, this.#received);
-    this.#received += piece.byteLength;
+  take(pieces: readonly Uint8Array[]): void {
+    for (const piece of pieces) {
+      this.#rows.set(piece, this.#received);
+      this.#received += piece.byteLength;
+    }
     if (this.#received === this.#rows.byteLength) this.#haveRows();
   }
 

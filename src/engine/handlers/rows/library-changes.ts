@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Action } from '../../../protocol/operations/operation.ts';
@@ -10,7 +9,6 @@ import { itemAt } from '../../base/items.ts';
 import type { Fields } from '../../base/fields.ts';
 import { statementOf } from '../../base/statement.ts';
 import { sealOf, type Seal } from '../../catalog/records/seal.ts';
-import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { durableGates } from '../../versions/managed/durable-files.ts';
@@ -248,10 +246,8 @@ function withSchemaRight(
   replaces: boolean,
 ): Gates {
   const judgeRight: JudgeStaged = async (staged) => {
-    const { storage, table, base, manifest } = staged;
-    const before =
-      base && (await readManifestFile(storage, join(locationOf(table), base.manifest))).manifest;
-    if (replaces && before !== undefined && !hasFieldsOf(manifest, before)) {
+    const before = replaces ? (await staged.before())?.manifest : undefined;
+    if (before !== undefined && !hasFieldsOf(staged.manifest, before)) {
       call.permit.require('schema', call.request.object, branch);
     }
     await judge?.(staged);

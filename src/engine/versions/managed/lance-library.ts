@@ -241,11 +241,12 @@ export interface LanceLibrary {
   ): Promise<string>;
   /**
    * Changes a table.
+   * @param table At its newest version, if rows of main are changed.
    * @param rows The rows of the change, or its columns; none if null. The caller closes them.
    * @throws what `versions.create` rejected with
    */
   change(
-    table: LancePlace,
+    table: LancePlace | LanceTableVersion,
     change: LanceTableChange,
     rows: LanceRowsFile | null,
     versions: LanceVersions,
