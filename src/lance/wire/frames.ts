@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 /** Bytes before a frame: the lengths of its message and of its bytes, as unsigned 32-bit numbers. */
 const HEADER_BYTES = 8;
 
-/** Greatest size of a part of a frame. */
+/** Greatest size of a part of a frame in bytes, unless its reader says less. */
 const MAX_PART_BYTES = 2 ** 30;
 
 const NOTHING = new Uint8Array(0);
@@ -27,13 +27,16 @@ type OnFrame<Message> = (message: Message, bytes: Uint8Array) => void;
 /** Splits the bytes of a socket into frames. */
 export class FrameReader<Message> {
   readonly #onFrame: OnFrame<Message>;
+  readonly #maxPart: number;
   #chunks: Uint8Array[] = [];
   #length = 0;
   /** Bytes that are needed before the next step: a header, or a whole frame. */
   #needed = HEADER_BYTES;
 
-  constructor(onFrame: OnFrame<Message>) {
+  /** @param maxPart Greatest size of the message of a frame, and of its bytes. */
+  constructor(onFrame: OnFrame<Message>, maxPart = MAX_PART_BYTES) {
     this.#onFrame = onFrame;
+    this.#maxPart = maxPart;
   }
 
   /** @throws Error for bytes that are no frame. */
@@ -42,7 +45,7 @@ export class FrameReader<Message> {
     this.#length += chunk.byteLength;
     if (this.#length < this.#needed) return;
     let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length);
-    while (bytes.byteLength >= (this.#needed = neededOf(bytes))) {
+    while (bytes.byteLength >= (this.#needed = neededOf(bytes, this.#maxPart))) {
       const frame = bytes.subarray(0, this.#needed);
       bytes = bytes.subarray(this.#needed);
       this.#pass(frame);
@@ -58,11 +61,11 @@ export class FrameReader<Message> {
   }
 }
 
-function neededOf(bytes: Uint8Array): number {
+function neededOf(bytes: Uint8Array, maxPart: number): number {
   if (bytes.byteLength < HEADER_BYTES) return HEADER_BYTES;
   const view = viewOf(bytes);
   const [text, rest] = [view.getUint32(0, true), view.getUint32(4, true)];
-  if (Math.max(text, rest) <= MAX_PART_BYTES) return HEADER_BYTES + text + rest;
+  if (Math.max(text, rest) <= maxPart) return HEADER_BYTES + text + rest;
   throw new Error('the bytes of the other process are no frame');
 }
 
