@@ -76,6 +76,7 @@ import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
 import { LanceTagFolder } from './versions/managed/lance-refs.ts';
 import type { LanceLibrary } from './versions/managed/lance-library.ts';
+import { KnownManifests } from './versions/managed/known-manifests.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
@@ -476,6 +477,7 @@ function managedParts(
     branches: new Branches(store, committer),
     tags: new Tags(store, committer, new LanceTagFolder(storage, options.locations.mode)),
     locations: rootsOf(storage, options),
+    manifests: new KnownManifests(),
     lance: options.lance && { ...options.lance, files: new OwnFiles(storage) },
   };
 }

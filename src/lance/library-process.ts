@@ -93,8 +93,8 @@ export class LibraryProcess {
     this.#options = options;
     this.#child = startProcess(options.memory);
     this.#socket = this.#child.stdio[3] as Socket;
-    const receive = (message: FromLibrary, bytes: Uint8Array): void =>
-      this.#receive(message, bytes);
+    const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
+      this.#receive(message, parts);
     const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
     this.#socket.on('data', (chunk: Buffer) => {
       try {
@@ -177,12 +177,12 @@ export class LibraryProcess {
     this.#killFor(`it said nothing for ${LIBRARY_SILENCE_MILLIS / 1000} s`);
   }
 
-  #receive(message: FromLibrary, bytes: Uint8Array): void {
+  #receive(message: FromLibrary, parts: readonly Uint8Array[]): void {
     this.#silentLooks = 0;
     if (message.kind === 'ready') this.#begin();
     else if (message.kind === 'memory') this.#bytes = message.bytes;
     else if (message.kind === 'unusable') this.#refuseAll(message.reason);
-    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
+    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(...parts);
     else if (message.kind === 'fault') this.#fail(message);
     else if (message.kind === 'ask') void this.#answer(message);
     else this.#done(message);

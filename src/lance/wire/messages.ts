@@ -57,6 +57,8 @@ type ReadTask = { readonly table: TableAtVersion } & (
 interface ChangeTask {
   readonly kind: 'change';
   readonly table: TablePlace;
+  /** The newest version of main, for a change that begins with it. */
+  readonly newest: TableAtVersion | null;
   readonly change: LanceTableChange;
   /** Whether an Arrow file follows the task. */
   readonly hasRows: boolean;

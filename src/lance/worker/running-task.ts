@@ -54,8 +54,8 @@ export class RunningTask {
   }
 
   /** Takes a piece of the rows of a change. */
-  take(piece: Uint8Array, isLast: boolean): void {
-    this.#rows.push(piece);
+  take(piece: readonly Uint8Array[], isLast: boolean): void {
+    this.#rows.push(...piece);
     if (isLast) this.#haveRows();
   }
 

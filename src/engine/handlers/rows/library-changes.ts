@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Action } from '../../../protocol/operations/operation.ts';
@@ -11,7 +10,6 @@ import type { Fields } from '../../base/fields.ts';
 import { statementOf } from '../../base/statement.ts';
 import { sealOf, type Seal } from '../../catalog/records/seal.ts';
 import type { IncomingLimits } from '../../format/incoming.ts';
-import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { durableGates } from '../../versions/managed/durable-files.ts';
@@ -23,7 +21,6 @@ import type {
   LanceTableVersion,
   LanceVersions,
 } from '../../versions/managed/lance-library.ts';
-import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { Gates, JudgeStaged } from '../../versions/managed/staged-manifest.ts';
 import type { BranchStart } from '../../versions/managed/managed-line.ts';
 import type { PlannedVersion } from '../../versions/managed/version-creation.ts';
@@ -238,10 +235,8 @@ function withSchemaRight(
   replaces: boolean,
 ): Gates {
   const judgeRight: JudgeStaged = async (staged) => {
-    const { storage, table, base, manifest } = staged;
-    const before =
-      base && (await readManifestFile(storage, join(locationOf(table), base.manifest))).manifest;
-    if (replaces && before !== undefined && !hasFieldsOf(manifest, before)) {
+    const before = replaces ? (await staged.before())?.manifest : undefined;
+    if (before !== undefined && !hasFieldsOf(staged.manifest, before)) {
       call.permit.require('schema', call.request.object, branch);
     }
     await judge?.(staged);

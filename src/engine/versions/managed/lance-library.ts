@@ -203,11 +203,12 @@ export interface LanceLibrary {
   ): Promise<string>;
   /**
    * Changes a table.
+   * @param table At its newest version, if rows of main are changed.
    * @param rows The rows of the change, or its columns, as an Arrow file; none if null.
    * @throws what `versions.create` rejected with
    */
   change(
-    table: LancePlace,
+    table: LancePlace | LanceTableVersion,
     change: LanceTableChange,
     rows: Uint8Array | null,
     versions: LanceVersions,
