@@ -23,6 +23,14 @@ export const LIBRARY_START_MILLIS = 60_000;
 /** How long cancelled work may go on before its process is killed, in ms. */
 export const LIBRARY_CANCEL_MILLIS = 5000;
 
+/** How long a process may say nothing while it works, in ms: it reports its memory twice a second. */
+export const LIBRARY_SILENCE_MILLIS = 10_000;
+/** Looks in that time. A machine that was suspended counts as one. */
+const SILENT_LOOKS = 10;
+
+/** Greatest size of a part of a frame of a process, in bytes: it sends pieces of at most 1 MiB. */
+const MAX_PART_BYTES = 2 ** 24;
+
 /** Greatest length of the error output that is kept of a process. */
 const ERROR_TEXT_LENGTH = 2000;
 
@@ -72,10 +80,17 @@ export class LibraryProcess {
   /** Work that was cancelled and goes on, with its timer. */
   readonly #cancelled = new Map<number, CancelledWork>();
   readonly #starting: NodeJS.Timeout;
+  #watch: NodeJS.Timeout | undefined;
+  /** Looks since its last message. */
+  #silentLooks = 0;
+  /** Why it was killed. */
+  #killedFor: string | undefined;
   #next = 0;
   #bytes = 0;
   #errors = '';
   #unusable: string | undefined;
+  /** Whether the library is loaded. */
+  #isReady = false;
   #isStopped = false;
   #hasEnded = false;
 
@@ -83,14 +98,17 @@ export class LibraryProcess {
     this.#options = options;
     this.#child = startProcess(options.memory);
     this.#socket = this.#child.stdio[3] as Socket;
-    const frames = new FrameReader<FromLibrary>((message, parts) => this.#receive(message, parts));
+    const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
+      this.#receive(message, parts);
+    const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
     this.#socket.on('data', (chunk: Buffer) => {
       try {
         frames.add(chunk);
       } catch {
-        this.kill();
+        this.#killFor('it sent bytes that are no message');
       }
     });
+    // Its end says more than an error of the socket.
     this.#socket.on('error', () => this.kill());
     this.#child.stderr?.on('data', (chunk: Buffer) => {
       this.#errors = (this.#errors + chunk.toString()).slice(-ERROR_TEXT_LENGTH);
@@ -99,7 +117,8 @@ export class LibraryProcess {
     this.#child.on('exit', (code, signal) =>
       this.#end(`it ended with ${signal ?? `code ${code}`}`),
     );
-    this.#starting = setTimeout(() => this.kill(), LIBRARY_START_MILLIS).unref();
+    const late = (): void => this.#killFor('it did not load the library in time');
+    this.#starting = setTimeout(late, LIBRARY_START_MILLIS).unref();
     this.#letGo();
   }
 
@@ -131,6 +150,7 @@ export class LibraryProcess {
   begin(task: LibraryTask, millis: number | null, input: TaskInput): TaskResult {
     const id = this.#next++;
     this.#child.ref();
+    this.#watch ??= setInterval(() => this.#look(), LIBRARY_SILENCE_MILLIS / SILENT_LOOKS);
     const { vectors, rows, versions } = input;
     this.#send({ kind: 'begin', id, task, millis }, vectors);
     const result = new TaskResult(
@@ -157,14 +177,31 @@ export class LibraryProcess {
     await gone;
   }
 
+  #killFor(reason: string): void {
+    this.#killedFor ??= reason;
+    this.kill();
+  }
+
+  /** Kills a process that is stopped or hangs. One that loads the library has its own time. */
+  #look(): void {
+    if (!this.#isReady || ++this.#silentLooks <= SILENT_LOOKS) return;
+    this.#killFor(`it said nothing for ${LIBRARY_SILENCE_MILLIS / 1000} s`);
+  }
+
   #receive(message: FromLibrary, parts: readonly Uint8Array[]): void {
-    if (message.kind === 'ready') clearTimeout(this.#starting);
+    this.#silentLooks = 0;
+    if (message.kind === 'ready') this.#begin();
     else if (message.kind === 'memory') this.#bytes = message.bytes;
     else if (message.kind === 'unusable') this.#refuseAll(message.reason);
     else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(...parts);
     else if (message.kind === 'fault') this.#fail(message);
     else if (message.kind === 'ask') void this.#answer(message);
     else this.#done(message);
+  }
+
+  #begin(): void {
+    clearTimeout(this.#starting);
+    this.#isReady = true;
   }
 
   #fail({ id, over, text }: Extract<FromLibrary, { readonly kind: 'fault' }>): void {
@@ -235,31 +272,36 @@ export class LibraryProcess {
 
   /** The process is killed unless the work of a task ends soon: the library cannot be interrupted. */
   #killLater(id: number, task: LibraryTask): void {
-    const timer = setTimeout(() => this.kill(), LIBRARY_CANCEL_MILLIS).unref();
-    this.#cancelled.set(id, { task, timer });
+    const late = (): void => this.#killFor('it did not end work that was cancelled');
+    this.#cancelled.set(id, { task, timer: setTimeout(late, LIBRARY_CANCEL_MILLIS).unref() });
   }
 
   /** An idle process does not keep the gateway alive. */
   #letGo(): void {
     if (this.busy > 0) return;
+    clearInterval(this.#watch);
+    this.#watch = undefined;
+    this.#silentLooks = 0;
     this.#child.unref();
     this.#socket.unref();
   }
 
   #refuseAll(reason: string): void {
     this.#unusable = reason;
-    this.kill();
+    this.#killFor(`it could not load the library: ${firstLine(reason)}`);
   }
 
   #end(reason: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#starting);
+    clearInterval(this.#watch);
     for (const { timer } of this.#cancelled.values()) clearTimeout(timer);
     this.#cancelled.clear();
     this.#socket.destroy();
     const said = this.#errors.trim();
-    this.#options.ended(this.#isStopped ? undefined : said === '' ? reason : `${reason}: ${said}`);
+    const why = this.#killedFor ?? reason;
+    this.#options.ended(this.#isStopped ? undefined : said === '' ? why : `${why}: ${said}`);
     this.#endWorks();
   }
 
@@ -270,14 +312,20 @@ export class LibraryProcess {
   }
 
   #faultOf({ name }: LibraryTask): CatalogError {
-    return this.#unusable === undefined
-      ? new LibraryEnded(name)
-      : new CatalogError('Unsupported', `the Lance library cannot be loaded: ${this.#unusable}`);
+    if (this.#unusable === undefined) return new LibraryEnded(name, this.#isReady);
+    return new CatalogError(
+      'Unsupported',
+      `table ${name} needs the Lance library, which cannot be loaded: ${firstLine(this.#unusable)}. Install it anew beside arrowgate`,
+    );
   }
 
   #send(message: ToLibrary, bytes?: Uint8Array): void {
     sendFrame(this.#socket, message, bytes);
   }
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]!.slice(0, ERROR_TEXT_LENGTH).replace(/\.$/, '');
 }
 
 /** Bytes of the rows of a change; 0 for other tasks. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 /** Bytes before a frame: the lengths of its message and of its bytes, as unsigned 32-bit numbers. */
 const HEADER_BYTES = 8;
 
-/** Greatest size of a part of a frame. */
+/** Greatest size of a part of a frame in bytes, unless its reader says less. */
 const MAX_PART_BYTES = 2 ** 30;
 
 const NOTHING = new Uint8Array(0);
@@ -34,6 +34,7 @@ interface BegunFrame<Message> {
 /** Splits the bytes of a socket into frames. The bytes of messages are not copied. */
 export class FrameReader<Message> {
   readonly #onFrame: OnFrame<Message>;
+  readonly #maxPart: number;
   /** What arrived of the lengths and of the message. */
   #head: Uint8Array[] = [];
   #length = 0;
@@ -42,8 +43,10 @@ export class FrameReader<Message> {
   /** A message whose bytes are arriving. */
   #begun: BegunFrame<Message> | undefined;
 
-  constructor(onFrame: OnFrame<Message>) {
+  /** @param maxPart Greatest size of the message of a frame, and of its bytes. */
+  constructor(onFrame: OnFrame<Message>, maxPart = MAX_PART_BYTES) {
     this.#onFrame = onFrame;
+    this.#maxPart = maxPart;
   }
 
   /** @throws Error for bytes that are no frame. */
@@ -60,7 +63,7 @@ export class FrameReader<Message> {
     this.#length += chunk.byteLength;
     if (this.#length < this.#needed) return NOTHING;
     const all = this.#head.length === 1 ? chunk : Buffer.concat(this.#head, this.#length);
-    const { text, bytes } = lengthsOf(all);
+    const { text, bytes } = lengthsOf(all, this.#maxPart);
     const needed = HEADER_BYTES + text;
     const isWhole = all.byteLength >= needed;
     this.#head = isWhole ? [] : [all];
@@ -85,9 +88,12 @@ export class FrameReader<Message> {
   }
 }
 
-function lengthsOf(header: Uint8Array): { readonly text: number; readonly bytes: number } {
+function lengthsOf(
+  header: Uint8Array,
+  maxPart: number,
+): { readonly text: number; readonly bytes: number } {
   const view = new DataView(header.buffer, header.byteOffset, HEADER_BYTES);
   const [text, bytes] = [view.getUint32(0, true), view.getUint32(4, true)];
-  if (Math.max(text, bytes) <= MAX_PART_BYTES) return { text, bytes };
+  if (Math.max(text, bytes) <= maxPart) return { text, bytes };
   throw new Error('the bytes of the other process are no frame');
 }

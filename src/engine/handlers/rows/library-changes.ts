@@ -23,6 +23,7 @@ import type {
 } from '../../versions/managed/lance-library.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { Gates, JudgeStaged } from '../../versions/managed/staged-manifest.ts';
+import type { BranchStart } from '../../versions/managed/managed-line.ts';
 import type { PlannedVersion } from '../../versions/managed/version-creation.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import type { Call } from '../call/handler.ts';
@@ -152,6 +153,8 @@ interface LibraryCommit {
   readonly change: LanceTableChange;
   readonly rows: LanceRowsFile | null;
   readonly check?: (() => void) | undefined;
+  /** Origin of the branch that the change begins. */
+  readonly origin?: BranchStart;
   readonly gates: Gates;
   readonly seal?: Seal<Committed> | undefined;
   readonly beside?: Beside;
@@ -167,7 +170,19 @@ interface LibraryOutcome {
 /** Has the library change a table, and commits the versions that it makes. @throws CatalogError */
 export async function commitsOfLibrary(
   parts: LibraryChanges,
-  { table, place, branch, change, rows, check, gates, seal, beside, statement }: LibraryCommit,
+  {
+    table,
+    place,
+    branch,
+    change,
+    rows,
+    check,
+    origin,
+    gates,
+    seal,
+    beside,
+    statement,
+  }: LibraryCommit,
 ): Promise<LibraryOutcome> {
   const { path } = place;
   const made: Committed[] = [];
@@ -185,7 +200,7 @@ export async function commitsOfLibrary(
     create: async (name, fields) => {
       check?.();
       if (name !== branch) throw new CatalogError('InvalidInput', `the change is one of ${branch}`);
-      const request = versionRequest(path, fields as Fields, branch);
+      const request = { ...versionRequest(path, fields as Fields, branch), origin };
       const all = await committedVersions(parts, [request], sealed, durable, beside).catch(
         // The library can change a newer version, but not create a table that is there.
         isFirst ? refused : unlessOvertaken,

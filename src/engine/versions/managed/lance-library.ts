@@ -262,11 +262,16 @@ export interface LanceLibrary {
 
 /** The process of the library ended while it worked on a request. Reads can be repeated. */
 export class LibraryEnded extends CatalogError {
-  /** @param table The canonical path of the table. */
-  constructor(table: string) {
+  /**
+   * @param table The canonical path of the table.
+   * @param isLoaded Whether the process had loaded the library.
+   */
+  constructor(table: string, isLoaded: boolean) {
     super(
       'ServiceUnavailable',
-      `the process of the Lance library ended while it worked on table ${table}: repeat the request, or ask for less (lance.memory bounds the process)`,
+      isLoaded
+        ? `the process of the Lance library ended while it worked on table ${table}: repeat the request, or ask for less (lance.memory bounds the process)`
+        : `the process of the Lance library for table ${table} ended before the library was loaded: repeat the request, and find the reason in the log of the gateway`,
     );
   }
 }

@@ -19,7 +19,7 @@ import { Flushes } from '../../../storage/flushes.ts';
 import { readManifestFile, type ManifestContent } from '../../format/lance/manifest-file.ts';
 import { fileExists, holdStaged, sameBytes } from './managed-manifests.ts';
 import { openDigest } from './manifest-identity.ts';
-import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
+import { managedLine, type BranchStart, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, pathIn, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest, type Gates } from './staged-manifest.ts';
@@ -39,6 +39,8 @@ export interface VersionRequest {
   readonly metadata: Readonly<Record<string, string>>;
   /** Tells this request from others. */
   readonly id: string;
+  /** Origin of a branch that this version begins, and whose file the gateway writes. */
+  readonly origin?: BranchStart | undefined;
 }
 
 /** One version's part of a commit. */
@@ -229,7 +231,7 @@ export class VersionPlan {
     if (request.version < 0n) return this.#apart(table, request);
     const before = this.#heads.get(lineKey(table, request));
     if (before !== undefined) return following(table, before);
-    const line = await managedLine(this.#parts, table, request.branch, place);
+    const line = await managedLine(this.#parts, table, request, place);
     return {
       line,
       next: line.next,
