@@ -24,7 +24,7 @@ const TEXTS = 2 ** 14;
 
 /** Texts of fields that were read: the same few return in most lines. */
 export class LineTexts {
-  readonly #texts: (string | undefined)[] = new Array<undefined>(TEXTS).fill(undefined);
+  readonly #texts: (string | undefined)[] = Array.from<string>({ length: TEXTS });
 
   /**
    * The text of some bytes.
