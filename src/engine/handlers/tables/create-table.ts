@@ -10,6 +10,7 @@ import type { Call, Handler } from '../call/handler.ts';
 import { byQueryMode, propertiesWarning } from '../call/parameters.ts';
 import { overwritten } from '../../format/change.ts';
 import { checkColumns, openIncoming } from '../../format/incoming.ts';
+import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import { formatOfNew, type FormatOf } from '../../versions/table-format.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../../versions/lines/locations.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
@@ -113,7 +114,7 @@ async function createNew(creation: Creation, replace?: Stored<TableRecord>): Pro
   return format === 'lance' ? createLance(creation, replace) : createOwn(creation, replace);
 }
 
-function createLance(
+async function createLance(
   { call, parts, options }: Creation,
   replace: Stored<TableRecord> | undefined,
 ): Promise<Answer> {
@@ -123,7 +124,8 @@ function createLance(
       'a Lance table that is created gets a folder of its own: leave its location out, or declare the table at the location with DeclareTable and write it with a Lance client',
     );
   }
-  const properties = options.properties ?? replace?.content.properties ?? {};
+  const given = options.properties ?? replace?.content.properties ?? {};
+  const properties = await withExternalWrites(parts.catalog, call.request.object, given);
   return parts.lanceTables.create(call, { properties, replace });
 }
 
