@@ -156,6 +156,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/store/embedded/file.ts',
     'src/store/embedded/file-head.ts',
     'src/store/embedded/write-lock.ts',
+    'src/store/embedded/write-room.ts',
     'src/store/embedded/notes.ts',
     'src/store/process-mark.ts',
     'src/storage/',

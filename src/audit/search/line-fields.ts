@@ -19,6 +19,34 @@ const TIME_AT = ',"phase":"outcome","time":"'.length;
 const TIME_LENGTH = '2026-01-31T23:59:59.000001Z'.length;
 const DURATION_AT = TIME_AT + TIME_LENGTH + '","duration_us":'.length;
 
+/** Texts that are remembered, at most; a power of two. */
+const TEXTS = 2 ** 14;
+
+/** Texts of fields that were read: the same few return in most lines. */
+export class LineTexts {
+  readonly #texts: (string | undefined)[] = new Array<undefined>(TEXTS).fill(undefined);
+
+  /**
+   * The text of some bytes.
+   * @param bytes ASCII, from `from` to `to`.
+   * @param hash Equal for equal bytes.
+   */
+  of(bytes: Buffer, from: number, to: number, hash: number): string {
+    const at = (hash ^ (hash >>> 15)) & (TEXTS - 1);
+    const known = this.#texts[at];
+    if (known !== undefined && isText(known, bytes, from, to)) return known;
+    return (this.#texts[at] = bytes.toString('latin1', from, to));
+  }
+}
+
+function isText(text: string, bytes: Buffer, from: number, to: number): boolean {
+  if (text.length !== to - from) return false;
+  for (let at = 0; at < text.length; at++) {
+    if (text.charCodeAt(at) !== bytes[from + at]) return false;
+  }
+  return true;
+}
+
 /**
  * Fields of the lines of a piece, read without decoding whole lines. A field is found by its name,
  * which no value can contain with its quotes, after the fields of fixed length at the beginning.
@@ -26,6 +54,7 @@ const DURATION_AT = TIME_AT + TIME_LENGTH + '","duration_us":'.length;
 export class LineFields {
   readonly #bytes: Buffer;
   readonly #names = new Map<string, Buffer>();
+  readonly #texts: LineTexts;
   /** Distance from the start of a line to its sequence number. */
   readonly #numberAt: number;
   #start = 0;
@@ -35,9 +64,13 @@ export class LineFields {
   /** Position of the value that was read last: fields are mostly read in their order. */
   #last = 0;
 
-  /** @param bytes Whole lines of one instance. */
-  constructor(bytes: Buffer) {
+  /**
+   * @param bytes Whole lines of one instance.
+   * @param texts The texts of the pieces before.
+   */
+  constructor(bytes: Buffer, texts = new LineTexts()) {
     this.#bytes = bytes;
+    this.#texts = texts;
     this.#numberAt = bytes.indexOf(SEQUENCE) + SEQUENCE.length;
   }
 
@@ -94,11 +127,13 @@ export class LineFields {
     if (bytes[from] === NULL) return null;
     let at = from + 1;
     let isPlain = true;
+    let hash = 0;
     for (let byte = bytes[at]!; byte !== QUOTE && at < this.#end; byte = bytes[++at]!) {
       if (byte === ESCAPE) at += 1;
       if (byte === ESCAPE || byte > 0x7f) isPlain = false;
+      hash = (Math.imul(hash, 31) + byte) | 0;
     }
-    if (isPlain) return bytes.toString('latin1', from + 1, at);
+    if (isPlain) return this.#texts.of(bytes, from + 1, at, hash);
     return JSON.parse(bytes.toString('utf8', from, at + 1)) as string;
   }
 

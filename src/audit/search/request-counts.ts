@@ -6,7 +6,7 @@ import { readPart, type LogPart } from '../segments/log-part.ts';
 import { decisionOf } from '../record/decoding.ts';
 import { decisions, type Decision } from '../record/record.ts';
 import type { RequestFilter } from './filter.ts';
-import { LineFields } from './line-fields.ts';
+import { LineFields, LineTexts } from './line-fields.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 
 /** The grouping of a report. */
@@ -156,9 +156,10 @@ async function* countedLines(
   by: ReportKey,
   tallies: CountsByKey,
 ): AsyncGenerator<number> {
+  const texts = new LineTexts();
   for await (const { bytes, torn } of linePieces(path)) {
     if (torn) return;
-    const line = new LineFields(bytes);
+    const line = new LineFields(bytes, texts);
     let records = 0;
     for (; line.next(); records++) {
       const counts = tallies.of(line.text(by));

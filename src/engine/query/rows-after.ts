@@ -4,22 +4,33 @@ import type { BatchSource } from './scan/fragment-reader.ts';
 import { columnsRead } from './scan/projection.ts';
 import { rowsOfFile } from './scan/pruning.ts';
 import { coalesce } from './scan/rows.ts';
+import type { Fragment } from '../format/snapshot.ts';
 import type { ScanFile } from './scan/scan.ts';
 import type { SentRows } from './plan/answer-body.ts';
 import type { QueryPlan } from './plan/plan.ts';
 
+/** How many rows the batches of a fragment have, including deleted rows; null if that is unknown. */
+type BatchRows = (fragment: Fragment) => Promise<readonly number[] | null>;
+
+/** The same by the sizes of stored batches. */
+export function storedRows({ snapshot, projections }: QueryPlan, source: BatchSource): BatchRows {
+  return async (fragment) => {
+    const sizes = await source.sizes?.(snapshot, fragment, columnsRead(projections));
+    return sizes?.map(({ rows }) => rows) ?? null;
+  };
+}
+
 /**
  * The batches of an answer after those that were sent. Rows that are passed on are read from there;
  * for other queries the work is done again.
- * @param sizes Knows the sizes of stored batches.
  */
 export async function* rowsAfter(
   plan: QueryPlan,
   source: BatchSource,
-  sizes: Pick<BatchSource, 'sizes'>,
+  batchRows: BatchRows,
   sent: SentRows,
 ): AsyncGenerator<RecordBatch> {
-  const rest = await restOf(plan, sizes, sent.rows);
+  const rest = await restOf(plan, batchRows, sent.rows);
   if (rest !== null) {
     yield* coalesce(execute(rest, source));
     return;
@@ -32,7 +43,7 @@ export async function* rowsAfter(
 /** The plan without rows that were sent; null if rows are not passed on in the order of the table. */
 async function restOf(
   plan: QueryPlan,
-  sizes: Pick<BatchSource, 'sizes'>,
+  batchRows: BatchRows,
   rows: number,
 ): Promise<QueryPlan | null> {
   const { filter, nearest, text, sort, window } = plan;
@@ -48,27 +59,26 @@ async function restOf(
   }
   const [first] = files;
   if (first === undefined) return { ...plan, files, window: { offset: skip, limit } };
-  const { file, skipped } = await fromBatch(plan, first, sizes, skip);
+  const { file, skipped } = await fromBatch(first, batchRows, skip);
   return { ...plan, files: [file, ...files.slice(1)], window: { offset: skip - skipped, limit } };
 }
 
 /** A file from the batch on that holds a row, and the rows before that batch. */
 async function fromBatch(
-  plan: QueryPlan,
   file: ScanFile,
-  source: Pick<BatchSource, 'sizes'>,
+  batchRows: BatchRows,
   row: number,
 ): Promise<{ readonly file: ScanFile; readonly skipped: number }> {
   const whole = { file, skipped: 0 };
   const { fragment } = file;
   if (fragment.deletions !== null) return whole;
-  const all = await source.sizes?.(plan.snapshot, fragment, columnsRead(plan.projections));
-  if (all == null) return whole;
+  const all = await batchRows(fragment);
+  if (all === null) return whole;
   const { first, count } = file.batches ?? { first: 0, count: all.length };
   let skipped = 0;
   let index = first;
-  while (index < first + count && skipped + (all[index]?.rows ?? 0) <= row) {
-    skipped += all[index]?.rows ?? 0;
+  while (index < first + count && skipped + (all[index] ?? 0) <= row) {
+    skipped += all[index] ?? 0;
     index++;
   }
   const batches = { first: index, count: first + count - index };

@@ -128,16 +128,18 @@ async function query(
     return fileAnswer(ONLY_VERSION, await repeatedAnswer(run, heavy.claimOf(plan)));
   }
   const signal = call.request.signal();
-  const read = (work: (source: BatchSource) => AsyncGenerator<RecordBatch>) => {
+  type Work = (source: BatchSource, own: VirtualRows) => AsyncGenerator<RecordBatch>;
+  const read = (work: Work) => {
     const own = rows.again();
-    return closing(own, () => work(attended(own, signal)));
+    return closing(own, () => work(attended(own, signal), own));
   };
   return rowsAnswer({
     schema: plan.schema,
     batches: read((source) => execute(plan, source)),
     memory: answerMemory,
     reserve: reservedBytes(plan),
-    after: (sent) => read((source) => rowsAfter(plan, source, {}, sent)),
+    after: (sent) =>
+      read((source, own) => rowsAfter(plan, source, (part) => own.batchRows(part), sent)),
     version: ONLY_VERSION,
     signal,
   });

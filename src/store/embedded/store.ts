@@ -39,6 +39,7 @@ import { Gate } from '../gate.ts';
 import { Group, type Settled } from '../../storage/group.ts';
 import { readingStore } from '../reading-store.ts';
 import { boundBytes, keyBytes, keyText } from '../key.ts';
+import { WriteRoom } from './write-room.ts';
 import { WriteTurn } from './write-turn.ts';
 
 type Test = (values: EmbeddedTable) => boolean;
@@ -217,6 +218,7 @@ class EmbeddedStore implements Store {
     () => this.#ready(),
   );
   readonly #gate = new Gate();
+  readonly #room: WriteRoom;
   readonly #damage: DamageRegister;
   readonly #reads: EmbeddedReads;
   #file: EmbeddedFile;
@@ -229,6 +231,7 @@ class EmbeddedStore implements Store {
   constructor(folder: string, file: EmbeddedFile, damage: DamageRegister, turn?: WriteTurn) {
     this.#folder = folder;
     this.#file = file;
+    this.#room = new WriteRoom(folder);
     this.#damage = damage;
     this.#reads = new EmbeddedReads(damage);
     this.#turn = turn;
@@ -305,14 +308,16 @@ class EmbeddedStore implements Store {
     for await (const entry of entries) all.push(entry);
     verifyKeys([], all);
     await this.#current();
-    const done = await this.#alone((tables) => applyRestore(tables, all, sequence));
+    const bytes = bytesOf(all);
+    const done = await this.#alone((tables) => applyRestore(tables, all, sequence), bytes);
     if (!done) throw new StoreError('occupied', 'the store is not empty');
   }
 
   async replay(changes: readonly StoreChange[]): Promise<void> {
     for (const { writes } of changes) verifyKeys([], writes);
     await this.#current();
-    await this.#alone((tables) => applyReplay(tables, changes));
+    const bytes = bytesOf(changes.flatMap(({ writes }) => writes));
+    await this.#alone((tables) => applyReplay(tables, changes), bytes);
   }
 
   guard(look: StoreGuard): void {
@@ -464,8 +469,8 @@ class EmbeddedStore implements Store {
   }
 
   /** Runs a function in one transaction, in a turn of its own. @throws as `#write` does; StoreError busy. */
-  async #alone<Result>(work: (tables: EmbeddedTables) => Result): Promise<Result> {
-    const write = () => this.#write(work);
+  async #alone<Result>(work: (tables: EmbeddedTables) => Result, bytes: number): Promise<Result> {
+    const write = () => this.#write(work, bytes);
     return this.#turn === undefined ? write() : this.#turn.during(write);
   }
 
@@ -483,7 +488,7 @@ class EmbeddedStore implements Store {
           inside = error;
           throw error;
         }
-      });
+      }, valuesOf(steps));
       return results.map((outcome) => ({ kind: 'done', outcome }));
     } catch (error) {
       const settled = settledBy(inside ?? error, inside === undefined);
@@ -495,19 +500,38 @@ class EmbeddedStore implements Store {
     }
   }
 
-  /** Runs a function in one transaction. @throws Error if the disk fails; the caller reads back whether it was applied. */
-  async #write<Result>(work: (tables: EmbeddedTables, inode: number) => Result): Promise<Result> {
+  /**
+   * Runs a function in one transaction.
+   * @param bytes Of the values that it writes, where they may be large.
+   * @throws StoreError unavailable if the disk has no room for it; Error if the disk fails: the
+   * caller reads back whether it was applied.
+   */
+  async #write<Result>(
+    work: (tables: EmbeddedTables, inode: number) => Result,
+    bytes = 0,
+  ): Promise<Result> {
     const file = this.#file;
     if (file.isClosed) throw new StoreError('unavailable', 'the store is being opened again');
+    this.#room.require(bytes);
     try {
       // A child transaction is rolled back completely if a step throws.
       return await file.transact(() => work(file.tables, file.inode));
     } catch (error) {
+      if (!(error instanceof StoreError)) this.#room.doubt();
       ignoreSecondRejection(error);
       await file.closeIfDead();
       throw error;
     }
   }
+}
+
+function valuesOf(steps: readonly TransactionStep[]): number {
+  return bytesOf(steps.flatMap((step) => (step.kind === 'commit' ? step.writes : [])));
+}
+
+/** Bytes of all values together. */
+function bytesOf(writes: readonly Write[]): number {
+  return writes.reduce((bytes, { value }) => bytes + (value?.byteLength ?? 0), 0);
 }
 
 function replaced(): StoreError {

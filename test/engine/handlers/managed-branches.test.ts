@@ -128,6 +128,13 @@ describe('a branch of a Lance table', () => {
     );
   });
 
+  it('is deleted where no client has written down any branch', async () => {
+    await table.commit(2n, { branch: 'dev' });
+    await table.post('branches/delete', { name: 'dev' });
+    expect(await table.post('branches/list')).toEqual({ branches: {} });
+    await table.commit(2n, { branch: 'dev' });
+  });
+
   it('is deleted with its files, unless something needs it', async () => {
     await table.commit(2n, { branch: 'dev' });
     await writeRef('dev');

@@ -6,8 +6,10 @@ import { describe, expect, it } from 'vitest';
 import type { StoreDamage } from '../../../src/store/damage.ts';
 import { EmbeddedFile } from '../../../src/store/embedded/file.ts';
 import type { EmbeddedTables } from '../../../src/store/embedded/transaction.ts';
+import { WriteRoom } from '../../../src/store/embedded/write-room.ts';
 import { openEmbeddedStore } from '../../../src/store/embedded/store.ts';
 import type { ReadCheck } from '../../../src/store/store.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import { storeSuite } from '../../conformance/store.ts';
 import { storeDamageSuite, type DamageableStore } from '../../conformance/store-damage.ts';
 import { Child, outputOnSmallDisk } from '../../support/child.ts';
@@ -306,7 +308,34 @@ describe('the embedded store on a full disk', () => {
     );
     expect(said.map(({ large }) => large)).toContain('unknown');
   });
+
+  it('writes nothing after a refused write until there is room, and survives it', async () => {
+    const folder = await newFolder();
+    const child = new Child(new URL('../refused-writes-child.ts', import.meta.url), [folder]);
+    await child.printed(1);
+    const { results, after } = JSON.parse(child.lines[0] ?? '') as RefusedWrites;
+    expect(Object.keys(results).toSorted()).toEqual(['committed', 'unavailable', 'unknown']);
+    expect(results['unavailable']).toBeGreaterThan(results['unknown']!);
+    expect(after).toBe('committed');
+  });
+
+  it('writes nothing that the free bytes of the disk would not hold', async () => {
+    const folder = await newFolder();
+    const room = new WriteRoom(folder);
+    room.require(0);
+    expect(() => room.require(2 ** 60)).toThrow(
+      new StoreError(
+        'unavailable',
+        `nothing was written: ${folder} cannot be written: its disk has less than ${2 ** 42 + 8} MiB free`,
+      ),
+    );
+  });
 });
+
+interface RefusedWrites {
+  readonly results: Readonly<Record<string, number>>;
+  readonly after: string;
+}
 
 describe('the folder of the embedded store', () => {
   const newFolder = testFolders();

@@ -8,7 +8,7 @@ import type { AnswerMemory } from '../../format/memory/answer-memory.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import {
   behind,
-  RepeatableBody,
+  reservedBody,
   type Portion,
   type PortionSource,
 } from '../../query/plan/answer-body.ts';
@@ -100,20 +100,13 @@ const MAX_REPEATS = 2;
  * its process ended, or when the client paused for long. The bytes before are compared then: if they
  * differ, the answer is cut.
  */
-export async function libraryRows(
+export function libraryRows(
   run: () => Promise<AsyncGenerator<Uint8Array>>,
   memory: AnswerMemory,
   { owner, signal }: Pick<Statement, 'owner' | 'signal'>,
 ): Promise<ByteStream> {
   const use = { memory, reserved: FRAME_BYTES, isKept: false, owner, signal };
-  const taken = memory.take(use.reserved, use);
-  if (taken !== undefined) await taken;
-  try {
-    return new RepeatableBody(new LibraryRows(run, await run()), use);
-  } catch (error) {
-    memory.adjust(-use.reserved, use);
-    throw error;
-  }
+  return reservedBody(async () => new LibraryRows(run, await run()), use);
 }
 
 class LibraryRows implements PortionSource {

@@ -15,7 +15,7 @@ import { answerSizes, fileAnswer, rowsAnswer } from '../../query/plan/answer.ts'
 import { AnswerMemory, ANSWERS_BYTES } from '../../format/memory/answer-memory.ts';
 import { repeatedAnswer } from '../../query/plan/answer-body.ts';
 import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
-import { rowsAfter } from '../../query/rows-after.ts';
+import { rowsAfter, storedRows } from '../../query/rows-after.ts';
 import { execute } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
 import { statementOf } from '../../base/statement.ts';
@@ -114,7 +114,7 @@ export function queryTable(reads: TableReads): Handler {
       memory: answerMemory,
       reserve: reservedBytes(plan),
       isCached: (memory) => reads.reader.isCached?.(memory) === true,
-      after: (sent) => rowsAfter(plan, source, reads.reader, sent),
+      after: (sent) => rowsAfter(plan, source, storedRows(plan, reads.reader), sent),
       version: snapshot.version,
       signal: call.request.signal,
       sizes: announces ? await answerSizes(plan, reads.reader) : null,

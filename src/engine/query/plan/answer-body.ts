@@ -19,7 +19,7 @@ export interface PortionSource {
    * @throws Error if they cannot be produced again, or have changed
    */
   from(position: number): AsyncGenerator<Portion>;
-  /** Called before a portion is dropped that was sent in part, with that part. */
+  /** Called before the work is ended, with what was sent of the portion. */
   interrupted?(sent: Portion): void;
   /** Called with a portion whose bytes are used no more. */
   done?(portion: Portion): void;
@@ -27,6 +27,8 @@ export interface PortionSource {
   close(): Promise<void>;
   /** Whether `from` can be called again, at the position that was reached. */
   readonly isRepeatable: boolean;
+  /** Whether that costs no more than the batch at that position, so that it is done for a short wait. */
+  readonly isSeekable?: boolean;
 }
 
 /** How an answer takes memory. */
@@ -95,12 +97,8 @@ export class RepeatableBody implements ByteStream, Releasable {
   }
 
   release(): void {
-    const portions = this.#portions;
-    this.#portions = undefined;
-    this.#source.interrupted?.(this.#sentOfPortion());
-    this.#drop();
+    this.#interrupt();
     this.#hold(0);
-    portions?.return(undefined).catch(() => undefined);
   }
 
   /** Ends the answer. */
@@ -128,7 +126,6 @@ export class RepeatableBody implements ByteStream, Releasable {
     this.#memory?.resume(this);
     try {
       while (this.#index >= this.#portion.length) {
-        this.#drop();
         const more = await this.#advance();
         if (this.#failure !== undefined) throw this.#failure;
         if (!more) return undefined;
@@ -143,7 +140,8 @@ export class RepeatableBody implements ByteStream, Releasable {
   /** Produces the next portion. Returns whether there is one. */
   async #advance(): Promise<boolean> {
     const reserving = this.#reserve();
-    if (reserving !== undefined) await reserving;
+    if (reserving === undefined) this.#drop();
+    else await this.#waitFor(reserving);
     if (this.#ended) {
       this.#hold(0);
       return false;
@@ -173,6 +171,22 @@ export class RepeatableBody implements ByteStream, Releasable {
     return taking.then(() => {
       this.#share = reserved;
     });
+  }
+
+  /** Waits for memory. The work is interrupted if that is cheap: it would hold the batch that was sent. */
+  async #waitFor(reserving: Promise<void>): Promise<void> {
+    if (this.#source.isSeekable === true) this.#interrupt();
+    else this.#drop();
+    await reserving;
+  }
+
+  /** Ends the work at the position that was reached. */
+  #interrupt(): void {
+    const portions = this.#portions;
+    this.#portions = undefined;
+    this.#source.interrupted?.(this.#sentOfPortion());
+    this.#drop();
+    portions?.return(undefined).catch(() => undefined);
   }
 
   #ownBytes({ buffer, byteLength }: Uint8Array): number {
@@ -266,24 +280,45 @@ export function behind(portion: Portion, position: number): Portion {
   return rest;
 }
 
+/** How work takes memory that it reserves before it begins. */
+type ReservedMemory = Omit<BodyMemory, 'isCached'> & { readonly memory: AnswerMemory };
+
+/**
+ * The body of an answer whose work begins once its memory is free.
+ * @throws what the work throws as it begins; its memory is returned then
+ */
+export async function reservedBody(
+  begin: () => Promise<PortionSource>,
+  use: ReservedMemory,
+): Promise<RepeatableBody> {
+  const { memory, reserved } = use;
+  const taken = memory.take(reserved, use);
+  if (taken !== undefined) await taken;
+  try {
+    return new RepeatableBody(await begin(), use);
+  } catch (error) {
+    memory.adjust(-reserved, use);
+    throw error;
+  }
+}
+
 /**
  * The body of an answer whose bytes are produced by work that can be repeated, as on a thread. The
  * work begins once its memory is free.
  */
-export async function repeatedAnswer(
+export function repeatedAnswer(
   run: () => Promise<AsyncGenerator<Uint8Array>>,
-  { memory, ...use }: Omit<BodyMemory, 'isKept' | 'isCached'> & { readonly memory: AnswerMemory },
+  use: Omit<ReservedMemory, 'isKept'>,
 ): Promise<RepeatableBody> {
-  const taken = memory.take(use.reserved, use);
-  if (taken !== undefined) await taken;
-  let first: AsyncGenerator<Uint8Array> | undefined;
-  try {
-    first = await run();
-  } catch (error) {
-    memory.adjust(-use.reserved, use);
-    throw error;
-  }
-  const source: PortionSource = {
+  return reservedBody(async () => repeatedWork(run, await run()), { ...use, isKept: true });
+}
+
+function repeatedWork(
+  run: () => Promise<AsyncGenerator<Uint8Array>>,
+  begun: AsyncGenerator<Uint8Array>,
+): PortionSource {
+  let first: AsyncGenerator<Uint8Array> | undefined = begun;
+  return {
     isRepeatable: true,
     async *from(position) {
       const bytes = first ?? (await run());
@@ -298,5 +333,4 @@ export async function repeatedAnswer(
       await first?.return(undefined);
     },
   };
-  return new RepeatableBody(source, { ...use, memory, isKept: true });
 }

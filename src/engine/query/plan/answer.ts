@@ -262,7 +262,10 @@ interface BegunBatch {
   readonly start: number;
   /** The message before its body. */
   readonly metadata: Uint8Array | undefined;
-  /** CRC-32 of its bytes that were sent before the last interruption. */
+  readonly rows: number;
+  /** Bytes of it that were not sent before the last interruption. */
+  left: number;
+  /** CRC-32 of its bytes that were sent before. */
   sentSum: number;
 }
 
@@ -291,8 +294,17 @@ class FileSource implements PortionSource {
     return this.#rows.after !== undefined;
   }
 
+  /** The rows that follow are read from their batch on. */
+  get isSeekable(): boolean {
+    return this.isRepeatable;
+  }
+
   interrupted(sent: Portion): void {
-    if (this.#begun !== undefined) this.#begun.sentSum = sumOf(sent, this.#begun.sentSum);
+    const begun = this.#begun;
+    if (begun === undefined) return;
+    begun.left -= bytesIn(sent);
+    if (begun.left === 0) this.#finish(begun.rows);
+    else begun.sentSum = sumOf(sent, begun.sentSum);
   }
 
   done(portion: Portion): void {
@@ -342,9 +354,10 @@ class FileSource implements PortionSource {
     const pieces = this.#writer.batch(batch);
     const { length, misjudged } = this.#rows;
     if (this.#writer.bytes > (length ?? Infinity)) misjudged?.();
-    this.#begun = { start, metadata: pieces[0], sentSum: 0 };
+    const { numRows: rows } = batch;
+    this.#begun = { start, metadata: pieces[0], rows, left: bytesIn(pieces), sentSum: 0 };
     yield pieces;
-    this.#finish(batch);
+    this.#finish(rows);
   }
 
   /** The rest of a batch that is read again: its layout and the bytes that were sent must be the same. */
@@ -361,10 +374,11 @@ class FileSource implements PortionSource {
     if (next.done === true || !isEqual || sumOf(before(pieces, position - start)) !== sentSum)
       throw new Error('a batch differs from what was sent of it');
     yield rest;
-    this.#finish(next.value);
+    this.#finish(next.value.numRows);
   }
 
-  #finish({ numRows }: RecordBatch): void {
+  /** A batch of some rows was sent. */
+  #finish(numRows: number): void {
     const { batches, rows } = this.#sent;
     this.#sent = { batches: batches + 1, rows: rows + numRows };
     this.#begun = undefined;
@@ -379,6 +393,10 @@ class FileSource implements PortionSource {
     this.#end = end;
     return end;
   }
+}
+
+function bytesIn(portion: Portion): number {
+  return portion.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** CRC-32 of bytes. */

@@ -71,6 +71,11 @@ export class VirtualRows implements BatchSource {
     return new VirtualRows(this.snapshot, this.#parts);
   }
 
+  /** How many rows the batches of a part have. */
+  async batchRows(fragment: Fragment): Promise<readonly number[]> {
+    return (await this.#opened(fragment)).batchRows;
+  }
+
   /** The part at a position, opened. `close` closes it. */
   part(at: number): Promise<OpenPart> {
     return this.#opened(this.snapshot.fragments[at]!);

@@ -4,7 +4,7 @@ import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { BranchRecord, TagRecord } from '../../format/records.ts';
 import type { FolderTag, TagFolder } from '../lines/tag-folder.ts';
-import { isAbsent } from '../../../storage/storage-error.ts';
+import { isAbsent, unlessMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { readPlain } from '../../format/lance/plain-file.ts';
 import { namesInFolder } from '../../format/lance/versions.ts';
@@ -186,7 +186,8 @@ async function removeRefs(storage: Storage, folder: string, name: string): Promi
   for (const file of await namesInFolder(storage, folder)) {
     if (nameOf(file) === name) await storage.remove(join(folder, file));
   }
-  await storage.flush(folder);
+  // Lance clients make the folder with their first branch or tag.
+  await unlessMissing(storage.flush(folder));
 }
 
 type Fields = Readonly<Record<string, JsonValue | undefined>>;

@@ -170,6 +170,29 @@ describe('an answer of rows', () => {
       expect(memory.pieces.view(new ArrayBuffer(1))).toBe(true);
     });
 
+    it('holds no batch while it waits, and goes on with the one that follows', async () => {
+      const memory = new AnswerMemory(100_000);
+      const { batches, closed } = endless();
+      const continued: object[] = [];
+      const after = (sent: object) => {
+        continued.push(sent);
+        return endless().batches;
+      };
+      const { signal } = new AbortController();
+      const wide = { reserved: 50_000, isKept: false };
+      const rows = { schema, batches, version: 1n, signal, memory, reserve: wide, after };
+      const pieces = iteratorOf((await rowsAnswer(rows)).body);
+      for (let bytes = 0; bytes < 4 * ROWS;) bytes += (await pieces.next()).value.byteLength;
+      await memory.take(55_000);
+      const next = pieces.next();
+      await new Promise(setImmediate);
+      expect([closed(), memory.held, continued]).toEqual([true, 55_000, []]);
+      memory.adjust(-55_000);
+      expect((await next).done).toBe(false);
+      expect(continued).toEqual([{ batches: 1, rows: ROWS }]);
+      await pieces.return?.();
+    });
+
     it('reads nothing for a client that left while the answer waited', async () => {
       const memory = new AnswerMemory(1000);
       await memory.take(1000);
