@@ -56,10 +56,9 @@ describe.runIf(canRun('ray'))('Ray', () => {
     expect(await stage.values('id', 'photos', 'small')).toEqual([0, 1]);
     const table = await stage.lancedb.openTable('small', ['photos']);
     expect(await refusalOf(table.add([{ id: 5 }]))).toMatchObject({ code: 20 });
-    const { code } = await stage.service.command(
-      ...['catalog', 'adopt', '/photos/small', '--set-aside', '2'],
-    );
-    expect(code).toBe(0);
+    const setAside = ['/photos/small', '--set-aside', '2'];
+    const adopted = await stage.service.command('catalog', 'adopt', ...setAside);
+    expect(adopted.code).toBe(0);
     await table.add([{ id: 5 }]);
     await write(1, 'append', 'small');
     expect(await stage.values('id', 'photos', 'small')).toEqual([0, 0, 1, 5]);
