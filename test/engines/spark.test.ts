@@ -10,6 +10,7 @@ const CONFIG = `tables: { formats: [{ tables: ['/made/**'], format: lance }] }
 const RULES = `rules:
   - { name: grows-only, tables: [/lake/kept], require: { append_only: true } }
   - { name: small, tables: [/small/**], require: { max_rows: 10 } }
+  - { name: has-owner, tables: [/owned/**], require: { columns: [{ name: owner, type: utf8 }] } }
 `;
 
 describe.runIf(canRun('spark'))('Spark', () => {
@@ -23,6 +24,8 @@ describe.runIf(canRun('spark'))('Spark', () => {
 
   const spark = (statement: string) =>
     stage.python.value(`spark.sql(${JSON.stringify(statement)}).collect()`);
+  const refused = (statement: string) =>
+    stage.python.error(`spark.sql(${JSON.stringify(statement)})`);
   const idsOf = (...path: readonly string[]) => stage.values('id', ...path);
 
   // It starts Spark, too.
@@ -31,7 +34,7 @@ describe.runIf(canRun('spark'))('Spark', () => {
     for (const name of ['lake', 'made']) {
       await stage.lancedb.createNamespace([name], { properties: { external_writes: 'adopt' } });
     }
-    await spark('CREATE NAMESPACE arrowgate.small');
+    for (const name of ['small', 'owned']) await spark(`CREATE NAMESPACE arrowgate.${name}`);
   });
 
   it.each([
@@ -77,22 +80,30 @@ describe.runIf(canRun('spark'))('Spark', () => {
     expect(await spark('SELECT count(*), sum(id) FROM arrowgate.made.points')).toEqual([[5, 25]]);
   });
 
-  it('makes a table that a commit rule refuses, until an operator accepts it', async () => {
-    await spark('CREATE TABLE arrowgate.small.many AS SELECT id FROM range(20)');
-    const table = await stage.lancedb.openTable('many', ['small']);
-    await expect(table.countRows()).rejects.toThrow('has no data');
-    expect(await adopt('/small/many', '--accept', '1')).toMatchObject({ code: 0 });
-    expect(await idsOf('small', 'many')).toHaveLength(20);
-    await spark('INSERT INTO arrowgate.small.many VALUES (20)');
-    expect(await idsOf('small', 'many')).toHaveLength(21);
+  it('makes no table of rows that a commit rule refuses', async () => {
+    const select = (count: number) =>
+      `CREATE TABLE arrowgate.small.numbers AS SELECT id FROM range(${count})`;
+    expect(await refused(select(20))).toContain('already exists');
+    await spark('DROP TABLE IF EXISTS arrowgate.small.numbers');
+    await spark(select(5));
+    expect(await idsOf('small', 'numbers')).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('makes a table that a commit rule refuses, until an operator sets it aside', async () => {
-    await spark('CREATE TABLE arrowgate.small.again AS SELECT id FROM range(20)');
-    expect(await adopt('/small/again', '--set-aside', '1')).toMatchObject({ code: 0 });
-    await spark('DROP TABLE arrowgate.small.again');
-    await spark('CREATE TABLE arrowgate.small.again AS SELECT id FROM range(5)');
-    expect(await idsOf('small', 'again')).toEqual([0, 1, 2, 3, 4]);
+  it('makes a table past a commit rule, which an operator accepts', async () => {
+    await spark('CREATE TABLE arrowgate.owned.mine (id BIGINT NOT NULL)');
+    const table = await stage.lancedb.openTable('mine', ['owned']);
+    await expect(table.countRows()).rejects.toThrow('has no data');
+    expect(await adopt('/owned/mine', '--accept', '1')).toMatchObject({ code: 0 });
+    expect(await idsOf('owned', 'mine')).toEqual([]);
+  });
+
+  it('makes a table past a commit rule, which an operator sets aside', async () => {
+    await spark('CREATE TABLE arrowgate.owned.ours (id BIGINT NOT NULL)');
+    expect(await adopt('/owned/ours', '--set-aside', '1')).toMatchObject({ code: 0 });
+    await spark('DROP TABLE arrowgate.owned.ours');
+    await spark('CREATE TABLE arrowgate.owned.ours (id BIGINT NOT NULL, owner STRING)');
+    await spark(`INSERT INTO arrowgate.owned.ours VALUES (1, 'rita')`);
+    expect(await idsOf('owned', 'ours')).toEqual([1]);
   });
 
   it('leaves nothing that is not as the catalog says', async () => {
@@ -103,8 +114,7 @@ describe.runIf(canRun('spark'))('Spark', () => {
   it('changes nothing by a statement that a commit rule refuses', async () => {
     await spark('CREATE TABLE arrowgate.lake.kept (id BIGINT NOT NULL)');
     await spark('INSERT INTO arrowgate.lake.kept VALUES (1), (2)');
-    const refused = stage.python.error(`spark.sql('DELETE FROM arrowgate.lake.kept WHERE id = 1')`);
-    const ended = refused.catch(String);
+    const ended = refused('DELETE FROM arrowgate.lake.kept WHERE id = 1').catch(String);
     await eventually(async () => expect(await refusals()).not.toEqual([]));
     await stage.python.kill();
     expect(await ended).toContain('the session ended');
