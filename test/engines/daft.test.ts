@@ -23,7 +23,7 @@ describe.runIf(canRun('daft'))('Daft', () => {
     `daft_lance.write_lance(daft.from_pydict(${JSON.stringify(columns)}), table_id=${JSON.stringify(path)}, mode='${mode}', **catalog).collect()`;
 
   it('does what its guide says', async () => {
-    await stage.follow('docs/guide/daft.md');
+    await stage.follow('daft');
     for (const name of ['made', 'small']) await stage.lancedb.createNamespace([name]);
   });
 

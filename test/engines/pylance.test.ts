@@ -38,7 +38,7 @@ describe.runIf(canRun('pylance'))('pylance', () => {
   afterAll(() => stage?.stop());
 
   it('does what its guide says', async () => {
-    await stage.follow('docs/guide/pylance.md');
+    await stage.follow('pylance');
   });
 
   it('appends from several processes while LanceDB inserts', async () => {

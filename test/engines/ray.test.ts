@@ -25,7 +25,7 @@ describe.runIf(canRun('ray'))('Ray', () => {
 
   // It starts Ray, too.
   it('does what its guide says', async () => {
-    await stage.follow('docs/guide/ray.md');
+    await stage.follow('ray');
   });
 
   it('writes what LanceDB reads, adds columns and compacts', async () => {

@@ -12,9 +12,12 @@ import {
 /** Time for the tests, in ms; the installation before them does not count. */
 const MAX_MILLIS = 15 * 60_000;
 
+/** A whole guide is one test, and starts its engine. */
+const flags = ['--testTimeout', '600000', '--maxWorkers', '2'];
+
 if (pythonFault() === undefined) await pythonWithEngines();
 
-const child = spawn('npx', ['vitest', 'run', 'test/engines/', ...process.argv.slice(2)], {
+const child = spawn('npx', ['vitest', 'run', 'test/engines/', ...flags, ...process.argv.slice(2)], {
   stdio: 'inherit',
   env: { ...process.env, ARROWGATE_TEST_ENGINES: 'all' },
   timeout: MAX_MILLIS,

@@ -30,7 +30,7 @@ describe.runIf(canRun('spark'))('Spark', () => {
 
   // It starts Spark, too.
   it('does what its guide says', async () => {
-    await stage.follow('docs/guide/spark.md');
+    await stage.follow('spark');
     for (const name of ['lake', 'made']) {
       await stage.lancedb.createNamespace([name], { properties: { external_writes: 'adopt' } });
     }

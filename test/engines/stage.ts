@@ -4,6 +4,7 @@ import { connectTo, rowsOf } from '../clients/lancedb.ts';
 import {
   JAVA_PACKAGES,
   engineFault,
+  packagesOf,
   pythonWithEngines,
   type Engine,
 } from '../support/client-packages.ts';
@@ -81,12 +82,15 @@ export class Stage {
   }
 
   /**
-   * Runs the Python snippets of a guide in their order. A line that prints has what it prints as a
-   * comment behind it.
+   * Runs the Python snippets of the guide of an engine in their order. A line that prints has what
+   * it prints as a comment behind it. The guide installs the packages that are tested.
    * @throws Error for a snippet that fails or prints something else
    */
-  async follow(guide: string): Promise<void> {
-    const snippets = snippetsOf(guide).filter(({ language }) => language === 'python');
+  async follow(engine: Engine): Promise<void> {
+    const all = snippetsOf(`docs/guide/${engine}.md`);
+    const installs = all.find(({ text }) => text.startsWith('pip install '))?.text;
+    for (const name of packagesOf(engine)) expect(installs).toContain(name);
+    const snippets = all.filter(({ language }) => language === 'python');
     expect(snippets).not.toEqual([]);
     for (const { place, text } of snippets) {
       const printed = await this.python.printed(
