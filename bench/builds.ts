@@ -8,6 +8,7 @@ import { openData } from './builds/data.ts';
 import { openForward } from './builds/forward.ts';
 import { openGateway } from './builds/gateway.ts';
 import { openIndex } from './builds/index.ts';
+import { openLanceTables } from './builds/lance.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds } from './harness/rounds.ts';
 
@@ -18,6 +19,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   commit: openCommit,
   index: openIndex,
   audit: openAudit,
+  lance: openLanceTables,
 };
 /** The services start anew in each, the other one first: a process may be slow for as long as it lives. */
 const SITTINGS = 2;

@@ -26,7 +26,7 @@ const QUESTIONS = [
 /** Further flags of a question: rows of Lance tables are read by the same library on both sides. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = { lance: ['--own-peer'] };
 /** Those that compare two builds too. */
-const OF_BUILDS = ['gateway', 'forward', 'data', 'commit', 'index', 'audit'];
+const OF_BUILDS = ['gateway', 'forward', 'data', 'commit', 'index', 'audit', 'lance'];
 
 const options = readOptions();
 const { against } = options;

@@ -29,7 +29,11 @@ import { remoteTimes } from '../src/gateway/identity/remote-key-set.ts';
 import { SPANS_EXPORT_MILLIS, SPANS_FLUSH_MILLIS } from '../src/gateway/otlp-traces.ts';
 import { CUT_GRACE_MILLIS, LATE_BODY_MILLIS } from '../src/gateway/server.ts';
 import { LIBRARY_WAIT_MILLIS } from '../src/lance/library-pool.ts';
-import { LIBRARY_CANCEL_MILLIS, LIBRARY_START_MILLIS } from '../src/lance/library-process.ts';
+import {
+  LIBRARY_CANCEL_MILLIS,
+  LIBRARY_SILENCE_MILLIS,
+  LIBRARY_START_MILLIS,
+} from '../src/lance/library-process.ts';
 import { POLICY_READING_MILLIS } from '../src/policy/policy-reader.ts';
 import { WEBHOOK_TIMEOUT } from '../src/policy/settings/commits.ts';
 import { COMMIT_MILLIS } from '../src/store/embedded/store.ts';
@@ -197,6 +201,13 @@ export const waits: readonly Wait[] = [
     ...fixed(LIBRARY_START_MILLIS),
     end: 'SIGKILL; its requests are begun again in another process, then 503 code 17',
     files: ['lance/library-process.ts'],
+  },
+  {
+    what: 'message of a process of the Lance library that works: it sends two each second',
+    ...fixed(LIBRARY_SILENCE_MILLIS),
+    end: 'SIGKILL; its requests are begun again in another process, then 503 code 17',
+    files: ['lance/library-process.ts'],
+    test: 'service/lance-processes.test.ts',
   },
   {
     what: 'end of work of the Lance library that was cancelled',

@@ -13,13 +13,16 @@ export class MeteredSide implements TableSide {
   readonly name: string;
   readonly #side: TableSide;
   readonly #others: OtherProcesses;
+  readonly #withOwn: boolean;
   #spent = 0;
   #calls = 0;
 
-  constructor(side: TableSide, others: OtherProcesses) {
+  /** @param withOwn Whether the time of this process counts. */
+  constructor(side: TableSide, others: OtherProcesses, withOwn = true) {
     this.name = side.name;
     this.#side = side;
     this.#others = others;
+    this.#withOwn = withOwn;
   }
 
   /** The processor time of a call since this was called last, in ms. Tables that are made or dropped do not count. */
@@ -75,7 +78,8 @@ export class MeteredSide implements TableSide {
     const others = this.#others();
     const result = await work();
     const { user, system } = process.cpuUsage(own);
-    this.#spent += (user + system) / 1000 + this.#others() - others;
+    if (this.#withOwn) this.#spent += (user + system) / 1000;
+    this.#spent += this.#others() - others;
     this.#calls++;
     return result;
   }

@@ -30,6 +30,7 @@ import { deleteFromTable, updateTable } from './handlers/rows/update-table.ts';
 import { deregisterTable, renameTable } from './handlers/tables/deregister-table.ts';
 import { withFreshness } from './handlers/call/freshness.ts';
 import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/indices.ts';
+import { withFirstInsert } from './handlers/rows/first-insert.ts';
 import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
@@ -76,6 +77,7 @@ import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
 import { LanceTagFolder } from './versions/managed/lance-refs.ts';
 import type { LanceLibrary } from './versions/managed/lance-library.ts';
+import { KnownManifests } from './versions/managed/known-manifests.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
@@ -476,6 +478,7 @@ function managedParts(
     branches: new Branches(store, committer),
     tags: new Tags(store, committer, new LanceTagFolder(storage, options.locations.mode)),
     locations: rootsOf(storage, options),
+    manifests: new KnownManifests(),
     lance: options.lance && { ...options.lance, files: new OwnFiles(storage) },
   };
 }
@@ -519,9 +522,12 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
   };
   if (lance === undefined) return built;
   const { library, instead } = lance;
-  if (library === undefined) return withoutLibrary({ catalog, instead }, built);
+  const first = { ...parts, ...writing, formatOf: options.formatOf ?? arrow };
+  if (library === undefined)
+    return withFirstInsert(first, withoutLibrary({ catalog, instead }, built));
   const changing = { ...parts, ...writing, library };
-  return withLanceIndices({ ...changing, pageLimit: page }, withLanceChanges(changing, built));
+  const changed = withFirstInsert(first, withLanceChanges(changing, built));
+  return withLanceIndices({ ...changing, pageLimit: page }, changed);
 }
 
 function writingParts({ arrowBody }: EngineOptions, parts: HandlerParts) {

@@ -9,10 +9,12 @@ import {
   type LanceIndexStats,
   type LanceLibrary,
   type LancePlace,
+  type LanceRowsFile,
   type LanceStatement,
   type LanceTableVersion,
   type LanceVersions,
 } from '../engine/versions/managed/lance-library.ts';
+import { MAIN } from '../engine/format/chain.ts';
 import { ChangeCommit } from './change-commit.ts';
 import type { LibraryPool } from './library-pool.ts';
 import type {
@@ -34,10 +36,14 @@ type TaskWork<Task = LibraryTask> = Task extends { readonly table: TableAtVersio
 
 /** Row operations on Lance tables, run in the processes of a pool. */
 export class LanceRows implements LanceLibrary {
-  readonly #pool: Pick<LibraryPool, 'run'>;
+  readonly #pool: Pick<LibraryPool, 'run' | 'rowBytes'>;
 
-  constructor(pool: Pick<LibraryPool, 'run'>) {
+  constructor(pool: Pick<LibraryPool, 'run' | 'rowBytes'>) {
     this.#pool = pool;
+  }
+
+  get rowBytes(): number {
+    return this.#pool.rowBytes;
   }
 
   async query(
@@ -108,9 +114,9 @@ export class LanceRows implements LanceLibrary {
   }
 
   async change(
-    place: LancePlace,
+    place: LancePlace | LanceTableVersion,
     change: LanceTableChange,
-    rows: Uint8Array | null,
+    rows: LanceRowsFile | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
@@ -118,7 +124,15 @@ export class LanceRows implements LanceLibrary {
     const { id, location, branch } = place;
     const name = canonicalPath(place.path);
     const table = { id, location, branch };
-    const task = { kind: 'change', name, table, change, hasRows: rows !== null } as const;
+    const newest = isOfRows(change) && branch === MAIN && 'at' in place ? placeOf(place) : null;
+    const task = {
+      kind: 'change',
+      name,
+      table,
+      newest,
+      change,
+      rowBytes: rows?.bytes ?? null,
+    } as const;
     const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
     try {
       return await repeated(async () => {
@@ -186,6 +200,19 @@ async function* filesIn(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
     }
   }
 }
+
+/** Whether a change is one of rows: it begins with the newest version, and its table may stay open. */
+function isOfRows({ kind }: LanceTableChange): boolean {
+  return rowChanges.has(kind);
+}
+
+const rowChanges: ReadonlySet<LanceTableChange['kind']> = new Set([
+  'append',
+  'overwrite',
+  'delete',
+  'update',
+  'merge',
+]);
 
 /** The numbers of a result of the library. */
 function countsOf(result: object): LanceCounts {

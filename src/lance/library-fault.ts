@@ -16,6 +16,8 @@ const FILE_FAULTS = [
   'panicked',
 ];
 
+const CONFLICT = 'ConcurrentModification';
+
 /** Marks of errors in requests, the first that fits; any other is `InvalidInput`. */
 const REQUEST_FAULTS: readonly (readonly [RegExp, ErrorName])[] = [
   [
@@ -29,6 +31,7 @@ const REQUEST_FAULTS: readonly (readonly [RegExp, ErrorName])[] = [
   ],
   [/Cannot cast column|contains NULL values/, 'TableSchemaValidationError'],
   [/cannot contain `\.`/, 'TableSchemaValidationError'],
+  [/commit conflict for version|Incompatible transaction|Too many concurrent writers/i, CONFLICT],
   [/index not found: name=/, 'TableIndexNotFound'],
   [/Index name '.*' already exists/, 'TableIndexAlreadyExists'],
 ];
@@ -40,6 +43,9 @@ export function libraryFault(
 ): CatalogError {
   const said = plainText(text, location);
   const name = nameOf(text);
+  if (name === CONFLICT) {
+    return new CatalogError(name, `table ${table} was changed meanwhile: ${said}`);
+  }
   if (name !== 'Internal') return new CatalogError(name, said);
   return new CatalogError(
     name,

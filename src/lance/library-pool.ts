@@ -1,6 +1,6 @@
 import { CatalogError } from '../protocol/errors.ts';
 import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
-import { LibraryProcess, type TaskInput } from './library-process.ts';
+import { LibraryProcess, rowBytesOf, type TaskInput } from './library-process.ts';
 import type { LibraryTask } from './wire/messages.ts';
 
 /** Tasks that one process works on at once. */
@@ -37,6 +37,16 @@ export class LibraryPool {
 
   constructor(options: LibraryPoolOptions) {
     this.#options = options;
+  }
+
+  /** Most bytes of rows that a change may have: the library holds them a second time. */
+  get rowBytes(): number {
+    return Math.floor(this.#options.memory / 2);
+  }
+
+  /** Whether a process may hold more rows: several changes at once have half as many as one. */
+  #holds({ rowBytes }: LibraryProcess, rows: number): boolean {
+    return rows === 0 || rowBytes === 0 || rowBytes + rows <= this.rowBytes / 2;
   }
 
   /**
@@ -131,11 +141,15 @@ export class LibraryPool {
    * The process that has the table open and room, or the idlest one, or a new one. A scan may begin in
    * one that is to end: the change that waits for it keeps that one.
    */
-  #free({ kind, table: { location } }: LibraryTask): LibraryProcess | undefined {
-    const isScan = kind === 'scan';
+  #free(task: LibraryTask): LibraryProcess | undefined {
+    const { location } = task.table;
+    const rows = rowBytesOf(task);
+    const isScan = task.kind === 'scan';
     const most = isScan ? MAX_WITH_SCANS : MAX_TASKS;
     const leaving = isScan ? [...this.#leaving].filter(({ busy }) => busy > 0) : [];
-    const all = [...this.#processes, ...leaving].filter(({ busy }) => busy < most);
+    const all = [...this.#processes, ...leaving].filter(
+      (process) => process.busy < most && this.#holds(process, rows),
+    );
     const [best] = all.sort(
       (one, other) => one.busy - other.busy || other.worksOn(location) - one.worksOn(location),
     );

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../protocol/errors.ts';
 import { OverBudget } from '../protocol/budget.ts';
 import { TaskResult } from '../engine/workers/task-result.ts';
-import { LibraryEnded } from '../engine/versions/managed/lance-library.ts';
+import { LibraryEnded, type LanceRowsFile } from '../engine/versions/managed/lance-library.ts';
 import { FrameReader, sendFrame } from './wire/frames.ts';
 import type {
   FromLibrary,
@@ -22,6 +22,14 @@ const MAIN = fileURLToPath(new URL('../../dist/lance/worker/library-main.js', im
 export const LIBRARY_START_MILLIS = 60_000;
 /** How long cancelled work may go on before its process is killed, in ms. */
 export const LIBRARY_CANCEL_MILLIS = 5000;
+
+/** How long a process may say nothing while it works, in ms: it reports its memory twice a second. */
+export const LIBRARY_SILENCE_MILLIS = 10_000;
+/** Looks in that time. A machine that was suspended counts as one. */
+const SILENT_LOOKS = 10;
+
+/** Greatest size of a part of a frame of a process, in bytes: it sends pieces of at most 1 MiB. */
+const MAX_PART_BYTES = 2 ** 24;
 
 /** Greatest length of the error output that is kept of a process. */
 const ERROR_TEXT_LENGTH = 2000;
@@ -46,10 +54,15 @@ export interface LibraryProcessOptions {
 export interface TaskInput {
   /** The values of its query vectors. */
   readonly vectors?: Uint8Array;
-  /** The rows of a change as an Arrow file. */
-  readonly rows?: Uint8Array | null;
+  /** The rows of a change. */
+  readonly rows?: Pick<LanceRowsFile, 'pieces'> | null;
   /** Answers the questions of a change. Does not reject. */
   readonly versions?: (question: VersionQuestion) => Promise<VersionReply>;
+}
+
+interface CancelledWork {
+  readonly task: LibraryTask;
+  readonly timer: NodeJS.Timeout;
 }
 
 interface RunningWork extends Pick<TaskInput, 'versions'> {
@@ -64,13 +77,20 @@ export class LibraryProcess {
   readonly #socket: Socket;
   readonly #options: LibraryProcessOptions;
   readonly #works = new Map<number, RunningWork>();
-  /** Timers of work that was cancelled and goes on. */
-  readonly #cancelled = new Map<number, NodeJS.Timeout>();
+  /** Work that was cancelled and goes on, with its timer. */
+  readonly #cancelled = new Map<number, CancelledWork>();
   readonly #starting: NodeJS.Timeout;
+  #watch: NodeJS.Timeout | undefined;
+  /** Looks since its last message. */
+  #silentLooks = 0;
+  /** Why it was killed. */
+  #killedFor: string | undefined;
   #next = 0;
   #bytes = 0;
   #errors = '';
   #unusable: string | undefined;
+  /** Whether the library is loaded. */
+  #isReady = false;
   #isStopped = false;
   #hasEnded = false;
 
@@ -78,14 +98,17 @@ export class LibraryProcess {
     this.#options = options;
     this.#child = startProcess(options.memory);
     this.#socket = this.#child.stdio[3] as Socket;
-    const frames = new FrameReader<FromLibrary>((message, bytes) => this.#receive(message, bytes));
+    const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
+      this.#receive(message, parts);
+    const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
     this.#socket.on('data', (chunk: Buffer) => {
       try {
         frames.add(chunk);
       } catch {
-        this.kill();
+        this.#killFor('it sent bytes that are no message');
       }
     });
+    // Its end says more than an error of the socket.
     this.#socket.on('error', () => this.kill());
     this.#child.stderr?.on('data', (chunk: Buffer) => {
       this.#errors = (this.#errors + chunk.toString()).slice(-ERROR_TEXT_LENGTH);
@@ -94,13 +117,20 @@ export class LibraryProcess {
     this.#child.on('exit', (code, signal) =>
       this.#end(`it ended with ${signal ?? `code ${code}`}`),
     );
-    this.#starting = setTimeout(() => this.kill(), LIBRARY_START_MILLIS).unref();
+    const late = (): void => this.#killFor('it did not load the library in time');
+    this.#starting = setTimeout(late, LIBRARY_START_MILLIS).unref();
     this.#letGo();
   }
 
   /** Number of tasks whose work goes on. */
   get busy(): number {
     return this.#works.size + this.#cancelled.size;
+  }
+
+  /** Bytes of rows that it holds for changes. */
+  get rowBytes(): number {
+    const tasks = [...this.#works.values(), ...this.#cancelled.values()].map(({ task }) => task);
+    return tasks.reduce((sum, task) => sum + rowBytesOf(task), 0);
   }
 
   /** Number of running tasks that a table has in this process. */
@@ -120,14 +150,15 @@ export class LibraryProcess {
   begin(task: LibraryTask, millis: number | null, input: TaskInput): TaskResult {
     const id = this.#next++;
     this.#child.ref();
+    this.#watch ??= setInterval(() => this.#look(), LIBRARY_SILENCE_MILLIS / SILENT_LOOKS);
     const { vectors, rows, versions } = input;
     this.#send({ kind: 'begin', id, task, millis }, vectors);
-    if (rows != null) this.#sendRows(id, rows);
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
       () => this.#cancel(id),
     );
     this.#works.set(id, { result, task, millis, ...(versions && { versions }) });
+    if (rows != null) this.#sendRows(id, rows).catch((error: Error) => result.cancel(error));
     return result;
   }
 
@@ -146,27 +177,44 @@ export class LibraryProcess {
     await gone;
   }
 
-  #receive(message: FromLibrary, bytes: Uint8Array): void {
-    if (message.kind === 'ready') clearTimeout(this.#starting);
+  #killFor(reason: string): void {
+    this.#killedFor ??= reason;
+    this.kill();
+  }
+
+  /** Kills a process that is stopped or hangs. One that loads the library has its own time. */
+  #look(): void {
+    if (!this.#isReady || ++this.#silentLooks <= SILENT_LOOKS) return;
+    this.#killFor(`it said nothing for ${LIBRARY_SILENCE_MILLIS / 1000} s`);
+  }
+
+  #receive(message: FromLibrary, parts: readonly Uint8Array[]): void {
+    this.#silentLooks = 0;
+    if (message.kind === 'ready') this.#begin();
     else if (message.kind === 'memory') this.#bytes = message.bytes;
     else if (message.kind === 'unusable') this.#refuseAll(message.reason);
-    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
+    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(...parts);
     else if (message.kind === 'fault') this.#fail(message);
     else if (message.kind === 'ask') void this.#answer(message);
     else this.#done(message);
   }
 
+  #begin(): void {
+    clearTimeout(this.#starting);
+    this.#isReady = true;
+  }
+
   #fail({ id, over, text }: Extract<FromLibrary, { readonly kind: 'fault' }>): void {
     const work = this.#works.get(id);
     if (work === undefined) return;
-    this.#killLater(id);
-    this.#works.delete(id);
     const { result, task, millis } = work;
+    this.#killLater(id, task);
+    this.#works.delete(id);
     result.fail(over === null ? libraryFault(task, text) : new OverBudget(over, millis ?? 0));
   }
 
   #done({ id, spent }: Extract<FromLibrary, { readonly kind: 'end' }>): void {
-    clearTimeout(this.#cancelled.get(id));
+    clearTimeout(this.#cancelled.get(id)?.timer);
     this.#cancelled.delete(id);
     const work = this.#works.get(id);
     this.#works.delete(id);
@@ -177,12 +225,30 @@ export class LibraryProcess {
     this.#letGo();
   }
 
-  /** Sends the rows of a change in pieces, so that other messages are not kept waiting. */
-  #sendRows(id: number, rows: Uint8Array): void {
-    for (let start = 0; start < rows.byteLength; start += ROWS_PIECE_BYTES) {
-      const piece = rows.subarray(start, start + ROWS_PIECE_BYTES);
-      const last = start + ROWS_PIECE_BYTES >= rows.byteLength;
-      this.#send({ kind: 'rows', id, last }, piece);
+  /** Sends the rows of a change in pieces, as the process takes them, between other messages. */
+  async #sendRows(id: number, rows: Pick<LanceRowsFile, 'pieces'>): Promise<void> {
+    for await (const bytes of rows.pieces()) {
+      for (let start = 0; start < bytes.byteLength; start += ROWS_PIECE_BYTES) {
+        if (!this.#works.has(id)) return;
+        const piece = bytes.subarray(start, start + ROWS_PIECE_BYTES);
+        this.#send({ kind: 'rows', id }, piece);
+        await this.#drained();
+      }
+    }
+  }
+
+  /** Waits until the socket takes more, or is closed: it is with the process. */
+  async #drained(): Promise<void> {
+    const socket = this.#socket;
+    while (!socket.destroyed && socket.writableNeedDrain) {
+      const drained = new Promise<void>((resolve) => {
+        const wake = (): void => {
+          socket.off('drain', wake).off('close', wake);
+          resolve();
+        };
+        socket.on('drain', wake).on('close', wake);
+      });
+      await drained;
     }
   }
 
@@ -197,38 +263,45 @@ export class LibraryProcess {
   }
 
   #cancel(id: number): void {
-    if (!this.#works.delete(id)) return;
-    this.#killLater(id);
+    const work = this.#works.get(id);
+    if (work === undefined) return;
+    this.#works.delete(id);
+    this.#killLater(id, work.task);
     this.#send({ kind: 'cancel', id });
   }
 
   /** The process is killed unless the work of a task ends soon: the library cannot be interrupted. */
-  #killLater(id: number): void {
-    const timer = setTimeout(() => this.kill(), LIBRARY_CANCEL_MILLIS);
-    this.#cancelled.set(id, timer.unref());
+  #killLater(id: number, task: LibraryTask): void {
+    const late = (): void => this.#killFor('it did not end work that was cancelled');
+    this.#cancelled.set(id, { task, timer: setTimeout(late, LIBRARY_CANCEL_MILLIS).unref() });
   }
 
   /** An idle process does not keep the gateway alive. */
   #letGo(): void {
     if (this.busy > 0) return;
+    clearInterval(this.#watch);
+    this.#watch = undefined;
+    this.#silentLooks = 0;
     this.#child.unref();
     this.#socket.unref();
   }
 
   #refuseAll(reason: string): void {
     this.#unusable = reason;
-    this.kill();
+    this.#killFor(`it could not load the library: ${firstLine(reason)}`);
   }
 
   #end(reason: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     clearTimeout(this.#starting);
-    for (const timer of this.#cancelled.values()) clearTimeout(timer);
+    clearInterval(this.#watch);
+    for (const { timer } of this.#cancelled.values()) clearTimeout(timer);
     this.#cancelled.clear();
     this.#socket.destroy();
     const said = this.#errors.trim();
-    this.#options.ended(this.#isStopped ? undefined : said === '' ? reason : `${reason}: ${said}`);
+    const why = this.#killedFor ?? reason;
+    this.#options.ended(this.#isStopped ? undefined : said === '' ? why : `${why}: ${said}`);
     this.#endWorks();
   }
 
@@ -239,14 +312,25 @@ export class LibraryProcess {
   }
 
   #faultOf({ name }: LibraryTask): CatalogError {
-    return this.#unusable === undefined
-      ? new LibraryEnded(name)
-      : new CatalogError('Unsupported', `the Lance library cannot be loaded: ${this.#unusable}`);
+    if (this.#unusable === undefined) return new LibraryEnded(name, this.#isReady);
+    return new CatalogError(
+      'Unsupported',
+      `table ${name} needs the Lance library, which cannot be loaded: ${firstLine(this.#unusable)}. Install it anew beside arrowgate`,
+    );
   }
 
   #send(message: ToLibrary, bytes?: Uint8Array): void {
     sendFrame(this.#socket, message, bytes);
   }
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]!.slice(0, ERROR_TEXT_LENGTH).replace(/\.$/, '');
+}
+
+/** Bytes of the rows of a change; 0 for other tasks. */
+export function rowBytesOf(task: LibraryTask): number {
+  return task.kind === 'change' ? (task.rowBytes ?? 0) : 0;
 }
 
 /**

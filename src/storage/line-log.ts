@@ -126,9 +126,10 @@ export class LineLog {
     if (this.#closed) return;
     this.#closed = true;
     await this.#working;
+    // Timers that end meanwhile join this work instead of writing the same lines beside it.
+    if (this.#lines.length > 0) await this.#start();
     clearTimeout(this.#timer);
     clearTimeout(this.#syncTimer);
-    if (this.#lines.length > 0) await this.#work();
     this.#file?.close();
     const lost = countAll(this.#lines);
     if (lost > 0) throw new Error(`${lost} lines are lost: ${this.#failure}`);
@@ -138,7 +139,7 @@ export class LineLog {
     const synced = new Promise<void>((resolve, reject) => {
       this.#add({ ...line, waiter: { resolve, reject } });
     });
-    this.#start();
+    void this.#start();
     return synced;
   }
 
@@ -148,13 +149,15 @@ export class LineLog {
   }
 
   #schedule(millis: number): void {
-    this.#timer ??= setTimeout(() => this.#start(), millis);
+    this.#timer ??= setTimeout(() => void this.#start(), millis);
   }
 
-  #start(): void {
+  /** Resolves when there is nothing left to write. */
+  #start(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#working ??= this.#work();
+    return this.#working;
   }
 
   #scheduleSync(): void {
@@ -162,7 +165,7 @@ export class LineLog {
     if (syncMillis === undefined) return;
     this.#syncTimer ??= setTimeout(() => {
       this.#syncDue = true;
-      this.#start();
+      void this.#start();
     }, syncMillis);
   }
 

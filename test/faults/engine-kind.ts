@@ -5,20 +5,22 @@ import { send, type Reply, type Sent } from '../service/http.ts';
 import { changeHeaders, type Answered, type GroupChange, type TableKind } from './table-kind.ts';
 
 /** How many rows a group has: some files are small, some have several batches. */
-function rowsIn(group: number): number {
+export function rowsIn(group: number): number {
   return 1 + ((group * 37) % 90);
 }
 
-function groupBody(group: number, rows: number): Uint8Array {
+/** The rows of a group as an Arrow stream. */
+export function groupBody(group: number, rows: number, marks = 0): Uint8Array {
   const columns = {
     group: vectorFromArray(new Int32Array(rows).fill(group)),
     place: vectorFromArray(Int32Array.from(range(rows))),
-    mark: vectorFromArray(new Int32Array(rows)),
+    mark: vectorFromArray(new Int32Array(rows).fill(marks)),
   };
   return tableToIPC(new Table(columns), 'stream');
 }
 
-const changes: Readonly<
+/** Sends each kind of change of a group of rows. */
+export type RowChanges = Readonly<
   Record<
     GroupChange['kind'],
     (
@@ -28,7 +30,9 @@ const changes: Readonly<
       headers: NonNullable<Sent['headers']>,
     ) => Promise<Reply>
   >
-> = {
+>;
+
+const changes: RowChanges = {
   append: (url, table, group, headers) =>
     send(url, `POST /v1/table/${table}/insert`, {
       body: groupBody(group, rowsIn(group)),
@@ -46,33 +50,40 @@ const changes: Readonly<
     }),
 };
 
+/** A table of groups of rows, changed by requests. */
+export function rowsKind(name: string, requests: RowChanges): TableKind {
+  return {
+    name,
+    changes: ['append', 'mark', 'remove'],
+    create: (url, table) => createTable(url, table, groupBody(0, 0)),
+    async change(url, table, change) {
+      const { kind, group } = change;
+      return answeredBy(await requests[kind](url, table, group, changeHeaders(table, change)));
+    },
+    read: async (url, table) => marksOf(await rowsOf(url, table)),
+  };
+}
+
 /** A table whose files the engine writes. */
-export const engineKind: TableKind = {
-  name: 'engine table',
-  changes: ['append', 'mark', 'remove'],
+export const engineKind = rowsKind('engine table', changes);
 
-  async create(url, table) {
-    const body = groupBody(0, 0);
-    // A repeat with the same id is answered as the first: a loaded machine may have a Redis that answers late.
-    const headers = { 'x-request-id': `create-${table}` };
-    await eventually(async () => {
-      const reply = await send(url, `POST /v1/table/${table}/create`, { body, headers });
-      if (reply.status !== 200) throw new Error(`${table} was not created: ${reply.text}`);
-    });
-  },
+/** Creates a table with the rows of a stream. */
+export async function createTable(url: string, table: string, body: Uint8Array): Promise<void> {
+  // A repeat with the same id is answered as the first: a loaded machine may have a Redis that answers late.
+  const headers = { 'x-request-id': `create-${table}` };
+  await eventually(async () => {
+    const reply = await send(url, `POST /v1/table/${table}/create`, { body, headers });
+    if (reply.status !== 200) throw new Error(`${table} was not created: ${reply.text}`);
+  });
+}
 
-  async change(url, table, change) {
-    const { kind, group } = change;
-    return answeredBy(await changes[kind](url, table, group, changeHeaders(table, change)));
-  },
-
-  async read(url, table) {
-    const body = { k: Number.MAX_SAFE_INTEGER, vector: [] };
-    const reply = await send(url, `POST /v1/table/${table}/query`, { body });
-    if (reply.status !== 200) throw new Error(`${table} cannot be read: ${reply.text}`);
-    return marksOf(tableFromIPC(reply.bytes));
-  },
-};
+/** All rows of a table. */
+export async function rowsOf(url: string, table: string): Promise<Table> {
+  const body = { k: Number.MAX_SAFE_INTEGER, vector: [] };
+  const reply = await send(url, `POST /v1/table/${table}/query`, { body });
+  if (reply.status !== 200) throw new Error(`${table} cannot be read: ${reply.text}`);
+  return tableFromIPC(reply.bytes);
+}
 
 /** What an answer says of a change, whose version is somewhere in it. @throws Error for one that no writer should get. */
 export function answeredBy(
@@ -88,7 +99,8 @@ export function answeredBy(
   throw new Error(`a change was answered ${status} ${text}`);
 }
 
-function marksOf(table: Table): ReadonlyMap<number, number> {
+/** The marks of the groups in a table. @throws Error for a group that is there by halves */
+export function marksOf(table: Table): ReadonlyMap<number, number> {
   const [groups, places, marks] = ['group', 'place', 'mark'].map((name) => [
     ...(table.getChild(name) ?? []),
   ]);

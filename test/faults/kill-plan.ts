@@ -33,8 +33,20 @@ const CALLS = [
   'answer client',
 ];
 
-/** What deleting a branch of a Lance table does beside its commit. */
-const BRANCHES = ['remove branch note', 'remove branch folder'];
+/** What branches of a Lance table need beside their commits. */
+const BRANCHES = ['rename branch note', 'remove branch note', 'remove branch folder'];
+
+/** What tags of a Lance table need beside their commits. */
+const TAGS = ['rename tag note', 'remove tag note', 'flush tag folder'];
+
+/** Steps of the engine with the rows of its own tables. */
+const BY_ENGINE = new Set([
+  'write rows',
+  'write manifest',
+  'make rows',
+  'make manifest',
+  'flush rows folder',
+]);
 
 /** Of these a process does one. */
 const ONCE = new Set(['make journal', 'make audit']);
@@ -47,11 +59,26 @@ const REDIS = ['send redis', 'receive redis'];
 /** A step without its ordinal. */
 export type KillStep = Omit<KillPlan, 'count'>;
 
+/** What a lane does, as far as the steps depend on it. */
+interface LaneWork {
+  readonly redis: boolean;
+  readonly branches: boolean;
+  readonly tags: boolean;
+  /** Whether the library writes the rows of all tables. */
+  readonly library: boolean;
+}
+
 /** Every step at which a gateway of a store is killed, in the order of a commit. */
-export function killSteps(redis: boolean, branches: boolean): readonly KillStep[] {
-  const calls = [...CALLS, ...(redis ? REDIS : []), ...(branches ? BRANCHES : [])];
+export function killSteps({ redis, branches, tags, library }: LaneWork): readonly KillStep[] {
+  const calls = [
+    ...CALLS,
+    ...(redis ? REDIS : []),
+    ...(branches ? BRANCHES : []),
+    ...(tags ? TAGS : []),
+  ].filter((step) => !library || !BY_ENGINE.has(step));
+  const writes = WRITES.filter((step) => !library || !BY_ENGINE.has(step));
   return [
-    ...WRITES.flatMap((step) => stepsOf(step, ['before', 'within', 'after'], 'armed')),
+    ...writes.flatMap((step) => stepsOf(step, ['before', 'within', 'after'], 'armed')),
     ...calls.flatMap((step) => stepsOf(step, ['before', 'after'], 'armed')),
     ...STARTS.flatMap((step) => stepsOf(step, ['after'], 'start')),
   ];

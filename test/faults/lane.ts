@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAll } from '../audit/records.ts';
@@ -5,7 +6,7 @@ import { send } from '../service/http.ts';
 import type { Random } from '../service/random.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
-import { isStopped } from '../support/processes.ts';
+import { childrenOf, isStopped } from '../support/processes.ts';
 import { canStop, flagsOf, killSteps, KillPlans, type KillPlan } from './kill-plan.ts';
 import type { TableKind } from './table-kind.ts';
 import { Writers } from './writers.ts';
@@ -17,12 +18,22 @@ const PATIENCE_MILLIS = 1500;
 /** Gateways that are killed at any moment live so long at most, in milliseconds. */
 const MOMENTS_MILLIS = 400;
 
+/** Staged manifests, and files that were not renamed. */
+const STAGED = /\/_versions\/[^/]*\.manifest.+$|\/_refs\/.*\.tmp$/;
+
 export interface LaneOptions {
   readonly redis: boolean;
   /** How many gateways serve the folder. */
   readonly gateways: number;
   readonly kinds: readonly TableKind[];
   readonly random: Random;
+  /** The text of `arrowgate.yaml`; no such file when absent. */
+  readonly config?: string;
+  /**
+   * Whether processes of the Lance library are killed as well, and compactions run beside the writers, some of
+   * which are killed.
+   */
+  readonly library?: boolean;
 }
 
 /** A gateway of a lane, and the flags that its next start gets. */
@@ -49,11 +60,12 @@ export class Lane {
   readonly #gateways: Gateway[] = [];
 
   private constructor(options: LaneOptions, redis: RedisServer | undefined) {
-    const { kinds, random } = options;
+    const { kinds, random, library = false } = options;
     this.#options = options;
     this.#redis = redis;
-    const branches = kinds.some(({ name }) => name.startsWith('branches'));
-    this.#plans = new KillPlans(killSteps(options.redis, branches), random);
+    const has = (what: string): boolean => kinds.some(({ name }) => name.startsWith(what));
+    const steps = { redis: options.redis, branches: has('branches'), tags: has('tags'), library };
+    this.#plans = new KillPlans(killSteps(steps), random);
     this.writers = kinds.map((kind, at) => new Writers(kind, `t${at}`, random));
   }
 
@@ -76,13 +88,16 @@ export class Lane {
 
   /** Kills one gateway while writers are at work, starts it again and answers what is wrong then. */
   async round(): Promise<readonly string[]> {
-    const victim = this.#gateways[this.#options.random(this.#gateways.length)]!;
+    const { random, library = false } = this.#options;
+    const victim = this.#gateways[random(this.#gateways.length)]!;
+    if (library && random(2) === 0) return this.#libraryRound(victim, 'SIGKILL', 0);
     const stop = new AbortController();
     const working = this.#work(stop.signal);
     await this.#kill(victim);
     // Those of the other gateways continue while nobody tidies up after the dead one.
-    if (this.#gateways.length > 1) await sleep(this.#options.random(100));
+    if (this.#gateways.length > 1) await sleep(random(100));
     stop.abort();
+    for (const writers of this.writers) await writers.cut();
     await working;
     const early = await this.#faultsOfOthers(victim);
     await this.#revive(victim);
@@ -115,6 +130,53 @@ export class Lane {
     return code === 0 ? faults : [...faults, `a gateway ended with ${code} after a stop`];
   }
 
+  /**
+   * Stops the processes of the library of one gateway by SIGSTOP while writers are at work, for as long as nobody
+   * ends them, and answers what is wrong then.
+   */
+  async libraryStopRound(millis: number): Promise<readonly string[]> {
+    return this.#libraryRound(this.#gateways[0]!, 'SIGSTOP', millis);
+  }
+
+  /** Sends a signal to the processes of the library of a gateway, which goes on. */
+  async #libraryRound(
+    victim: Gateway,
+    signal: 'SIGKILL' | 'SIGSTOP',
+    millis: number,
+  ): Promise<readonly string[]> {
+    const { random } = this.#options;
+    const stop = new AbortController();
+    const working = this.#work(stop.signal);
+    const compaction = this.#compact(victim);
+    await sleep(20 + random(MOMENTS_MILLIS));
+    const pids = await libraryProcesses(victim);
+    for (const pid of pids) process.kill(pid, signal);
+    await sleep(millis + random(MOMENTS_MILLIS));
+    stop.abort();
+    await working;
+    await compaction;
+    this.last = `${signal} of the library`;
+    this.kills += 1;
+    const left = signal === 'SIGSTOP' ? await stoppedOf(pids) : [];
+    const faults = left.map((pid) => `the stopped process ${pid} of the library is still there`);
+    return [...faults, ...(await this.#faults(victim, false))];
+  }
+
+  /** Runs `catalog compact`, sometimes, and kills it, sometimes. */
+  async #compact({ service }: Gateway): Promise<void> {
+    const { random } = this.#options;
+    if (random(2) === 0) return;
+    const running = new AbortController();
+    const flags = this.#redis === undefined ? [] : ['--redis', this.#redis.url];
+    const ended = service.commandUntil(running.signal, 'catalog', 'compact', ...flags);
+    if (random(2) === 0) {
+      await sleep(random(3000));
+      running.abort();
+    }
+    const { code, err } = await ended;
+    if (code !== null && code !== 0) throw new Error(`catalog compact ended with ${code}: ${err}`);
+  }
+
   /** What took effect without a record of an attempt at it. */
   async unrecorded(): Promise<readonly string[]> {
     const audit = await readAll(join(this.service.data, 'private', 'audit'));
@@ -130,7 +192,21 @@ export class Lane {
     return code === 0 ? '' : `${out}${err}`;
   }
 
+  /** Removes what nothing needs, and answers the staged manifests and tags, and folders of branches, that are left. */
+  async staged(): Promise<readonly string[]> {
+    const flags = this.#redis === undefined ? [] : ['--redis', this.#redis.url];
+    const gc = ['catalog', 'gc', '--policies', this.service.policies, '--older-than', '0s'];
+    const said: string[] = [];
+    for (let times = 0; times < 2; times++) {
+      const { code, err } = await this.service.command(...gc, ...flags);
+      if (code !== 0) said.push(err);
+    }
+    const names = await readdir(this.service.data, { recursive: true });
+    return [...said, ...names.filter((name) => STAGED.test(name))];
+  }
+
   async close(): Promise<void> {
+    for (const writers of this.writers) await writers.cut();
     for (const { service } of this.#gateways.toReversed()) await service.stop();
     await this.#redis?.stop();
   }
@@ -138,10 +214,11 @@ export class Lane {
   async #start(): Promise<void> {
     for (let at = 0; at < this.#options.gateways; at++) {
       const nodeFlags: string[] = [];
+      const { config } = this.#options;
       const flags = this.#redis === undefined ? [] : ['--redis', this.#redis.url];
       const first = this.#gateways[0]?.service;
       const service = await (first === undefined
-        ? Service.start({ nodeFlags, flags })
+        ? Service.start({ nodeFlags, flags, ...(config !== undefined && { config }) })
         : Service.beside(first, { nodeFlags, flags }));
       this.#gateways.push({ service, nodeFlags, plan: undefined });
     }
@@ -235,6 +312,17 @@ export class Lane {
     for (const writers of this.writers) faults.push(...(await writers.faults(service.url, final)));
     return faults;
   }
+}
+
+/** Processes of the library that a gateway has. */
+async function libraryProcesses({ service }: Gateway): Promise<readonly number[]> {
+  return childrenOf(Number(service.said['pid'] ?? service.pid));
+}
+
+/** Those of some processes that are still stopped. */
+async function stoppedOf(pids: readonly number[]): Promise<readonly number[]> {
+  const stopped = await Promise.all(pids.map(isStopped));
+  return pids.filter((_, at) => stopped[at]);
 }
 
 /** Whether a process comes to stop itself in time. */

@@ -39,4 +39,8 @@ export interface TableKind {
   change(url: string, table: string, change: GroupChange): Promise<Answered>;
   /** The marks of each group that is there. @throws Error when one is there by halves. */
   read(url: string, table: string): Promise<ReadonlyMap<number, number>>;
+  /** Whether its changes reach the gateway without `changeHeaders`. */
+  readonly isForeign?: boolean;
+  /** Ends the processes in which it works beside this one; their changes reject. */
+  cut?(): Promise<void>;
 }

@@ -37,8 +37,14 @@ export class Writers {
     return faults.map((fault) => `${this.#kind.name} ${this.#table}: ${fault}`);
   }
 
+  /** Ends what works for its writers in other processes. */
+  async cut(): Promise<void> {
+    await this.#kind.cut?.();
+  }
+
   /** Groups of rows that were made or marked more often than the audit log has attempts at that. */
   async unrecorded(url: string, audit: readonly LoggedRecord[]): Promise<readonly string[]> {
+    if (this.#kind.isForeign === true) return [];
     const attempts = attemptsOn(this.#table, audit);
     return [...(await this.#kind.read(url, this.#table))].flatMap(([group, marks]) => {
       const own = attempts.filter((attempt) => attempt.group === group);

@@ -16,7 +16,10 @@ export function differenceOf(
     return `LanceDB: ${shown(theirs)}; the service: ${shown(ours)}`;
   }
   if (theirs.kind === 'count') return unequal('rows', [shown(theirs)], [shown(ours)]);
-  if (ours.kind === 'count') return 'the service counts';
+  if (theirs.kind === 'told') {
+    return unequal('lines', theirs.lines, ours.kind === 'told' ? ours.lines : [shown(ours)]);
+  }
+  if (ours.kind === 'count' || ours.kind === 'told') return 'the service answers something else';
   if (theirs.kind === 'changed' && ours.kind === 'changed') {
     const counts = unequal('counts', theirs.counts.map(String), ours.counts.map(String));
     if (counts !== undefined) return counts;
@@ -42,6 +45,7 @@ export function differenceOf(
 
 function shown(outcome: Outcome): string {
   if (outcome.kind === 'refused') return `refused: ${outcome.message.split('\n')[0]}`;
+  if (outcome.kind === 'told') return outcome.lines.join('; ');
   if (outcome.kind === 'count') return `${outcome.count} rows`;
   return `${outcome.columns[0]?.values.length ?? 0} rows answered`;
 }

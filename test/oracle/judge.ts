@@ -1,14 +1,18 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
-import { arrow } from '../clients/lancedb.ts';
-import type {
-  Change,
-  MergeStatement,
-  NearestStatement,
-  Outcome,
-  QueryStatement,
-  Side,
-  Statement,
+import { arrow, lancedb } from '../clients/lancedb.ts';
+import {
+  type indexTypes,
+  isAside,
+  makesVersion,
+  type Aside,
+  type Change,
+  type MergeStatement,
+  type NearestStatement,
+  type Outcome,
+  type QueryStatement,
+  type Side,
+  type Statement,
 } from './statement.ts';
 import { tableOf, valuesIn, type Column } from './value.ts';
 
@@ -33,6 +37,20 @@ export class Judge implements Side {
     const options = rows.some(({ type }) => arrow.DataType.isMap(type)) ? { storageOptions } : {};
     this.#table = await this.#database.createTable(this.#name, tableOf(rows), options);
     this.#versions = [await this.#table.version()];
+  }
+
+  /** Opens a table that the other side changes. */
+  async open(): Promise<void> {
+    this.#table = await this.#database.openTable(this.#name);
+    this.#versions = [await this.#table.version()];
+  }
+
+  /** What there is after a change by the other side. */
+  async look(statement: Statement): Promise<Outcome> {
+    await this.#opened.checkoutLatest();
+    if (makesVersion(statement)) this.#versions.push(await this.#opened.version());
+    if (isAside(statement)) return this.#told(statement);
+    return { kind: 'changed', counts: [], columns: columnsOf(await this.#opened.toArrow()) };
   }
 
   async close(): Promise<void> {
@@ -62,6 +80,7 @@ export class Judge implements Side {
   async #run(statement: Statement): Promise<Outcome> {
     if (statement.kind === 'nearest')
       return rows(await nearestOf(this.#opened, statement).toArrow());
+    if (isAside(statement)) return this.#aside(statement);
     if (statement.kind !== 'query' && statement.kind !== 'count') return this.#changed(statement);
     return this.#at(statement.version, async () => {
       if (statement.kind === 'query') return rows(await queryOf(this.#opened, statement).toArrow());
@@ -118,6 +137,78 @@ export class Judge implements Side {
     return uncounted(restored(table, this.#numberOf(statement.version)));
   }
 
+  async #aside(statement: Aside): Promise<Outcome> {
+    try {
+      await this.#setAside(statement);
+    } finally {
+      await this.#opened.checkoutLatest();
+      if (makesVersion(statement)) this.#versions.push(await this.#opened.version());
+    }
+    return this.#told(statement);
+  }
+
+  /** Changes what a table has beside its rows. */
+  async #setAside(statement: Aside): Promise<void> {
+    const table = this.#opened;
+    switch (statement.kind) {
+      case 'tag': {
+        const { action, name, version } = statement;
+        const tags = await table.tags();
+        if (action === 'delete') return tags.delete(name);
+        return tags[action](name, this.#numberOf(version));
+      }
+      case 'branch': {
+        const { action, name, version } = statement;
+        const branches = await table.branches();
+        if (action === 'delete') return branches.delete(name);
+        if (action === 'create') {
+          (await branches.create(name, undefined, this.#numberOf(version))).close();
+          return;
+        }
+        const branch = await branches.checkout(name);
+        await branch.add(tableOf(statement.rows));
+        return branch.close();
+      }
+      case 'index': {
+        const { column, name, type } = statement;
+        return table.createIndex(column, { config: configOf(type), name, replace: true });
+      }
+      case 'unindex':
+        return table.dropIndex(statement.name);
+      case 'compact':
+        return void (await table.optimize({ cleanupOlderThan: new Date(0) }));
+      case 'stats':
+    }
+  }
+
+  async #told({ kind }: Aside): Promise<Outcome> {
+    const table = this.#opened;
+    if (kind === 'index' || kind === 'unindex') {
+      const listed = await table.listIndices();
+      return told(listed.map((index) => indexText(index)));
+    }
+    if (kind === 'stats') return told([statsText(await table.stats())]);
+    if (kind === 'tag') {
+      const names = Object.keys(await (await table.tags()).list());
+      return told(await Promise.all(names.map((name) => this.#countAt(name))));
+    }
+    if (kind === 'branch') {
+      const branches = await table.branches();
+      const names = Object.keys(await branches.list());
+      return told(await Promise.all(names.map((name) => countOn(branches, name))));
+    }
+    return { kind: 'changed', counts: [], columns: columnsOf(await table.toArrow()) };
+  }
+
+  /** The number of rows at a tag. */
+  async #countAt(name: string): Promise<string> {
+    const table = await this.#database.openTable(this.#name);
+    await table.checkout(name);
+    const count = await table.countRows();
+    table.close();
+    return `${name}: ${count} rows`;
+  }
+
   /** Also a refused change counts among the versions, so that both sides count alike. */
   async #changed(statement: Change): Promise<Outcome> {
     let counts: readonly number[];
@@ -129,6 +220,51 @@ export class Judge implements Side {
     }
     return { kind: 'changed', counts, columns: columnsOf(await this.#opened.toArrow()) };
   }
+}
+
+/** What a side tells, in an order that does not matter. */
+export function told(lines: readonly string[]): Outcome {
+  return { kind: 'told', lines: lines.toSorted() };
+}
+
+async function countOn(branches: LanceDb.Branches, name: string): Promise<string> {
+  const branch = await branches.checkout(name);
+  const count = await branch.countRows();
+  branch.close();
+  return `${name}: ${count} rows`;
+}
+
+function indexText({
+  name,
+  columns,
+  indexType,
+  numIndexedRows,
+  numUnindexedRows,
+}: LanceDb.IndexConfig): string {
+  const type = indexType.toUpperCase().replaceAll('_', '');
+  return `${name} ${type} ${columns.join()} ${numIndexedRows} + ${numUnindexedRows}`;
+}
+
+function statsText({ numRows, numIndices, fragmentStats }: LanceDb.TableStatistics): string {
+  const { numFragments, numSmallFragments, lengths } = fragmentStats;
+  return [numRows, numIndices, numFragments, numSmallFragments, lengths.min, lengths.max].join();
+}
+
+function configOf(type: (typeof indexTypes)[number]): LanceDb.Index {
+  const { Index } = lancedb;
+  const makers = {
+    BTREE: () => Index.btree(),
+    BITMAP: () => Index.bitmap(),
+    LABEL_LIST: () => Index.labelList(),
+    FM: () => Index.fm(),
+    FTS: () => Index.fts(),
+    IVF_FLAT: () => Index.ivfFlat({ numPartitions: 1 }),
+    IVF_PQ: () => Index.ivfPq({ numPartitions: 1 }),
+    IVF_RQ: () => Index.ivfRq({ numPartitions: 1 }),
+    IVF_HNSW_PQ: () => Index.hnswPq({ numPartitions: 1 }),
+    IVF_HNSW_SQ: () => Index.hnswSq({ numPartitions: 1 }),
+  };
+  return makers[type]();
 }
 
 async function uncounted(change: Promise<unknown>): Promise<readonly number[]> {

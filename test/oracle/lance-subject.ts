@@ -8,6 +8,8 @@ import type { Column } from './value.ts';
 export class LanceSubject implements Side {
   readonly #client: Judge;
   readonly #subject: Subject;
+  /** The latest outcome. */
+  last: Outcome | undefined;
 
   /** @param served The database in the catalog of the service. */
   constructor(served: LanceDb.Connection, name: string, subject: Subject) {
@@ -20,7 +22,8 @@ export class LanceSubject implements Side {
     this.#subject.noteVersion(this.#client.version);
   }
 
-  run(statement: Statement): Promise<Outcome> {
-    return this.#subject.run(statement);
+  async run(statement: Statement): Promise<Outcome> {
+    this.last = await this.#subject.run(statement);
+    return this.last;
   }
 }

@@ -1,22 +1,48 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { casesOf } from '../support/cases.ts';
+import { casesOf, triesAll } from '../support/cases.ts';
 import { Oracle } from './oracle.ts';
+import { programOf } from './program.ts';
+import { makesVersion, type Statement } from './statement.ts';
 
-const programs = casesOf(4, 10);
+const LENGTH = 26;
+const programs = casesOf(2, 16);
 const seeds = [7000, 7010, 7020, 7030, 7040].slice(0, casesOf(1, 5));
 
-describe.each([
+/** What Lance tables have beside their rows. */
+const aside = { tag: 2, branch: 2, index: 3, unindex: 1, stats: 1 };
+const columns = { add: 1, drop: 1, rename: 1, retype: 1 };
+
+const sorts = [
   [
     'read',
     'lance',
-    { query: 8, count: 4, nearest: 4, insert: 2, delete: 1, update: 1, restore: 1 },
+    { query: 8, count: 4, nearest: 4, insert: 2, delete: 1, update: 1, restore: 1, ...aside },
   ],
   [
     'changed',
     'changed lance',
-    { query: 4, count: 2, nearest: 1, insert: 6, delete: 4, update: 5, merge: 6 },
+    { query: 4, count: 2, nearest: 1, insert: 6, delete: 4, update: 5, merge: 6, ...columns },
   ],
-] as const)('Lance tables that are %s through the service', (_, sort, mix) => {
+  [
+    'changed and read in their folders',
+    'served lance',
+    {
+      query: 4,
+      count: 2,
+      nearest: 2,
+      insert: 3,
+      delete: 2,
+      update: 2,
+      merge: 3,
+      restore: 1,
+      compact: casesOf(0, 1),
+      ...columns,
+      ...aside,
+    },
+  ],
+] as const;
+
+describe.each(sorts)('Lance tables that are %s through the service', (_, sort, mix) => {
   let oracle: Oracle;
 
   beforeAll(async () => {
@@ -26,7 +52,21 @@ describe.each([
   afterAll(async () => oracle.stop());
 
   it.each(seeds)('are answered as LanceDB answers them, from seed %i', async (firstSeed) => {
-    const { asked } = await oracle.check({ mix, firstSeed, programs, length: 26 });
-    expect(asked).toBe(programs * 26);
+    const { asked } = await oracle.check({ mix, firstSeed, programs, length: LENGTH });
+    expect(asked).toBe(programs * LENGTH);
   });
+});
+
+it.runIf(triesAll)('at least 1,000 filters, 200 searches and 200 changes are compared', () => {
+  const all = sorts.flatMap(([, , mix]) =>
+    seeds.flatMap((first) =>
+      Array.from({ length: programs }, (_, at) => programOf(first + at, mix, LENGTH).statements),
+    ),
+  );
+  const statements = all.flat();
+  const count = (isCounted: (statement: Statement) => boolean): number =>
+    statements.filter(isCounted).length;
+  expect(count((each) => 'filter' in each && each.filter !== null)).toBeGreaterThan(1000);
+  expect(count(({ kind }) => kind === 'nearest')).toBeGreaterThan(200);
+  expect(count(makesVersion)).toBeGreaterThan(200);
 });

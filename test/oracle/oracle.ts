@@ -5,6 +5,7 @@ import type * as LanceDb from '@lancedb/lancedb';
 import { lancedb } from '../clients/lancedb.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { Judge } from './judge.ts';
+import { LanceObserver } from './lance-observer.ts';
 import { LanceReader } from './lance-reader.ts';
 import { LanceSubject } from './lance-subject.ts';
 import { programOf, type Mix } from './program.ts';
@@ -24,10 +25,11 @@ export interface Plan {
 }
 
 /**
- * Which tables the service answers for: its own, Lance tables that the judge writes through its
- * catalog, or Lance tables that it changes itself.
+ * Which tables the service answers for: its own; Lance tables that the judge writes through its
+ * catalog; Lance tables that it changes itself, beside one of the judge; Lance tables that it changes
+ * itself, and that the judge reads in the same folder.
  */
-type TableSort = 'engine' | 'lance' | 'changed lance';
+type TableSort = 'engine' | 'lance' | 'changed lance' | 'served lance';
 
 interface OracleParts {
   readonly folder: string;
@@ -68,10 +70,24 @@ export class Oracle {
   pair(): Pair {
     const { local, served, service, sort } = this.#parts;
     const name = `t${this.#tables++}`;
-    const subject = new Subject(service.url, name);
+    const compact = async (table: string): Promise<void> => {
+      const { code, err } = await service.command('catalog', 'compact', `/${table}`);
+      if (code !== 0) throw new Error(err);
+    };
+    const subject = new Subject(service.url, name, compact);
     if (sort === 'lance') {
       const judge = new Judge(served, name);
       return { judge, subject: new LanceReader(judge, subject), close: () => judge.close() };
+    }
+    if (sort === 'served lance') {
+      const judge = new Judge(served, name);
+      const tested = new LanceSubject(served, name, subject);
+      return {
+        judge: new LanceObserver(judge, tested),
+        subject: tested,
+        close: () => judge.close(),
+        isSubjectFirst: true,
+      };
     }
     const judge = new Judge(local, name);
     const close = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import { randomOf, type Random } from '../service/random.ts';
 import { columnKinds, DIMENSION, oneIn, oneOf, orNull } from './column-kinds.ts';
 import { columnOf, predicateOf, valueOf, type NamedColumn, type Scope } from './expressions.ts';
-import type { Program, QueryStatement, Statement } from './statement.ts';
+import { makesVersion, type Program, type QueryStatement, type Statement } from './statement.ts';
 import { wrongPredicates } from './templates.ts';
 import type { Column, Value } from './value.ts';
 
@@ -56,11 +56,9 @@ function rowsOf({ random, columns }: Draft, count: number): readonly Column[] {
 
 function statementOf(draft: Draft, kind: Statement['kind']): Statement {
   const statement = makers[kind](draft);
-  if (!reading.has(statement.kind)) draft.history.push(draft.columns);
+  if (makesVersion(statement)) draft.history.push(draft.columns);
   return statement;
 }
-
-const reading: ReadonlySet<string> = new Set(['query', 'nearest', 'count']);
 
 const makers: Readonly<Record<Statement['kind'], (draft: Draft) => Statement>> = {
   query: queryOf,
@@ -79,7 +77,49 @@ const makers: Readonly<Record<Statement['kind'], (draft: Draft) => Statement>> =
   rename: renameOf,
   retype: retypeOf,
   restore: restoreOf,
+  tag: ({ random, history }) => ({
+    kind: 'tag',
+    action: oneOf(random, ['create', 'create', 'update', 'delete']),
+    name: `tag-${random(4)}`,
+    version: random(history.length),
+  }),
+  branch: (draft) => ({
+    kind: 'branch',
+    action: oneOf(draft.random, ['create', 'create', 'insert', 'delete']),
+    name: `branch-${draft.random(3)}`,
+    version: draft.random(draft.history.length),
+    rows: rowsOf(draft, 1 + draft.random(5)),
+  }),
+  index: indexOf,
+  unindex: ({ random }) => ({ kind: 'unindex', name: `index-${random(4)}` }),
+  compact: () => ({ kind: 'compact' }),
+  stats: () => ({ kind: 'stats' }),
 };
+
+/** Kinds of columns that each kind of index takes; vector indices with codes take more rows than there are. */
+const indexable: readonly (readonly [string, Extract<Statement, { kind: 'index' }>['type']])[] = [
+  ['n', 'BTREE'],
+  ['n', 'BITMAP'],
+  ['t', 'BTREE'],
+  ['t', 'BITMAP'],
+  ['t', 'FTS'],
+  ['t', 'FM'],
+  ['f64', 'BTREE'],
+  ['d', 'BTREE'],
+  ['b', 'BITMAP'],
+  ['lt', 'LABEL_LIST'],
+  ['l', 'LABEL_LIST'],
+  ['v', 'IVF_FLAT'],
+];
+
+function indexOf(draft: Draft): Statement {
+  const { random, columns } = draft;
+  const fit = indexable.flatMap(([kind, type]) =>
+    columns.filter((column) => column.kind === kind).map(({ name }) => [name, type] as const),
+  );
+  const [column, type] = oneOf(random, fit);
+  return { kind: 'index', name: `index-${random(4)}`, column, type };
+}
 
 /** Null in one of so many cases. */
 function maybe<T>(draft: Draft, cases: number, make: (draft: Draft) => T): T | null {

@@ -1,11 +1,13 @@
 import { differenceOf } from './compare.ts';
-import type { Program, Side, Statement } from './statement.ts';
+import type { Outcome, Program, Side, Statement } from './statement.ts';
 
 /** Both sides on a table of their own, and how to be rid of it. */
 export interface Pair {
   readonly judge: Side;
   readonly subject: Side;
   readonly close: () => Promise<void>;
+  /** Whether the judge looks at what the subject did. */
+  readonly isSubjectFirst?: boolean;
 }
 
 /** What came of a program. */
@@ -28,11 +30,13 @@ export async function run({ create, statements }: Program, pair: Pair): Promise<
   let asked = 0;
   let refused = 0;
   try {
-    await pair.judge.create(create);
-    await pair.subject.create(create);
+    const sides = [pair.judge, pair.subject] as const;
+    const ordered = pair.isSubjectFirst === true ? sides.toReversed() : sides;
+    for (const side of ordered) await side.create(create);
     for (const statement of statements) {
-      const theirs = await pair.judge.run(statement);
-      const ours = await pair.subject.run(statement);
+      const outcomes = new Map<Side, Outcome>();
+      for (const side of ordered) outcomes.set(side, await side.run(statement));
+      const [theirs, ours] = [outcomes.get(pair.judge)!, outcomes.get(pair.subject)!];
       asked++;
       if (theirs.kind === 'refused') refused++;
       const difference = differenceOf(statement, theirs, ours);

@@ -1,5 +1,5 @@
 import type { Failure, Run } from './run.ts';
-import type { Program, Statement } from './statement.ts';
+import { makesVersion, type Program, type Statement } from './statement.ts';
 import type { Column } from './value.ts';
 
 /** A program that still fails, and how. */
@@ -69,7 +69,7 @@ function keepVersions(all: readonly Statement[], kept: readonly Statement[]): re
   return kept.filter((statement) => {
     const version = 'version' in statement ? statement.version : null;
     if (version !== null && version >= versions) return false;
-    if (!['query', 'nearest', 'count'].includes(statement.kind)) versions++;
+    if (makesVersion(statement)) versions++;
     return true;
   });
 }

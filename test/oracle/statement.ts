@@ -40,8 +40,48 @@ export interface MergeStatement {
   readonly removeIf: string | null;
 }
 
+/** The kinds of index of Lance tables. */
+export const indexTypes = [
+  'BTREE',
+  'BITMAP',
+  'LABEL_LIST',
+  'FM',
+  'FTS',
+  'IVF_FLAT',
+  'IVF_PQ',
+  'IVF_RQ',
+  'IVF_HNSW_PQ',
+  'IVF_HNSW_SQ',
+] as const;
+
+/** What Lance tables have beside their rows. */
+type LanceStatement =
+  | {
+      readonly kind: 'tag';
+      readonly action: 'create' | 'update' | 'delete';
+      readonly name: string;
+      readonly version: number;
+    }
+  | {
+      readonly kind: 'branch';
+      readonly action: 'create' | 'insert' | 'delete';
+      readonly name: string;
+      readonly version: number;
+      readonly rows: readonly Column[];
+    }
+  | {
+      readonly kind: 'index';
+      readonly name: string;
+      readonly column: string;
+      readonly type: (typeof indexTypes)[number];
+    }
+  | { readonly kind: 'unindex'; readonly name: string }
+  | { readonly kind: 'compact' }
+  | { readonly kind: 'stats' };
+
 /** What is asked of a table. */
 export type Statement =
+  | LanceStatement
   | QueryStatement
   | NearestStatement
   | MergeStatement
@@ -65,8 +105,26 @@ export type Statement =
     }
   | { readonly kind: 'restore'; readonly version: number };
 
-/** The statements that make a version. */
-export type Change = Exclude<Statement, { readonly kind: 'query' | 'nearest' | 'count' }>;
+const besideVersions = ['query', 'nearest', 'count', 'tag', 'branch', 'stats'] as const;
+
+/** Whether a statement makes a version of the table. */
+export function makesVersion({ kind }: Statement): boolean {
+  return !besideVersions.some((other) => other === kind);
+}
+
+/** The statements that change rows or columns. */
+export type Change = Exclude<
+  Statement,
+  LanceStatement | { readonly kind: 'query' | 'nearest' | 'count' }
+>;
+
+/** The other statements of Lance tables. */
+export type Aside = LanceStatement;
+
+/** Those of them. */
+export function isAside(statement: Statement): statement is Aside {
+  return ['tag', 'branch', 'index', 'unindex', 'compact', 'stats'].includes(statement.kind);
+}
 
 /** A table and what is asked of it, one thing after another. */
 export interface Program {
@@ -80,6 +138,8 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'rows'; readonly columns: readonly Column[] }
+  /** What a side tells beside rows: one text for each tag, branch, index or number. */
+  | { readonly kind: 'told'; readonly lines: readonly string[] }
   /** A change, how many rows it was of as far as that is told, and the rows afterwards. */
   | {
       readonly kind: 'changed';

@@ -1,16 +1,20 @@
 import { Agent } from 'node:http';
 import { arrow } from '../clients/lancedb.ts';
-import { send, type Reply, type Sent } from '../service/http.ts';
-import { columnsOf } from './judge.ts';
-import type {
-  Change,
-  MergeStatement,
-  NearestStatement,
-  Outcome,
-  QueryStatement,
-  Side,
-  Statement,
+import { LANCEDB, send, type Reply, type Sent } from '../service/http.ts';
+import { columnsOf, told } from './judge.ts';
+import {
+  isAside,
+  makesVersion,
+  type Aside,
+  type Change,
+  type MergeStatement,
+  type NearestStatement,
+  type Outcome,
+  type QueryStatement,
+  type Side,
+  type Statement,
 } from './statement.ts';
+import { waitUntil } from '../support/eventually.ts';
 import { tableOf, type Column } from './value.ts';
 
 /** A refusal of the service, on its way to the outcome. */
@@ -23,9 +27,13 @@ export class Subject implements Side {
   readonly #agent = new Agent({ keepAlive: true });
   #versions: number[] = [];
 
-  constructor(url: string, name: string) {
+  readonly #compact: (name: string) => Promise<void>;
+
+  /** @param compact Runs the command that compacts a table. */
+  constructor(url: string, name: string, compact: (name: string) => Promise<void>) {
     this.#url = url;
     this.#name = name;
+    this.#compact = compact;
   }
 
   async create(rows: readonly Column[]): Promise<void> {
@@ -53,6 +61,7 @@ export class Subject implements Side {
 
   async #run(statement: Statement): Promise<Outcome> {
     if (statement.kind === 'nearest') return this.#rows(nearestBody(statement));
+    if (isAside(statement)) return this.#aside(statement);
     if (statement.kind !== 'query' && statement.kind !== 'count') return this.#changed(statement);
     const version = this.#numberOf(statement.version);
     if (statement.kind === 'query') return this.#rows({ ...queryBody(statement), version });
@@ -67,6 +76,96 @@ export class Subject implements Side {
 
   #numberOf(version: number | null): number | null {
     return version === null ? null : this.#versions[version]!;
+  }
+
+  /** What there is after a change by the other side, which made this version. */
+  async look(statement: Statement, version: number): Promise<Outcome> {
+    if (makesVersion(statement)) this.noteVersion(version);
+    if (isAside(statement)) return this.#told(statement);
+    return { ...(await this.#rows({ vector: [], k: -1 })), kind: 'changed', counts: [] } as Outcome;
+  }
+
+  async #aside(statement: Aside): Promise<Outcome> {
+    if (makesVersion(statement)) this.#versions.push(this.#versions.at(-1)!);
+    await this.#setAside(statement);
+    if (makesVersion(statement)) {
+      this.#versions.splice(-1, 1, versionOf(await this.#send('describe', { body: {} })));
+    }
+    return this.#told(statement);
+  }
+
+  /** Changes what a table has beside its rows. */
+  async #setAside(statement: Aside): Promise<void> {
+    switch (statement.kind) {
+      case 'tag': {
+        const { action, name, version } = statement;
+        const body = { tag: name, version: this.#numberOf(version) };
+        await this.#send(`tags/${action}`, { body: action === 'delete' ? { tag: name } : body });
+        return;
+      }
+      case 'branch':
+        return this.#branch(statement);
+      case 'index': {
+        const { name, column, type } = statement;
+        const vector = type.startsWith('IVF') ? { num_partitions: 1, metric_type: 'l2' } : {};
+        const body = { name, column, index_type: type, ...vector };
+        const reply = await this.#send('create_index', { body, headers: LANCEDB });
+        return this.#built(String(reply.json['transaction_id']));
+      }
+      case 'unindex':
+        await this.#send(`index/${statement.name}/drop`, { body: {} });
+        return;
+      case 'compact':
+        return this.#compact(this.#name);
+      case 'stats':
+    }
+  }
+
+  async #branch(statement: Extract<Aside, { kind: 'branch' }>): Promise<void> {
+    const { action, name, version, rows } = statement;
+    if (action === 'insert') {
+      await this.#send(`insert?branch=${name}`, { body: streamOf(rows) });
+      return;
+    }
+    const from = action === 'create' ? { from_version: this.#numberOf(version) } : {};
+    await this.#send(`branches/${action}`, { body: { name, ...from } });
+  }
+
+  /** Waits for the end of a job. */
+  async #built(id: string): Promise<void> {
+    let reply: Reply | undefined;
+    await waitUntil(async () => {
+      const line = `POST /v1/transaction/${id}/describe`;
+      reply = await send(this.#url, line, { body: {}, agent: this.#agent });
+      return ['SUCCEEDED', 'FAILED'].includes(String(reply.json['status']));
+    });
+    if (reply?.json['status'] === 'FAILED') throw new Refusal(reply.text);
+  }
+
+  async #told({ kind }: Aside): Promise<Outcome> {
+    if (kind === 'index' || kind === 'unindex') {
+      const { json } = await this.#send('index/list', { body: {} });
+      return told((json['indexes'] as readonly ListedIndex[]).map(indexText));
+    }
+    if (kind === 'stats') return told([statsText((await this.#send('stats', { body: {} })).json)]);
+    if (kind === 'tag') {
+      const { json } = await this.#send('tags/list', { body: {} });
+      return this.#counts('tag', Object.keys(json['tags'] as object));
+    }
+    if (kind === 'branch') {
+      const { json } = await this.#send('branches/list', { body: {} });
+      return this.#counts('branch', Object.keys(json['branches'] as object));
+    }
+    return { ...(await this.#rows({ vector: [], k: -1 })), kind: 'changed', counts: [] } as Outcome;
+  }
+
+  /** The number of rows at each tag, or on each branch. */
+  async #counts(what: 'tag' | 'branch', names: readonly string[]): Promise<Outcome> {
+    const lines = names.map(async (name) => {
+      const { text } = await this.#send('count_rows', { body: { [what]: name } });
+      return `${name}: ${text} rows`;
+    });
+    return told(await Promise.all(lines));
   }
 
   /** The action that makes a change, and its body. */
@@ -121,6 +220,33 @@ export class Subject implements Side {
     if (reply.status >= 500) throw new Error(`the service failed: ${reply.status} ${reply.text}`);
     throw new Refusal(String(reply.json['error']));
   }
+}
+
+interface ListedIndex {
+  readonly index_name: string;
+  readonly index_type: string;
+  readonly columns: readonly string[];
+  readonly num_indexed_rows: number;
+  readonly num_unindexed_rows: number;
+}
+
+function indexText(index: ListedIndex): string {
+  const { index_name, index_type, columns, num_indexed_rows, num_unindexed_rows } = index;
+  const type = index_type.toUpperCase().replaceAll('_', '');
+  return `${index_name} ${type} ${columns.join()} ${num_indexed_rows} + ${num_unindexed_rows}`;
+}
+
+interface FragmentStats {
+  readonly num_fragments: number;
+  readonly num_small_fragments: number;
+  readonly lengths: { readonly min: number; readonly max: number };
+}
+
+function statsText(json: Readonly<Record<string, unknown>>): string {
+  const fragments = json['fragment_stats'] as FragmentStats;
+  const { num_fragments, num_small_fragments, lengths } = fragments;
+  const numbers = [json['num_rows'], json['num_indices'], num_fragments, num_small_fragments];
+  return [...numbers, lengths.min, lengths.max].join();
 }
 
 function altered(alteration: object): readonly [string, object] {

@@ -55,6 +55,22 @@ async function idsOf(name: string): Promise<readonly number[]> {
   return (await tableIn(name)).toArray().map((row) => Number(row['id']));
 }
 
+interface ListedIndex {
+  readonly index_name: string;
+  readonly columns: readonly string[];
+}
+
+/** The indices of a table, once there are as many. */
+async function built(name: string, count: number): Promise<readonly ListedIndex[]> {
+  let found: readonly ListedIndex[] = [];
+  await waitUntil(async () => {
+    const { json } = await ask(name, 'index/list');
+    found = (json['indexes'] ?? []) as readonly ListedIndex[];
+    return found.length === count;
+  });
+  return found.toSorted((one, other) => (one.index_name < other.index_name ? -1 : 1));
+}
+
 /** Folders of Lance tables, and marks of those that are being made. */
 async function folders(): Promise<readonly string[]> {
   const all = ['lance', 'tables'].map((name) => readdir(join(service.data, name)));
@@ -152,19 +168,89 @@ describe('a conversion', () => {
     expect([old.status, old.text]).toEqual([200, '1']);
   });
 
-  it('names the indices that do not come along, in both directions', async () => {
-    await ask('indexed', 'create', { body: streamOf([1, 2, 3]) });
-    for (const to of ['lance', 'arrow']) {
-      const index = { column: 'id', index_type: 'BTREE', name: 'by_id' };
+  it('builds the indices again that the other format has, there and back', async () => {
+    const count = 300;
+    const ids = Array.from({ length: count }, (_, at) => at);
+    const columns = [
+      { name: 'id', type: new Int32(), values: ids },
+      { name: 'kind', type: new Utf8(), values: ids.map((id) => `k${id % 5}`) },
+      { name: 'words', type: new Utf8(), values: ids.map((id) => `Haus ${id} und der Fuchs`) },
+      { name: 'v', type: vector, values: ids.map((id) => [Math.cos(id), Math.sin(id)]) },
+      { name: 'near', type: vector, values: ids.map((id) => [id, -id]) },
+    ];
+    await ask('indexed', 'create', { body: arrow.tableToIPC(tableOf(columns), 'stream') });
+    const asked: readonly object[] = [
+      { column: 'id', index_type: 'BTREE', name: 'by id' },
+      { column: 'kind', index_type: 'BITMAP' },
+      {
+        column: 'words',
+        index_type: 'FTS',
+        language: 'German',
+        with_position: true,
+        remove_stop_words: false,
+        max_token_length: null,
+      },
+      { column: 'v', index_type: 'IVF_PQ', distance_type: 'cosine' },
+      { column: 'near', index_type: 'IVF_FLAT', distance_type: 'l2' },
+    ];
+    for (const index of asked) {
       expect((await ask('indexed', 'create_index', { body: index })).status).toBe(200);
-      await waitUntil(async () => {
-        const { json } = await ask('indexed', 'index/list');
-        return (json['indexes'] as readonly unknown[]).length === 1;
-      });
-      const { out } = await convert('indexed', to);
-      expect(out).toContain('index "by_id" did not come along');
-      expect((await ask('indexed', 'index/list')).json['indexes']).toEqual([]);
     }
+    const names = ['by id', 'kind_idx', 'near_idx', 'v_idx', 'words_idx'];
+    const search = { vector: [1, 0], vector_column: 'v', k: 1, distance_type: 'cosine' };
+    for (const to of ['lance', 'arrow', 'lance']) {
+      await built('indexed', names.length);
+      const { code, out } = await convert('indexed', to, '--json');
+      expect([code, JSON.parse(out)]).toEqual([
+        0,
+        expect.objectContaining({ indices: [], building: expect.arrayContaining(names) }),
+      ]);
+      const found = await built('indexed', names.length);
+      expect(found.map(({ index_name, columns: [column] }) => [index_name, column])).toEqual([
+        ['by id', 'id'],
+        ['kind_idx', 'kind'],
+        ['near_idx', 'near'],
+        ['v_idx', 'v'],
+        ['words_idx', 'words'],
+      ]);
+      const stats = await ask('indexed', 'index/v_idx/stats');
+      expect(stats.json).toMatchObject({ distance_type: 'cosine', num_indexed_rows: count });
+      const phrase = {
+        full_text_query: { query: { phrase: { terms: 'und der', column: 'words' } } },
+      };
+      for (const body of [search, { ...phrase, vector: [], k: 1 }]) {
+        const reply = await ask('indexed', 'query', { body });
+        expect([reply.status, arrow.tableFromIPC(reply.bytes).numRows]).toEqual([200, 1]);
+      }
+    }
+  });
+
+  it('names the indices that the other format has not, with the reason', async () => {
+    const ids = Array.from({ length: 20 }, (_, at) => at);
+    const columns = [
+      { name: 'id', type: new Int32(), values: ids },
+      { name: 'w', type: new Utf8(), values: ids.map((id) => `w ${id}`) },
+      { name: 'v', type: vector, values: ids.map((id) => [id, -id]) },
+    ];
+    await ask('lossy', 'create', { body: arrow.tableToIPC(tableOf(columns), 'stream') });
+    const asked = [
+      { column: 'w', index_type: 'FTS', name: 'stopped', custom_stop_words: ['w'] },
+      { column: 'v', index_type: 'IVF_PQ', name: 'trained' },
+    ];
+    for (const body of asked) await ask('lossy', 'create_index', { body });
+    await built('lossy', 2);
+    const { out } = await convert('lossy', 'lance');
+    expect(out).toContain('index "stopped" (');
+    expect(out).toContain(
+      '"trained" (the Lance library builds an index of type IVF_PQ of 256 rows',
+    );
+    expect(out).toContain('did not come along');
+    const fm = { column: 'w', index_type: 'FM', name: 'parts' };
+    expect((await ask('lossy', 'create_index', { body: fm })).status).toBe(200);
+    await built('lossy', 1);
+    const back = await convert('lossy', 'arrow', '--json');
+    expect(JSON.parse(back.out)).toMatchObject({ indices: ['parts'], building: [] });
+    expect((await ask('lossy', 'index/list')).json['indexes']).toEqual([]);
   });
 
   it('is recorded', async () => {

@@ -1,15 +1,12 @@
-import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { arrow, lancedb, tableOf } from '../clients/lancedb.ts';
+import { rootWithLibrary } from '../support/other-library.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send } from './http.ts';
 
 /** A service whose library is not there, and tables whose files are not their own. */
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const stopped: (() => Promise<unknown>)[] = [];
 
@@ -53,16 +50,8 @@ it('a file that is reached through a link is not read', async () => {
 });
 
 it('without the package the rows of a Lance table are refused with a sentence how to install it', async () => {
-  const root = await mkdtemp(join(tmpdir(), 'arrowgate-bare-'));
+  const root = await rootWithLibrary();
   stopped.push(() => rm(root, { recursive: true }));
-  for (const name of ['dist', 'policies', 'package.json']) {
-    await cp(join(ROOT, name), join(root, name), { recursive: true });
-  }
-  await mkdir(join(root, 'node_modules'));
-  for (const name of await readdir(join(ROOT, 'node_modules'))) {
-    if (name === '@lancedb') continue;
-    await symlink(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
-  }
   const service = await started(root);
   await made(service, 't');
   const refused = await send(service.url, 'POST /v1/table/t/count_rows', { body: {} });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Connection } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,6 +20,7 @@ const CONFIG = `tables:
 const RULES = `rules:
   - { name: small, tables: [/ruled/**], require: { max_rows: 2 } }
   - { name: kept, tables: [/ruled/kept], require: { no_drop: true } }
+  - { name: placed, tables: [/ruled/bound], require: { locations: [/nowhere] } }
 `;
 
 let service: Service;
@@ -156,11 +157,62 @@ describe('a table that a LanceDB client creates', () => {
     expect((await create('lake$declared', [3], '?mode=overwrite')).json['version']).toBe(1);
     expect(await idsOf('lake$declared')).toEqual([3]);
   });
+});
 
-  it('is not made at a location', async () => {
-    const headers = { 'x-lance-table-location': join(service.data, 'lance', 'chosen') };
-    const refused = await create('lake$placed', [1], '', { headers });
-    expect([refused.status, refused.json['code']]).toEqual([406, 0]);
+describe('a location', () => {
+  const place = (name: string) => join(service.data, 'lance', name);
+  const at = (location: string) => ({ headers: { 'x-lance-table-location': location } });
+
+  it('that a client chooses is where the table lies', async () => {
+    expect((await create('lake$placed', [1], '', at(place('chosen')))).status).toBe(200);
+    const described = await ask('lake$placed', 'describe', { body: {} });
+    expect(described.json).toMatchObject({ version: 1, location: place('chosen') });
+    expect(await readdir(place('chosen'))).not.toContain('.arrowgate-creation');
+    await (await lance.openTable('placed', ['lake'])).add([{ id: 2 }]);
+    expect(await idsOf('lake$placed')).toEqual([1, 2]);
+    expect(await readdir(join(service.data, 'tables'))).not.toContain(
+      expect.stringMatching('.lance'),
+    );
+  });
+
+  it('is free, empty, and among those that are allowed', async () => {
+    await create('lake$there', [1], '', at(place('there')));
+    await mkdir(place('full/inside'), { recursive: true });
+    for (const [location, why] of [
+      ['/nowhere', 'lies outside the folders where tables may be'],
+      [place('full'), 'is not an empty folder'],
+      [place('there'), 'is not an empty folder'],
+      [place('there/within'), 'overlaps the location of another table'],
+    ] as const) {
+      const refused = await create('lake$elsewhere', [1], '', at(location));
+      const error = `the location ${JSON.stringify(location)} ${why}`;
+      expect([refused.status, refused.json]).toEqual([
+        400,
+        expect.objectContaining({ code: 13, error }),
+      ]);
+    }
+    expect((await ask('lake$elsewhere', 'describe', { body: {} })).status).toBe(404);
+    expect(await idsOf('lake$there')).toEqual([1]);
+  });
+
+  it('is one that commit rules allow', async () => {
+    const refused = await create('ruled$there', [1, 2, 3], '', at(place('ruled')));
+    expect([refused.status, refused.json['code']]).toEqual([400, 20]);
+    expect(await readdir(place('ruled'))).toEqual([]);
+    const outside = await create('ruled$bound', [1], '', at(place('elsewhere')));
+    expect([outside.status, outside.json['code']]).toEqual([400, 20]);
+    expect((await create('ruled$there', [1], '', at(place('ruled')))).status).toBe(200);
+  });
+
+  it('gets one table of several that are made there at once', async () => {
+    const names = ['a', 'b', 'c', 'd'].map((name) => `lake$same_${name}`);
+    const replies = await Promise.all(
+      names.map((name) => create(name, [1], '', at(place('same')))),
+    );
+    const made = names.filter((_, index) => replies[index]?.status === 200);
+    expect(made.length).toBe(1);
+    expect(replies.filter(({ status }) => status === 400).length).toBe(3);
+    expect(await idsOf(made[0]!)).toEqual([1]);
   });
 });
 
@@ -222,7 +274,9 @@ describe('a crash', () => {
         for (let at = 0; !state.isDone; at++) {
           const name = `lake$c${kill}x${writer}x${at}`;
           tried.push(name);
-          const reply = await create(name, [at, at + 1]).catch(() => undefined);
+          const location = join(service.data, 'lance', `c${kill}x${writer}x${at}`);
+          const headers = writer === 0 ? { 'x-lance-table-location': location } : {};
+          const reply = await create(name, [at, at + 1], '', { headers }).catch(() => undefined);
           if (reply?.status === 200) acknowledged.push(name);
           if (reply === undefined) return;
         }
@@ -255,7 +309,13 @@ describe('a crash', () => {
     ]);
     await service.restart();
     await connect();
-    const left = await readdir(join(service.data, 'lance'));
+    const managed = join(service.data, 'lance');
+    const left: string[] = [];
+    for (const name of await readdir(managed)) {
+      // A chosen folder stays, and has nothing of a table that was not made.
+      const inside = await readdir(join(managed, name));
+      if (inside.length > 0 && name !== 'full') left.push(name);
+    }
     const tables = await send(service.url, 'GET /v1/table?limit=1000');
     const named = (tables.json['tables'] as readonly string[]).map(async (name) => {
       return (await ask(name, 'describe', { body: {} })).json['location'];
@@ -263,7 +323,8 @@ describe('a crash', () => {
     const locations = (await Promise.all(named)).filter((each) => each !== undefined);
     const retained = await service.command('catalog', 'dropped', '--json');
     const dropped = JSON.parse(retained.out) as readonly { readonly kind: string }[];
-    expect(left.length).toBe(locations.length + dropped.length);
+    const withFiles = dropped.filter(({ kind }) => kind === 'lance');
+    expect(left.length).toBe(locations.length + withFiles.length);
   });
 });
 

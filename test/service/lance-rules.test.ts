@@ -11,8 +11,9 @@ import { send, type Reply, type Sent } from './http.ts';
 /** Commit rules that need rows judge the commits of the service and of clients to Lance tables. */
 
 const RULES = `rules:
-  - { name: positive, tables: [/own, /theirs, /first1, /made, /forked], require: { check: "n > 0" } }
+  - { name: positive, tables: [/own, /theirs, /first1, /made, /forked, /known, /known2], require: { check: "n > 0" } }
   - { name: keyed, tables: [/rows, /raced], require: { unique: [id] } }
+  - { name: once, tables: [/keys], require: { unique: [id] } }
   - { name: noted, tables: [/warned], mode: warn, require: { check: "n > 0" } }
   - { name: large, tables: [/large], require: { unique: [id] } }
 `;
@@ -163,6 +164,64 @@ describe('a check', () => {
         object === '/warned' && operation === 'InsertIntoTable' && phase === 'outcome',
     );
     expect(records).toMatchObject([{ commit: { rules: ['noted (warned)'] } }]);
+  });
+});
+
+describe('a table that is registered', () => {
+  /** Writes a table in the folder of Lance clients. Returns its location. */
+  async function written(name: string, rows: readonly Row[]): Promise<string> {
+    const folder = join(service.data, 'lance');
+    await (await lancedb.connect(folder)).createTable(name, rowsTable(rows));
+    return join(folder, `${name}.lance`);
+  }
+
+  const register = async (name: string, location: string) =>
+    said(await ask(name, 'register', { body: { location } }));
+
+  it('is judged by all of its rows, on each branch', async () => {
+    const location = await written('known', [[1, 1]]);
+    const table = await (await lancedb.connect(join(location, '..'))).openTable('known');
+    await table.add([{ id: 2, n: -2 }]);
+    expect(await register('known', location)).toEqual([
+      400,
+      20,
+      'the commit rule positive refuses this of /known: the check "n > 0" is not true of a row with n = -2',
+    ]);
+    expect((await ask('known', 'describe')).status).toBe(404);
+    await table.delete('n < 0');
+    const branch = await (await table.branches()).create('dev');
+    await branch.add([{ id: 3, n: -3 }]);
+    expect((await register('known', location))[2]).toContain('n = -3');
+    await branch.delete('n < 0');
+    expect(await register('known', location)).toEqual([200, undefined, undefined]);
+    expect((await insert('known', [[4, -1]])).status).toBe(400);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('has no key twice where keys are unique', async () => {
+    const twice = await written('twice', [
+      [7, 1],
+      [8, 1],
+      [7, 2],
+    ]);
+    expect((await register('keys', twice))[2]).toContain('several rows would have id = 7');
+    const once = await written('single', [
+      [7, 1],
+      [8, 1],
+    ]);
+    expect(await register('keys', once)).toEqual([200, undefined, undefined]);
+  });
+
+  it('shows nothing of the rows of another table', async () => {
+    const secret = await written('secret', [[1, -41]]);
+    const db = await lancedb.connect(join(secret, '..'));
+    const { inner } = db as unknown as {
+      inner: { cloneTable: (...parameters: readonly unknown[]) => Promise<unknown> };
+    };
+    await inner.cloneTable('shallow', secret, [], null, null, true);
+    const [status, code, sentence] = await register('known2', join(secret, '../shallow.lance'));
+    expect([status, code]).toEqual([400, 20]);
+    expect(sentence).toContain('cannot be judged');
   });
 });
 

@@ -151,6 +151,25 @@ describe('a log of lines', () => {
     await log.close();
   });
 
+  it('writes each line once when the time of a sync comes while it is closed', async () => {
+    const folder = await newFolder();
+    const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(4 * 2 ** 20));
+    // The time of the sync has passed when the next piece is written.
+    const slow: Framing = {
+      ...bare,
+      frame: (place, lines) => {
+        for (const until = performance.now() + 20; performance.now() < until;);
+        return bare.frame(place, lines);
+      },
+    };
+    const log = openLog(folder, { framing: slow, syncMillis: 1, rotateBytes: 2 ** 30 });
+    for (const text of texts) void log.append(line(text), false);
+    await log.close();
+    const { '1.log': text = '' } = await contents(folder);
+    const shown = (each: string): string => `${each[0]}, ${each.length} times`;
+    expect(text.trimEnd().split('\n').map(shown)).toEqual(texts.map(shown));
+  });
+
   it('writes what is left when it is closed, and takes nothing after', async () => {
     const folder = await newFolder();
     const log = openLog(folder);

@@ -1,9 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { principalName } from '../../src/cli/config/key-details.ts';
 import { updateKeys } from '../../src/gateway/identity/key-file.ts';
@@ -219,17 +220,22 @@ export class Service {
 
   /** Runs another command of the program on the same folders; answers what it printed. */
   async command(...args: readonly string[]): Promise<Printed> {
-    const child = spawn(process.execPath, [this.#main, ...args, ...this.#folders(args)], {
+    return printedBy(this.#commandOf(args));
+  }
+
+  /** The same, killed at a signal: its code is null then. */
+  async commandUntil(signal: AbortSignal, ...args: readonly string[]): Promise<Printed> {
+    const child = this.#commandOf(args);
+    signal.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
+    return printedBy(child);
+  }
+
+  #commandOf(args: readonly string[]): ChildProcessByStdio<null, Readable, Readable> {
+    return spawn(process.execPath, [this.#main, ...args, ...this.#folders(args)], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.options.variables },
     });
-    const [out, err, [code]] = await Promise.all([
-      textOf(child.stdout),
-      textOf(child.stderr),
-      once(child, 'close'),
-    ]);
-    return { code: typeof code === 'number' ? code : null, out, err };
   }
 
   /** Commands on keys, on the catalog and on the log know no policy, those on the policy no data. */
@@ -267,6 +273,15 @@ async function firstLine(child: ChildProcess): Promise<string | undefined> {
   if (child.stdout === null) return undefined;
   for await (const line of createInterface({ input: child.stdout })) return line;
   return undefined;
+}
+
+async function printedBy(child: ChildProcessByStdio<null, Readable, Readable>): Promise<Printed> {
+  const [out, err, [code]] = await Promise.all([
+    textOf(child.stdout),
+    textOf(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { code: typeof code === 'number' ? code : null, out, err };
 }
 
 async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {

@@ -69,19 +69,24 @@ function detailsOf({ id, before, version, rows, tags }: Converted) {
   return { id, before, version: String(version), rows: String(rows), tags: String(tags.length) };
 }
 
-function jsonOf({ version, rows, ...rest }: Converted): string {
-  return JSON.stringify({ ...rest, version: Number(version), rows: Number(rows) });
+function jsonOf({ version, rows, indices, ...rest }: Converted): string {
+  const numbers = { version: Number(version), rows: Number(rows) };
+  return JSON.stringify({ ...rest, indices: [...indices.keys()], ...numbers });
 }
 
 function sentence(name: string, to: TableFormat, converted: Converted): string {
-  const { version, rows, before, tags, indices } = converted;
-  const left = [lost('tag', tags), lost('index', indices)].filter((text) => text !== '');
-  const note = left.length === 0 ? '' : `; ${left.join(' and ')} did not come along`;
-  return `${name} has the format ${to}: version ${version} with ${rows} rows${note}. \`arrowgate catalog undrop ${name} --id ${before} --as PATH\` brings back the table as it was`;
+  const { version, rows, before, tags, building, indices } = converted;
+  const reasons = [...indices].map(([index, why]) => `${JSON.stringify(index)} (${why})`);
+  const quoted = (names: readonly string[]): string[] => names.map((each) => JSON.stringify(each));
+  const left = [named('tag', quoted(tags)), named('index', reasons)].filter((text) => text !== '');
+  const again = named('index', quoted(building));
+  const notes = [
+    ...(again === '' ? [] : [`; a service builds ${again} again`]),
+    ...(left.length === 0 ? [] : [`; ${left.join(' and ')} did not come along`]),
+  ];
+  return `${name} has the format ${to}: version ${version} with ${rows} rows${notes.join('')}. \`arrowgate catalog undrop ${name} --id ${before} --as PATH\` brings back the table as it was`;
 }
 
-function lost(noun: string, names: readonly string[]): string {
-  return names.length === 0
-    ? ''
-    : `${noun} ${names.map((name) => JSON.stringify(name)).join(', ')}`;
+function named(noun: string, names: readonly string[]): string {
+  return names.length === 0 ? '' : `${noun} ${names.join(', ')}`;
 }

@@ -55,7 +55,7 @@ export interface VersionRecord {
   readonly digest?: string;
 }
 
-/** Record of a branch. It is immutable. */
+/** Record of a branch. Only `pending` changes. */
 export interface BranchRecord {
   /** Key of its versions in the store and in the table's folder. */
   readonly id: string;
@@ -71,6 +71,8 @@ export interface BranchRecord {
   /** Size of its first manifest in bytes. */
   readonly manifestBytes: number;
   readonly createdMillis: number;
+  /** What is not yet done to its file in the folder of a Lance table. */
+  readonly pending?: 'write';
 }
 
 export interface TagRecord {

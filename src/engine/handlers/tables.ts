@@ -12,7 +12,6 @@ import { listTags, tagHandlers, type TagParts } from './versions/tags.ts';
 import { tableStats } from './tables/table-stats.ts';
 import { listTableVersions, describeVersion } from './versions/table-versions.ts';
 import type { TableView } from './call/read-place.ts';
-import { KnownManifests } from '../versions/managed/known-manifests.ts';
 import { batchCommitTables } from './versions/batch-commit-tables.ts';
 import { batchCreateVersions } from './versions/batch-create-versions.ts';
 import { createVersion } from './versions/create-version.ts';
@@ -105,8 +104,7 @@ async function requireVersion(
 }
 
 /** The operations on tables that Lance clients write. */
-export function tableObjectHandlers(managed: ManagedParts): HandlerTable {
-  const parts = { ...managed, manifests: new KnownManifests() };
+export function tableObjectHandlers(parts: ManagedParts): HandlerTable {
   return {
     DeclareTable: declareTable(parts),
     RegisterTable: registerTable(parts),

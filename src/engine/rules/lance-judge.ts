@@ -62,6 +62,8 @@ export interface StepReads {
   readonly reads: LanceRowReads;
   readonly path: ObjectPath;
   readonly location: string;
+  /** A version of main, through which branches are read; the newest of the catalog if undefined. */
+  readonly main?: VersionRecord | undefined;
 }
 
 /** State before a version; null if there was none. */
@@ -103,8 +105,9 @@ export async function lanceCommit(
   // A detached version is no version of its line, which the library could open.
   if (reads === undefined || BigInt.asIntN(64, manifest.version) <= 0n)
     return { keeper, transaction, action, classes, change };
-  const { path, location } = reads;
-  const rows = reads.reads.open({ table, path, location, branch, manifest, file, state: after });
+  const { path, location, main } = reads;
+  const version = { table, path, location, branch, manifest, file, state: after, main };
+  const rows = reads.reads.open(version);
   return { keeper: 'here', rows, transaction, action, classes, change };
 }
 

@@ -8,6 +8,7 @@ import type { TableState } from '../../rules/commit-facts.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Statement } from '../base/statement.ts';
 import { MAIN, MAIN_CHAIN } from '../format/chain.ts';
+import type { VersionRecord } from '../format/records.ts';
 import type { LanceManifest } from '../format/lance/lance-manifest.ts';
 import { arrowFields } from '../format/lance/lance-schema.ts';
 import { partialManifest } from '../format/lance/partial-manifest.ts';
@@ -39,6 +40,8 @@ interface JudgedVersion {
   readonly file: string;
   /** Its fragments are those of the manifest, in its order. */
   readonly state: TableState;
+  /** A version of main, through which a branch is read; the newest of the catalog if undefined. */
+  readonly main?: VersionRecord | undefined;
 }
 
 interface ReadParts {
@@ -132,7 +135,8 @@ class LanceJudgedRows implements JudgedRows {
     await storage.folders?.make(folder);
     await storage.note(name, partialManifest(await storage.read(file, 'folders'), keeps));
     const at = { version: manifest.version, manifest: relative(location, name) };
-    const main = branch === MAIN ? at : (await versions.head(id, MAIN_CHAIN))?.content;
+    const newest = this.#version.main ?? (await versions.head(id, MAIN_CHAIN))?.content;
+    const main = branch === MAIN ? at : newest;
     return { id, path, location, branch, at, main: main ?? at };
   }
 

@@ -1,10 +1,11 @@
 import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
-import { versionChange } from '../../rules/table-change.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { VersionRecord } from '../format/records.ts';
 import { isDetached } from '../format/lance/version-file.ts';
 import type { BackFill, FoundLine } from '../versions/managed/back-fill.ts';
+import { OwnFiles } from '../versions/managed/lance-files.ts';
 import { locationOf } from '../versions/managed/managed-versions.ts';
 import type { VersionStore } from '../versions/lines/version-store.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
@@ -18,41 +19,79 @@ import {
 } from './lance-judge.ts';
 import type { JudgedTable } from './place-judge.ts';
 
+/** A Lance table that gets a name. */
+interface RegisteredTable {
+  readonly id: string;
+  readonly path: ObjectPath;
+  readonly location: string;
+}
+
 /**
- * Judges the registration of a Lance table as if the newest version of each line created it.
+ * Judges the registration of a Lance table as if the newest version of each line created it: rules
+ * about rows are judged of all rows.
  * @throws RuleRefusal
  */
 export async function judgeRegistering(
   rules: CommitJudge,
-  path: ObjectPath,
-  location: string,
+  table: RegisteredTable,
   { storage, lines }: Pick<BackFill, 'storage' | 'lines'>,
 ): Promise<void> {
+  const { path, location } = table;
   if (!rules.covers(path)) return;
+  const [main] = lines.map(({ found }) => newestOf(found));
   for (const { chain, found } of lines) {
-    const newest = found.findLast(({ version }) => !isDetached(version));
+    const newest = newestOf(found);
     // Only the location of a table without versions can be judged.
     if (newest === undefined && chain.branch !== lines[0]?.chain.branch) continue;
+    const reads = rules.lanceRows && { reads: rules.lanceRows, path, location, main };
     await rules.judge({
       table: path,
       action: 'register',
       branch: chain.branch,
-      keeper: 'elsewhere',
       location,
-      ...(await creation(storage, location, newest)),
+      ...(await creation(storage, table, { branch: chain.branch, newest, reads })),
     });
   }
 }
 
+function newestOf(found: readonly VersionRecord[]): VersionRecord | undefined {
+  return found.findLast(({ version }) => !isDetached(version));
+}
+
+interface RegisteredLine {
+  readonly branch: string;
+  readonly newest: VersionRecord | undefined;
+  readonly reads: StepReads | undefined;
+}
+
 async function creation(
   storage: Storage,
-  location: string,
-  newest: VersionRecord | undefined,
-): Promise<Pick<Commit, 'change' | 'unknown'>> {
-  if (newest === undefined) return { change: null };
-  const state = await stateBefore(storage, location, newest);
-  if (state instanceof Unread) return { change: null, unknown: state.why };
-  return { change: versionChange(null, state, 'apart') };
+  { id, path, location }: RegisteredTable,
+  { branch, newest, reads }: RegisteredLine,
+): Promise<Pick<Commit, 'change' | 'unknown' | 'keeper' | 'rows'>> {
+  if (newest === undefined) return { change: null, keeper: 'elsewhere' };
+  const file = join(location, newest.manifest);
+  const manifest = await manifestIn(storage, file, newest.version);
+  const isRead = !(manifest instanceof Unread);
+  const isOwn = isRead && (await hasOwnFiles(storage, { id, path, location, at: newest }));
+  const step = { table: id, branch, before: null, manifest, file };
+  const facts = await lanceCommit(storage, { ...step, reads: isOwn ? reads : undefined });
+  const { change, unknown, keeper, rows } = facts;
+  return { change, keeper, rows, ...(unknown !== undefined && { unknown }) };
+}
+
+/** Whether the rows may be shown: those of another table are not. */
+async function hasOwnFiles(
+  storage: Storage,
+  place: Parameters<OwnFiles['require']>[0],
+): Promise<boolean> {
+  return new OwnFiles(storage).require(place).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof CatalogError) return false;
+      throw error;
+    },
+  );
 }
 
 type VersionReads = Pick<VersionStore, 'list'>;
@@ -71,7 +110,7 @@ export async function judgeRegisteringAgain(
   if (!rules.covers(path)) return;
   const location = locationOf(record);
   if (record.kind === 'declared')
-    return judgeRegistering(rules, path, location, { storage, lines });
+    return judgeRegistering(rules, { id: record.id, path, location }, { storage, lines });
   const placed = { table: path, keeper: 'elsewhere', location } as const;
   await rules.judge({ ...placed, action: 'register', change: null });
   const reads = rules.lanceRows && { reads: rules.lanceRows, path, location };

@@ -6,9 +6,10 @@ import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/record
 import { versionKey } from '../catalog/records/keys.ts';
 import { requireDurable } from '../catalog/records/seal.ts';
 import { unchanged } from '../catalog/records/reader.ts';
-import type { Stored, TableRecord, VersionRecord } from '../format/records.ts';
+import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../format/records.ts';
 import { ManagedVersions, type FoundValue } from './managed/managed-versions.ts';
-import { Branches, branchNotFound } from './lines/branches.ts';
+import { settledBranch } from './managed/managed-branches.ts';
+import { branchChain, Branches, branchNotFound } from './lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../format/chain.ts';
 import { appended, empty, ManifestSnapshots } from '../format/change.ts';
 import type { WrittenFile } from '../format/fragment-writer.ts';
@@ -90,6 +91,7 @@ export class Tables {
   readonly #managed: ManagedVersions;
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
+  readonly #reading: boolean;
   readonly #mutex = new KeyedMutex();
   readonly #snapshots: ManifestSnapshots;
   readonly #onCommit: OnCommit | undefined;
@@ -110,6 +112,7 @@ export class Tables {
     this.#versions = new VersionStore(options.store);
     this.#managed = new ManagedVersions(options);
     this.#branches = new Branches(options.store, options.committer);
+    this.#reading = options.reading ?? false;
     this.#manifests =
       options.manifests ?? new ManifestStore(options.storage, options.memory, options.reading);
     this.waste = new Waste({
@@ -140,8 +143,18 @@ export class Tables {
    * @throws CatalogError TableBranchNotFound.
    */
   async chain(table: TableRecord, branch: string): Promise<Chain> {
-    const chain = await this.#branches.chain(table.id, branch);
-    return table.kind === 'engine' ? chain : { ...chain, lineage: [] };
+    if (table.kind === 'engine') return this.#branches.chain(table.id, branch);
+    if (branch === MAIN) return MAIN_CHAIN;
+    const stored = await this.#branchOf(table, branch);
+    if (stored === undefined) throw branchNotFound(branch);
+    return { ...branchChain(branch, stored), lineage: [] };
+  }
+
+  /** The branch of a Lance table. Readers that change nothing leave its file as a crash did. */
+  async #branchOf(table: TableRecord, branch: string): Promise<Stored<BranchRecord> | undefined> {
+    if (this.#reading) return this.#branches.find(table.id, branch);
+    const [storage, committer, branches] = [this.storage, this.#committer, this.#branches];
+    return settledBranch({ storage, committer, branches }, table, branch);
   }
 
   /** Every line of versions of a table: the main one first. */

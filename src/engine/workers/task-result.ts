@@ -4,11 +4,17 @@ type Ending = { readonly kind: 'complete' } | { readonly kind: 'failed'; readonl
 /** Pieces in progress, so that a thread works while the previous piece is sent. */
 const AHEAD = 2;
 
+interface Part {
+  readonly bytes: Uint8Array;
+  /** Whether it is the last one of its piece. */
+  readonly isLast: boolean;
+}
+
 /** The streamed result of a task, with back pressure. */
 export class TaskResult {
   readonly #more: () => void;
   readonly #cancel: () => void;
-  #pieces: Uint8Array[] = [];
+  #parts: Part[] = [];
   #ending: Ending | undefined;
   #wake: () => void = () => undefined;
   #onEnd: () => void = () => undefined;
@@ -22,8 +28,10 @@ export class TaskResult {
     for (let piece = 0; piece < AHEAD; piece++) more();
   }
 
-  add(piece: Uint8Array): void {
-    this.#pieces.push(piece);
+  /** Adds a piece, which may have arrived in parts. */
+  add(...parts: readonly Uint8Array[]): void {
+    const last = parts.length - 1;
+    this.#parts.push(...parts.map((bytes, at) => ({ bytes, isLast: at === last })));
     this.#wake();
   }
 
@@ -50,21 +58,21 @@ export class TaskResult {
   /** Waits for the first piece; throws if the task failed before it. */
   async begun(): Promise<void> {
     await this.#something();
-    if (this.#pieces.length === 0) this.#throwIfFailed();
+    if (this.#parts.length === 0) this.#throwIfFailed();
   }
 
-  /** The pieces, which can be read once. Leaving early cancels the task. */
+  /** The parts of the pieces, which can be read once. Leaving early cancels the task. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     try {
       for (;;) {
         await this.#something();
-        const piece = this.#pieces.shift();
-        if (piece === undefined) {
+        const part = this.#parts.shift();
+        if (part === undefined) {
           this.#throwIfFailed();
           return;
         }
-        this.#more();
-        yield piece;
+        if (part.isLast && this.#ending === undefined) this.#more();
+        yield part.bytes;
       }
     } finally {
       this.cancel(new Error('the result is not read any more'));
@@ -79,7 +87,7 @@ export class TaskResult {
   }
 
   async #something(): Promise<void> {
-    while (this.#pieces.length === 0 && this.#ending === undefined) {
+    while (this.#parts.length === 0 && this.#ending === undefined) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

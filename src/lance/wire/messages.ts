@@ -57,9 +57,11 @@ type ReadTask = { readonly table: TableAtVersion } & (
 interface ChangeTask {
   readonly kind: 'change';
   readonly table: TablePlace;
+  /** The newest version of main, for a change that begins with it. */
+  readonly newest: TableAtVersion | null;
   readonly change: LanceTableChange;
-  /** Whether an Arrow file follows the task. */
-  readonly hasRows: boolean;
+  /** Bytes of the Arrow file that follows the task; null if none does. */
+  readonly rowBytes: number | null;
 }
 
 /** Messages to a library process. Tasks have numbers. */
@@ -74,7 +76,7 @@ export type ToLibrary =
   /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
   /** A piece of the rows of a change; its bytes are those of the frame. */
-  | { readonly kind: 'rows'; readonly id: number; readonly last: boolean }
+  | { readonly kind: 'rows'; readonly id: number }
   /** The answer to a question about the versions of the table. */
   | {
       readonly kind: 'told';

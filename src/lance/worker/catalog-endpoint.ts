@@ -18,7 +18,7 @@ export type AnswerVersions = (question: VersionQuestion) => Promise<VersionReply
 
 interface KnownTable {
   readonly location: string;
-  readonly answer: AnswerVersions;
+  answer: AnswerVersions;
 }
 
 /**
@@ -37,6 +37,8 @@ export class CatalogEndpoint {
     this.#server = createServer((request, response) => {
       void this.#answer(request, response).catch(() => response.destroy());
     });
+    // The library keeps its connections; one that were closed here as it is used would fail a request.
+    this.#server.keepAliveTimeout = 0;
   }
 
   static async open(): Promise<CatalogEndpoint> {
@@ -69,6 +71,12 @@ export class CatalogEndpoint {
     return name;
   }
 
+  /** Has other questions about a table answered from now on; none unless given. */
+  answer(name: string, answer: AnswerVersions = unanswered): void {
+    const known = this.#tables.get(name);
+    if (known !== undefined) known.answer = answer;
+  }
+
   remove(name: string): void {
     this.#tables.delete(name);
   }
@@ -99,8 +107,10 @@ const UNKNOWN: VersionReply = {
   value: { error: 'the version is not known here', code: 0 },
 };
 
+const unanswered: AnswerVersions = async () => UNKNOWN;
+
 /** Answers for one version. */
-function pinned(table: TableAtVersion): AnswerVersions {
+export function pinned(table: TableAtVersion): AnswerVersions {
   return async ({ action, branch, body }) => {
     const version = versionOn(table, branch);
     if (version === undefined) return UNKNOWN;

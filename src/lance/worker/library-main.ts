@@ -5,6 +5,7 @@ import type * as LanceDb from '@lancedb/lancedb';
 import { FrameReader, sendFrame } from '../wire/frames.ts';
 import type { FromLibrary, LibraryTask, ToLibrary } from '../wire/messages.ts';
 import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
+import { ChangeTables } from './change-tables.ts';
 import { OpenTables } from './open-tables.ts';
 import { RunningTask } from './running-task.ts';
 import { changedTable } from './table-change.ts';
@@ -14,11 +15,12 @@ import { taskPieces, type ReadTask } from './tasks.ts';
 /** How often the process reports its memory, in ms. */
 const MEMORY_MILLIS = 500;
 
-/** The library with the tables that it has open. */
+/** The library with the tables that it has open, for reads and for changes. */
 interface Library {
   readonly library: typeof LanceDb;
   readonly endpoint: CatalogEndpoint;
   readonly tables: OpenTables;
+  readonly changes: ChangeTables;
 }
 
 const running = new Map<number, RunningTask>();
@@ -49,17 +51,18 @@ async function openLibrary(memory: number): Promise<Library> {
     BigInt(Math.floor(memory / 8)),
   );
   const connection = await library.connectNamespace('rest', { uri, headers }, { session });
-  return { library, endpoint, tables: new OpenTables(connection, endpoint) };
+  const changes = new ChangeTables({ library, endpoint, memory });
+  return { library, endpoint, tables: new OpenTables(connection, endpoint), changes };
 }
 
-function receive(message: ToLibrary, bytes: Uint8Array): void {
+function receive(message: ToLibrary, parts: readonly Uint8Array[]): void {
   if (message.kind === 'begin') {
-    void begin(message, floatsOf(bytes));
+    void begin(message, floatsOf(parts));
     return;
   }
   const task = running.get(message.id);
   if (message.kind === 'more') task?.more();
-  else if (message.kind === 'rows') task?.take(bytes, message.last);
+  else if (message.kind === 'rows') task?.take(parts);
   else if (message.kind === 'told') task?.told(message.call, message.reply);
   else task?.cancel();
 }
@@ -68,7 +71,8 @@ async function begin(
   { id, task, millis }: Extract<ToLibrary, { readonly kind: 'begin' }>,
   vectors: Float32Array,
 ): Promise<void> {
-  const current = new RunningTask(id, millis, send);
+  const rowBytes = (task.kind === 'change' && task.rowBytes) || 0;
+  const current = new RunningTask(id, millis, send, rowBytes);
   running.set(id, current);
   await current.run(resultOf(task, vectors, current));
   running.delete(id);
@@ -97,14 +101,14 @@ async function* scanPieces(
 }
 
 async function* changePieces(
-  { table: place, change, hasRows }: Extract<LibraryTask, { readonly kind: 'change' }>,
+  { table: place, newest, change, rowBytes }: Extract<LibraryTask, { readonly kind: 'change' }>,
   current: RunningTask,
 ): AsyncGenerator<Uint8Array> {
-  const { library, endpoint } = await opened;
-  const rows = hasRows ? await current.rows() : new Uint8Array(0);
+  const { library, changes: tables } = await opened;
+  const rows = rowBytes !== null ? await current.rows() : new Uint8Array(0);
   const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
   const ask: AnswerVersions = (question) => current.ask(question);
-  const counts = await changedTable({ library, endpoint, place, rows, ask, until }, change);
+  const counts = await changedTable({ library, tables, place, newest, rows, ask, until }, change);
   yield Buffer.from(JSON.stringify(counts));
 }
 
@@ -132,8 +136,8 @@ function dropBatches(): void {
   if (process.memoryUsage.rss() > Number(process.argv[2]) / 2) globalThis.gc?.();
 }
 
-function floatsOf(bytes: Uint8Array): Float32Array {
-  return new Float32Array(Uint8Array.from(bytes).buffer);
+function floatsOf(parts: readonly Uint8Array[]): Float32Array {
+  return new Float32Array(Uint8Array.from(Buffer.concat(parts)).buffer);
 }
 
 function send(message: FromLibrary, bytes?: Uint8Array): void {

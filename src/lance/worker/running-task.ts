@@ -29,7 +29,9 @@ export class RunningTask {
   /** Questions that are not answered, by their number. */
   readonly #calls = new Map<number, (reply: VersionReply) => void>();
   #nextCall = 0;
-  readonly #rows: Uint8Array[] = [];
+  /** Gets the rows of a change. */
+  readonly #rows: Buffer;
+  #received = 0;
   #haveRows: () => void = () => undefined;
   readonly #allRows = new Promise<void>((resolve) => {
     this.#haveRows = resolve;
@@ -37,10 +39,12 @@ export class RunningTask {
   /** The library's current work, which cannot be stopped. */
   #work: Promise<unknown> = Promise.resolve();
 
-  constructor(id: number, millis: number | null, send: Send) {
+  /** @param rowBytes Bytes of the rows of a change. */
+  constructor(id: number, millis: number | null, send: Send, rowBytes = 0) {
     this.#id = id;
     this.#send = send;
     this.#left = millis ?? Infinity;
+    this.#rows = Buffer.allocUnsafeSlow(rowBytes);
     this.#ended = new Promise((_, reject) => {
       this.#end = reject;
     });
@@ -54,15 +58,18 @@ export class RunningTask {
   }
 
   /** Takes a piece of the rows of a change. */
-  take(piece: Uint8Array, isLast: boolean): void {
-    this.#rows.push(piece);
-    if (isLast) this.#haveRows();
+  take(pieces: readonly Uint8Array[]): void {
+    for (const piece of pieces) {
+      this.#rows.set(piece, this.#received);
+      this.#received += piece.byteLength;
+    }
+    if (this.#received === this.#rows.byteLength) this.#haveRows();
   }
 
   /** All rows of a change. */
   async rows(): Promise<Uint8Array> {
     await Promise.race([this.#allRows, this.#ended]);
-    return Buffer.concat(this.#rows.splice(0));
+    return this.#rows;
   }
 
   /** Asks the catalog of the gateway; refused once the task has ended. */

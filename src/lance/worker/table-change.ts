@@ -4,9 +4,9 @@ import type {
   LanceIndexSpec,
   LanceIndexType,
 } from '../../engine/versions/managed/lance-library.ts';
-import type { TablePlace, VersionReply } from '../wire/messages.ts';
-import type { AnswerVersions, CatalogEndpoint } from './catalog-endpoint.ts';
-import { openAt } from './open-tables.ts';
+import type { TableAtVersion, TablePlace } from '../wire/messages.ts';
+import type { AnswerVersions } from './catalog-endpoint.ts';
+import type { ChangeTables } from './change-tables.ts';
 import type { Await } from './tasks.ts';
 
 /** A connection of the library below its classes for rows, which would decode them. */
@@ -33,8 +33,10 @@ interface NativeMerge {
 /** What a change works with. */
 export interface ChangeParts {
   readonly library: typeof LanceDb;
-  readonly endpoint: CatalogEndpoint;
+  readonly tables: ChangeTables;
   readonly place: TablePlace;
+  /** The newest version, for a change that begins with it. */
+  readonly newest: TableAtVersion | null;
   /** The rows of the change, or its columns, as an Arrow file; empty if it has none. */
   readonly rows: Uint8Array;
   /** Asks the catalog of the gateway. */
@@ -42,55 +44,68 @@ export interface ChangeParts {
   readonly until: Await;
 }
 
-/** Caches of one change, in bytes. */
-const CACHE_BYTES = 2n ** 24n;
-
-/**
- * Changes a table. It is opened for this change alone, with caches of its own: after a refused
- * commit the library believes in a version that does not exist.
- * @returns The counts of the library. @throws as the library does
- */
-export async function changedTable(parts: ChangeParts, change: LanceTableChange): Promise<object> {
-  const { library, endpoint, place, until } = parts;
-  const name = endpoint.addOpen(place, (question) => answerOf(parts, question));
-  const { url: uri, headers } = endpoint;
-  const session = new library.Session(CACHE_BYTES, CACHE_BYTES);
-  const work = library
-    .connectNamespace('rest', { uri, headers }, { session })
-    .then(async (connection) => {
-      if (change.kind === 'create') return created(connection, name, parts.rows);
-      const table = await openAt(connection, name, place.branch);
-      return changed({ library, table, rows: parts.rows }, change);
-    });
-  // The library may ask for its commit after the task was cancelled, and must get an answer.
-  const forget = (): void => endpoint.remove(name);
-  work.then(forget, forget);
-  return until(work);
+/** Changes a table. @returns The counts of the library. @throws as the library does */
+export function changedTable(parts: ChangeParts, change: LanceTableChange): Promise<object> {
+  const commits = new Commits(parts.ask);
+  // It goes on if the task is cancelled: the library may ask for its commit after that, and must get an answer.
+  const work =
+    change.kind === 'create' ? created(parts, commits) : changedBy(parts, commits, change);
+  return parts.until(work);
 }
 
-/**
- * The library takes every failure of a commit for a conflict and repeats it for minutes. So a commit that
- * the catalog refused looks to it as if it had succeeded; the gateway knows better.
- */
-async function answerOf(
-  { ask }: ChangeParts,
-  question: Parameters<AnswerVersions>[0],
-): Promise<VersionReply> {
-  const reply = await ask(question);
-  const isRefused = question.action === 'version/create' && reply.status >= 400;
-  if (!isRefused || reply.status === 409) return reply;
-  const { version, manifest_path } = question.body;
-  return { status: 200, value: { version: { version, manifest_path, timestamp_millis: 0 } } };
+/** The commits of a change, as the library asks for them. */
+class Commits {
+  readonly answer: AnswerVersions;
+  #made: number | undefined;
+  #isSpoilt = false;
+
+  constructor(ask: AnswerVersions) {
+    this.answer = async (question) => {
+      const reply = await ask(question);
+      if (question.action !== 'version/create') return reply;
+      const { version, manifest_path } = question.body;
+      if (reply.status < 400) this.#made = Number(version);
+      else this.#isSpoilt = true;
+      if (reply.status < 400 || reply.status === 409) return reply;
+      // The library takes every failure of a commit for a conflict and repeats it for minutes. So a commit that
+      // the catalog refused looks to it as if it had succeeded; the gateway knows better.
+      return { status: 200, value: { version: { version, manifest_path, timestamp_millis: 0 } } };
+    };
+  }
+
+  /** The version that was committed; undefined if there is none, or another was refused or came second. */
+  get made(): number | undefined {
+    return this.#isSpoilt ? undefined : this.#made;
+  }
 }
 
-async function created(
-  connection: LanceDb.Connection,
-  name: string,
-  rows: Uint8Array,
+async function created({ tables, place, rows }: ChangeParts, { answer }: Commits): Promise<object> {
+  const connected = await tables.connect(place, answer);
+  try {
+    const { connection, name } = connected;
+    const native = (connection as unknown as { readonly inner: NativeConnection }).inner;
+    await native.createTable(name, rows, 'create', []);
+    return {};
+  } finally {
+    tables.close(connected);
+  }
+}
+
+async function changedBy(
+  { library, tables, place, newest, rows }: ChangeParts,
+  commits: Commits,
+  change: Alteration,
 ): Promise<object> {
-  const native = (connection as unknown as { readonly inner: NativeConnection }).inner;
-  await native.createTable(name, rows, 'create', []);
-  return {};
+  const { answer } = commits;
+  const lent = await (newest === null ? tables.open(place, answer) : tables.lend(newest, answer));
+  let isDone = false;
+  try {
+    const counts = await changed({ library, table: lent.table, rows }, change);
+    isDone = true;
+    return counts;
+  } finally {
+    lent.giveBack(isDone ? commits.made : undefined);
+  }
 }
 
 /** A change of a table that is there. */

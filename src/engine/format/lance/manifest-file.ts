@@ -3,11 +3,15 @@ import type { LanceIndexSegment, LanceManifest } from './lance-manifest.ts';
 import { decodeIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
 import { LanceManifestError } from './lance-message.ts';
 
-/** A manifest and facts of its file. */
-interface ManifestFile {
+/** What a manifest file says. */
+export interface ManifestContent {
   readonly manifest: LanceManifest;
   /** The segments of its indices. */
   readonly segments: readonly LanceIndexSegment[];
+}
+
+/** The same with the size of the file. */
+interface ManifestFile extends ManifestContent {
   /** The size of the file. */
   readonly bytes: number;
 }

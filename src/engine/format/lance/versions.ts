@@ -10,6 +10,8 @@ export const LANCE_DATA = 'data';
 export const LANCE_DELETIONS = '_deletions';
 /** Folder of transactions, which describe commits to other writers. */
 export const LANCE_TRANSACTIONS = '_transactions';
+/** Folders of the files of tags and branches. */
+export const LANCE_REFS = ['_refs/tags', '_refs/branches'] as const;
 /** Folder of indices: a folder for each segment. */
 export const LANCE_INDICES = '_indices';
 

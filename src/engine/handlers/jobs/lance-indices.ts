@@ -12,7 +12,11 @@ import { placeSummary } from '../../once/commit-summary.ts';
 import type { JobRunner } from '../../upkeep/jobs/job-runner.ts';
 import type { LanceIndexJob, TransactionRecord } from '../../upkeep/jobs/transaction.ts';
 import type { Transactions } from '../../upkeep/jobs/transactions.ts';
-import type { LanceIndex, LanceTableVersion } from '../../versions/managed/lance-library.ts';
+import {
+  lanceIndexNames,
+  type LanceIndex,
+  type LanceTableVersion,
+} from '../../versions/managed/lance-library.ts';
 import { emptyAnswer, jsonAnswer } from '../call/answers.ts';
 import type { Call, HandlerTable } from '../call/handler.ts';
 import { branchParameter, pageParameters } from '../call/parameters.ts';
@@ -21,7 +25,7 @@ import { libraryTable } from '../rows/library-reads.ts';
 import { onLanceTables } from '../rows/lance-handlers.ts';
 import { indexName } from './create-index.ts';
 import { indexNotFound } from './indices.ts';
-import { lanceIndexSpec } from './lance-index-spec.ts';
+import { lanceIndexSpec } from '../../upkeep/jobs/lance-index-spec.ts';
 
 /** Parts of the operations on indices of Lance tables. */
 export interface LanceIndexParts extends LibraryChanges {
@@ -41,22 +45,6 @@ export function withLanceIndices(parts: LanceIndexParts, handlers: HandlerTable)
     CreateTableScalarIndex: (call, table) => createIndex(parts, call, table),
   });
 }
-
-/** Types as the library names them in lists, and as the protocol does. Others are `Unknown` to clients. */
-const typeNames: Readonly<Record<string, string>> = {
-  BTree: 'BTREE',
-  Bitmap: 'BITMAP',
-  LabelList: 'LABEL_LIST',
-  Fm: 'FM',
-  FTS: 'FTS',
-  IvfFlat: 'IVF_FLAT',
-  IvfSq: 'IVF_SQ',
-  IvfPq: 'IVF_PQ',
-  IvfRq: 'IVF_RQ',
-  IvfHnswFlat: 'IVF_HNSW_FLAT',
-  IvfHnswPq: 'IVF_HNSW_PQ',
-  IvfHnswSq: 'IVF_HNSW_SQ',
-};
 
 async function listIndices(
   parts: LanceIndexParts,
@@ -82,7 +70,7 @@ function contentOf(index: LanceIndex): object {
     index_uuid: indexUuid ?? '',
     columns,
     status: (index.numUnindexedRows ?? 0) === 0 ? 'done' : 'indexing',
-    index_type: typeNames[indexType] ?? 'Unknown',
+    index_type: lanceIndexNames[indexType] ?? 'Unknown',
     type_url: index.typeUrl,
     num_indexed_rows: index.numIndexedRows,
     num_unindexed_rows: index.numUnindexedRows,

@@ -4,7 +4,7 @@ import { checkBranchName } from '../../format/branch-name.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { judgeAside } from '../../rules/place-judge.ts';
 import { branchExists } from '../../versions/lines/branches.ts';
-import { requireBranchRef } from '../../versions/managed/lance-refs.ts';
+import { settledBranch } from '../../versions/managed/managed-branches.ts';
 import type { PlannedVersion } from '../../versions/managed/version-creation.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import { jsonAnswer } from '../call/answers.ts';
@@ -40,6 +40,7 @@ export async function createLanceBranch(
       place,
       branch: name,
       change: { kind: 'create_branch', name, version: Number(place.at.version) },
+      origin: { parentBranch: from, parentVersion: place.at.version },
       rows: null,
       gates: gatesOf(call),
       seal: call.once.seal((committed) => answer(committed.planned)),
@@ -47,12 +48,6 @@ export async function createLanceBranch(
     },
   );
   const { planned } = onlyVersion(outcome);
-  await requireBranchRef(parts.storage, place.location, {
-    name,
-    parentBranch: from,
-    parentVersion: place.at.version,
-    createdMillis: planned.record.timestampMillis,
-    manifestBytes: planned.record.manifestBytes,
-  });
+  await settledBranch(parts, table, name);
   return answer(planned);
 }

@@ -8,6 +8,7 @@ import type { Fields } from '../../base/fields.ts';
 import { fieldAt, fieldPlace } from '../../format/field-place.ts';
 import { arrowFields } from '../../format/lance/lance-schema.ts';
 import { noRows } from '../../query/plan/answer.ts';
+import { heldFile } from '../../versions/managed/lance-library.ts';
 import { droppedColumns } from '../columns/drop-columns.ts';
 import { fieldUpdates } from '../columns/field-metadata.ts';
 import { newColumnsField } from '../columns/new-columns.ts';
@@ -52,7 +53,7 @@ function addition(body: Fields): TableChange {
     const why = 'columns of nulls are added to a Lance table by a request of their own';
     throw new CatalogError('Unsupported', why);
   }
-  const rows = nulls.length === 0 ? null : fileOfColumns(nulls);
+  const rows = nulls.length === 0 ? null : heldFile(fileOfColumns(nulls));
   return { change: { kind: 'add_columns', expressions }, rows };
 }
 

@@ -8,11 +8,15 @@ import { tookNoEffect } from '../../catalog/records/commit-loop.ts';
 import { tableKey } from '../../catalog/records/keys.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
 import { MAIN } from '../../format/chain.ts';
-import type { IncomingLimits } from '../../format/incoming.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
-import { makeLocation, managedFolder, reserveLocation } from '../../versions/lines/locations.ts';
+import { managedFolder, reserveLocation } from '../../versions/lines/locations.ts';
+import { CreationMark } from '../../versions/managed/creation-mark.ts';
 import { durableGates } from '../../versions/managed/durable-files.ts';
-import type { LanceLibrary, LanceVersions } from '../../versions/managed/lance-library.ts';
+import type {
+  LanceLibrary,
+  LanceRowsFile,
+  LanceVersions,
+} from '../../versions/managed/lance-library.ts';
 import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import {
   letGo,
@@ -28,11 +32,12 @@ import type { Call } from '../call/handler.ts';
 import type { LanceTables, NewLanceTable } from '../tables/create-table.ts';
 import { gatesOf, versionRequest } from '../versions/create-version.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
-import { rowsFileOf } from './lance-handlers.ts';
 import type { LanceAccess } from './library-reads.ts';
+import { rowsFileOf, type RowsParts } from './rows-file.ts';
 import { changeLanceTable, versionText } from './library-changes.ts';
 
-type CreationParts = ManagedParts & IncomingLimits & { readonly lance?: LanceAccess | undefined };
+/** Parts of making Lance tables. */
+export type CreationParts = ManagedParts & RowsParts & { readonly lance?: LanceAccess | undefined };
 
 /** Lance tables as CreateTable makes and overwrites them, through the library. */
 export function lanceTables(parts: CreationParts): LanceTables {
@@ -41,20 +46,27 @@ export function lanceTables(parts: CreationParts): LanceTables {
     overwrite: async (call, table, properties) => {
       const library = parts.lance?.library;
       if (library === undefined) throw writtenByLance(call.request.object, parts.lance?.instead);
-      const { rows } = await rowsFileOf(parts, call);
-      return changeLanceTable({ ...parts, library }, call, table, {
-        change: { kind: 'overwrite' },
-        rows,
-        classes: new Set(['drop', 'CreateTable']),
-        properties,
-        body: () => ({ properties: properties ?? table.content.properties }),
-      });
+      const rows = await rowsFileOf(parts, call);
+      try {
+        return await changeLanceTable({ ...parts, library }, call, table, {
+          change: { kind: 'overwrite' },
+          rows,
+          classes: new Set(['drop', 'CreateTable']),
+          properties,
+          body: () => ({ properties: properties ?? table.content.properties }),
+        });
+      } finally {
+        await rows.close();
+      }
     },
   };
 }
 
 /** @throws CatalogError Unsupported where there is no library. */
-function libraryOf({ lance }: CreationParts, { request }: Call): LanceLibrary {
+export function libraryOf(
+  { lance }: Pick<CreationParts, 'lance'>,
+  { request }: Call,
+): LanceLibrary {
   if (lance?.library !== undefined) return lance.library;
   const name = canonicalPath(request.object);
   const advice = lance?.missing === undefined ? '' : `: ${lance.missing}`;
@@ -86,11 +98,18 @@ class Creation {
   }
 
   async run(library: LanceLibrary): Promise<Answer> {
-    const { rows } = await rowsFileOf(this.#parts, this.#call);
+    const rows = await rowsFileOf(this.#parts, this.#call);
+    try {
+      return await this.#run(library, rows);
+    } finally {
+      await rows.close();
+    }
+  }
+
+  async #run(library: LanceLibrary, rows: LanceRowsFile): Promise<Answer> {
     const table = await this.#table();
     const mark = await this.#mark(table);
     try {
-      await makeLocation(table.location, this.#parts.locations);
       await library.change(
         { ...table, path: this.#call.request.object, branch: MAIN },
         { kind: 'create' },
@@ -99,7 +118,8 @@ class Creation {
         statementOf(this.#call),
       );
     } catch (error) {
-      if (!this.#isDoubtful) await this.#remove(table);
+      if (this.#isDoubtful) throw error;
+      await mark.removeFiles();
       if (hasEnded(error)) await mark.remove();
       throw error;
     }
@@ -110,22 +130,15 @@ class Creation {
 
   async #table(): Promise<Placed> {
     const id = randomUUID();
-    const location = await managedFolder(this.#parts.locations, id);
+    const location = this.#new.location ?? (await managedFolder(this.#parts.locations, id));
     const { properties } = this.#new;
     return { id, kind: 'declared', location, properties, createdMillis: Date.now() };
   }
 
-  /** Marks a table that is being made: what a crash leaves of it is collected with the mark. */
-  async #mark(table: Placed): Promise<{ readonly remove: () => Promise<void> }> {
-    const { storage, tables } = this.#parts;
-    const folder = `${tables.folder({ ...table, location: null })}.lance`;
-    await storage.folders?.make(folder);
-    return { remove: async () => storage.folders?.removeIfEmpty(folder) };
-  }
-
-  async #remove({ location }: Placed): Promise<void> {
-    const { locations, storage } = this.#parts;
-    await storage.removeTree(location, { retained: locations.own });
+  #mark({ id, location }: Placed): Promise<CreationMark> {
+    const isChosen = this.#new.location !== null;
+    const own = this.#parts.tables.folder({ id, location: null });
+    return CreationMark.make(this.#parts, own, { id, location, isChosen });
   }
 
   #versions(table: Placed): LanceVersions {

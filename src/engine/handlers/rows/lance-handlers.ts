@@ -1,17 +1,8 @@
 import type { Answer } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
-import type { RequestBudget } from '../../../protocol/budget.ts';
-import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import { textField } from '../../base/fields.ts';
-import {
-  asRefusal,
-  openIncoming,
-  type Incoming,
-  type IncomingLimits,
-} from '../../format/incoming.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
-import { noRows } from '../../query/plan/answer.ts';
 import type { Call, Handler, HandlerTable } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
@@ -21,17 +12,24 @@ import { changeLanceTable, type ChangeOf, type LibraryChanges } from './library-
 import { columnChanges } from './lance-columns.ts';
 import { mergeParameters } from './merge-parameters.ts';
 import { timeoutOf } from './merge-insert-into-table.ts';
+import { rowsFileOf, type RowsParts } from './rows-file.ts';
 import { deletePredicate, updatesField } from './update-table.ts';
 
 /** The same handlers, of which those that make a version make those of Lance tables through the library. */
 export function withLanceChanges(
-  parts: LibraryChanges & IncomingLimits,
+  parts: LibraryChanges & RowsParts,
   handlers: HandlerTable,
 ): HandlerTable {
   const changing = Object.entries(changes).map(([name, changeOf]) => [
     name,
-    async (call: Call, table: Stored<TableRecord>) =>
-      changeLanceTable(parts, call, table, await changeOf(call, parts)),
+    async (call: Call, table: Stored<TableRecord>) => {
+      const change = await changeOf(call, parts);
+      try {
+        return await changeLanceTable(parts, call, table, change);
+      } finally {
+        await change.rows?.close();
+      }
+    },
   ]);
   return onLanceTables(parts, handlers, {
     ...Object.fromEntries(changing),
@@ -101,8 +99,8 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   ...versionChanges,
   InsertIntoTable: async (call, parts) => {
     const kind = byQueryMode(call, insertModes);
-    const { rows, count } = await rowsFileOf(parts, call);
-    return { change: { kind: kind.kind }, rows, body: () => ({ num_inserted_rows: count }) };
+    const rows = await rowsFileOf(parts, call);
+    return { change: { kind: kind.kind }, rows, body: () => ({ num_inserted_rows: rows.rows }) };
   },
   DeleteFromTable: async ({ body }) => ({
     change: { kind: 'delete', predicate: deletePredicate(body) },
@@ -130,7 +128,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   MergeInsertIntoTable: async (call, parts) => {
     const request = mergeParameters(call.request.query, timeoutOf(call));
     const { checkTime, ...merge } = request;
-    const { rows } = await rowsFileOf(parts, call);
+    const rows = await rowsFileOf(parts, call);
     return {
       change: { kind: 'merge', ...merge },
       rows,
@@ -150,38 +148,8 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   },
 };
 
-const insertModes = {
+/** Modes of an insert. */
+export const insertModes = {
   append: { kind: 'append', classes: new Set() },
   overwrite: { kind: 'overwrite', classes: new Set(['modify']) },
 } as const;
-
-/** The rows of a request as one Arrow file, which the library takes whole; charged as held memory. */
-export async function rowsFileOf(
-  parts: IncomingLimits,
-  { request }: Call,
-): Promise<{ readonly rows: Uint8Array; readonly count: number }> {
-  const incoming = await openIncoming(request, parts);
-  try {
-    const writer = new FileWriter(incoming.schema);
-    const pieces = await written(writer, incoming, request.budget);
-    return { rows: Buffer.concat([...pieces, writer.end()]), count: writer.rows };
-  } catch (error) {
-    throw asRefusal(error);
-  }
-}
-
-async function written(
-  writer: FileWriter,
-  { schema, batches }: Incoming,
-  budget: RequestBudget,
-): Promise<readonly Uint8Array[]> {
-  const pieces = [writer.begin()];
-  for await (const batch of batches) {
-    const before = writer.bytes;
-    pieces.push(...writer.batch(batch));
-    budget.charge(writer.bytes - before);
-  }
-  // The library takes no file without a batch.
-  if (pieces.length === 1) pieces.push(...writer.batch(noRows(schema)));
-  return pieces;
-}

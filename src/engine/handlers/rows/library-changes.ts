@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Action } from '../../../protocol/operations/operation.ts';
@@ -10,8 +9,6 @@ import { itemAt } from '../../base/items.ts';
 import type { Fields } from '../../base/fields.ts';
 import { statementOf } from '../../base/statement.ts';
 import { sealOf, type Seal } from '../../catalog/records/seal.ts';
-import type { IncomingLimits } from '../../format/incoming.ts';
-import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { durableGates } from '../../versions/managed/durable-files.ts';
@@ -19,12 +16,14 @@ import type {
   LanceTableChange,
   LanceCounts,
   LanceLibrary,
+  LancePlace,
+  LanceRowsFile,
   LanceStatement,
-  LanceTableVersion,
   LanceVersions,
 } from '../../versions/managed/lance-library.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { Gates, JudgeStaged } from '../../versions/managed/staged-manifest.ts';
+import type { BranchStart } from '../../versions/managed/managed-line.ts';
 import type { PlannedVersion } from '../../versions/managed/version-creation.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import type { Call } from '../call/handler.ts';
@@ -39,6 +38,7 @@ import {
 } from '../versions/create-version.ts';
 import { versionEntry } from '../versions/table-versions.ts';
 import { libraryTable, type LanceAccess } from './library-reads.ts';
+import type { RowsParts } from './rows-file.ts';
 
 /** Parts of the changes of Lance tables. */
 export interface LibraryChanges extends ManagedParts {
@@ -47,14 +47,14 @@ export interface LibraryChanges extends ManagedParts {
 }
 
 /** The change that a request asks for. @throws CatalogError InvalidInput and others for its body. */
-export type ChangeOf = (call: Call, limits: IncomingLimits) => TableChange | Promise<TableChange>;
+export type ChangeOf = (call: Call, parts: RowsParts) => TableChange | Promise<TableChange>;
 
 /** A change of a Lance table and how it is answered. */
 export interface TableChange {
-  /** The change; some depend on the version that it starts from. */
+  /** The change; some depend on the version that it starts from. `create` is for declared tables alone. */
   readonly change: LanceTableChange | ((at: bigint) => LanceTableChange);
-  /** The rows of the change, or its columns, as an Arrow file; null if it has none. */
-  readonly rows: Uint8Array | null;
+  /** The rows of the change, or its columns; null if it has none. */
+  readonly rows: LanceRowsFile | null;
   /** Where the version stands that the change starts from; the newest unless given. */
   readonly from?: Fields;
   /** Called before each commit. @throws CatalogError for a change that is given up. */
@@ -85,8 +85,8 @@ export async function changeLanceTable(
   { change: changeOf, rows, from = {}, body, check, classes, properties }: TableChange,
 ): Promise<Answer> {
   const branch = branchParameter(call);
-  const place = await libraryTable(parts, call, table, from);
-  const change = typeof changeOf === 'function' ? changeOf(place.at.version) : changeOf;
+  const { place, version } = await placeOf(parts, call, table, from);
+  const change = typeof changeOf === 'function' ? changeOf(version) : changeOf;
   const answer = ({ planned, manifest }: Committed, counts: LanceCounts): Answer => {
     const { record, summary } = planned;
     return jsonAnswer(
@@ -115,6 +115,23 @@ export async function changeLanceTable(
   return answer(onlyVersion(outcome), outcome.counts);
 }
 
+/** Where a change of a table begins: a declared one has no version. */
+async function placeOf(
+  parts: LibraryChanges,
+  call: Call,
+  table: Stored<TableRecord>,
+  from: Fields,
+): Promise<{ readonly place: LancePlace; readonly version: bigint }> {
+  const { id, kind } = table.content;
+  if (kind === 'declared') {
+    const { branch } = await parts.tables.chain(table.content, branchParameter(call));
+    const location = locationOf(table.content);
+    return { place: { id, path: call.request.object, location, branch }, version: 0n };
+  }
+  const place = await libraryTable(parts, call, table, from);
+  return { place, version: place.at.version };
+}
+
 /** The version of a change that makes one. @throws CatalogError Internal if it made none */
 export function onlyVersion({ made: [first] }: LibraryOutcome): Committed {
   if (first !== undefined) return first;
@@ -130,12 +147,14 @@ interface Committed {
 /** A change that the library makes and the catalog commits. */
 interface LibraryCommit {
   readonly table: TableRecord;
-  readonly place: LanceTableVersion;
+  readonly place: LancePlace;
   /** The line that gets the version. */
   readonly branch: string;
   readonly change: LanceTableChange;
-  readonly rows: Uint8Array | null;
+  readonly rows: LanceRowsFile | null;
   readonly check?: (() => void) | undefined;
+  /** Origin of the branch that the change begins. */
+  readonly origin?: BranchStart;
   readonly gates: Gates;
   readonly seal?: Seal<Committed> | undefined;
   readonly beside?: Beside;
@@ -151,7 +170,19 @@ interface LibraryOutcome {
 /** Has the library change a table, and commits the versions that it makes. @throws CatalogError */
 export async function commitsOfLibrary(
   parts: LibraryChanges,
-  { table, place, branch, change, rows, check, gates, seal, beside, statement }: LibraryCommit,
+  {
+    table,
+    place,
+    branch,
+    change,
+    rows,
+    check,
+    origin,
+    gates,
+    seal,
+    beside,
+    statement,
+  }: LibraryCommit,
 ): Promise<LibraryOutcome> {
   const { path } = place;
   const made: Committed[] = [];
@@ -161,15 +192,18 @@ export async function commitsOfLibrary(
   const durable = durableGates(gates, (staged) => {
     ({ manifest } = staged);
   });
+  const isFirst = change.kind === 'create';
+  const first = (): object | undefined => made[0] && versionText(made[0].planned);
   const versions: LanceVersions = {
-    newest: (name) => entryOf(parts, table, name),
+    newest: async (name) => (isFirst ? first() : entryOf(parts, table, name)),
     at: (name, version) => entryOf(parts, table, name, BigInt(Number(version))),
     create: async (name, fields) => {
       check?.();
       if (name !== branch) throw new CatalogError('InvalidInput', `the change is one of ${branch}`);
-      const request = versionRequest(path, fields as Fields, branch);
+      const request = { ...versionRequest(path, fields as Fields, branch), origin };
       const all = await committedVersions(parts, [request], sealed, durable, beside).catch(
-        unlessOvertaken,
+        // The library can change a newer version, but not create a table that is there.
+        isFirst ? refused : unlessOvertaken,
       );
       if (all === undefined) return undefined;
       const planned = itemAt(all, 0);
@@ -179,6 +213,10 @@ export async function commitsOfLibrary(
   };
   const counts = await parts.library.change(place, change, rows, versions, statement);
   return { made, counts };
+}
+
+function refused(error: unknown): never {
+  throw error;
 }
 
 /** Another version is the next one: the library changes it instead. */
@@ -223,10 +261,8 @@ function withSchemaRight(
   replaces: boolean,
 ): Gates {
   const judgeRight: JudgeStaged = async (staged) => {
-    const { storage, table, base, manifest } = staged;
-    const before =
-      base && (await readManifestFile(storage, join(locationOf(table), base.manifest))).manifest;
-    if (replaces && before !== undefined && !hasFieldsOf(manifest, before)) {
+    const before = replaces ? (await staged.before())?.manifest : undefined;
+    if (before !== undefined && !hasFieldsOf(staged.manifest, before)) {
       call.permit.require('schema', call.request.object, branch);
     }
     await judge?.(staged);

@@ -1,12 +1,9 @@
-import { join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { ownStatement } from '../../base/statement.ts';
 import type { Compacted } from '../../change/compaction.ts';
 import { liveRowCount, type LanceManifest } from '../../format/lance/lance-manifest.ts';
-import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { JudgeStaged } from '../../versions/managed/staged-manifest.ts';
 import { commitsOfLibrary, type LibraryChanges } from './library-changes.ts';
 import { versionPlace } from './library-reads.ts';
@@ -36,10 +33,9 @@ export async function compactLanceLine(
 }
 
 /** Refuses a version with other columns or another number of rows. */
-const keepsRows: JudgeStaged = async ({ storage, path, table, base, manifest }) => {
-  if (base === undefined) return;
-  const before = await readManifestFile(storage, join(locationOf(table), base.manifest));
-  if (contentsOf(before.manifest) === contentsOf(manifest)) return;
+const keepsRows: JudgeStaged = async ({ path, before: read, manifest }) => {
+  const before = await read();
+  if (before === undefined || contentsOf(before.manifest) === contentsOf(manifest)) return;
   throw new CatalogError(
     'Internal',
     `the compaction of table ${canonicalPath(path)} would change its rows or columns, and is given up: report this with the versions of arrowgate and of the Lance library`,

@@ -105,7 +105,8 @@ export function libraryRows(
   memory: AnswerMemory,
   { owner, signal }: Pick<Statement, 'owner' | 'signal'>,
 ): Promise<ByteStream> {
-  const use = { memory, reserved: FRAME_BYTES, isKept: false, owner, signal };
+  const reserved = FRAME_BYTES;
+  const use = { memory, reserved, isKept: false, isPassedOn: true, owner, signal };
   return reservedBody(async () => new LibraryRows(run, await run()), use);
 }
 

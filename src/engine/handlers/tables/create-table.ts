@@ -22,6 +22,8 @@ import { commitFiles, type TableParts } from '../call/table-parts.ts';
 /** A Lance table to be made. */
 export interface NewLanceTable {
   readonly properties: TableRecord['properties'];
+  /** The chosen folder, which is empty; null for one of its own. */
+  readonly location: string | null;
   /** A table without data, which counts as dropped when the new one takes its name. */
   readonly replace: Stored<TableRecord> | undefined;
 }
@@ -118,15 +120,10 @@ async function createLance(
   { call, parts, options }: Creation,
   replace: Stored<TableRecord> | undefined,
 ): Promise<Answer> {
-  if (options.location !== undefined) {
-    throw new CatalogError(
-      'Unsupported',
-      'a Lance table that is created gets a folder of its own: leave its location out, or declare the table at the location with DeclareTable and write it with a Lance client',
-    );
-  }
   const given = options.properties ?? replace?.content.properties ?? {};
   const properties = await withExternalWrites(parts.catalog, call.request.object, given);
-  return parts.lanceTables.create(call, { properties, replace });
+  const location = await placeOf(parts, options.location);
+  return parts.lanceTables.create(call, { properties, location, replace });
 }
 
 async function createOwn(

@@ -57,7 +57,7 @@ async function registerNew(
   }
   const id = randomUUID();
   const found = await backFill(parts, id, folder);
-  await judgeRegistering(call.rules, call.request.object, folder, found);
+  await judgeRegistering(call.rules, { id, path: call.request.object, location: folder }, found);
   const createdMillis = Date.now();
   const table = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
   const { checks, writes } = reserveLocation(folder, id);

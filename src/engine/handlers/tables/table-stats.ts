@@ -41,6 +41,8 @@ export async function tableStats(
 /** A part of a table with rows and bytes. */
 interface Part {
   readonly rows: number;
+  /** Its length in the statistics of fragments. LanceDB counts deleted rows of Lance tables too. */
+  readonly length: number;
   readonly bytes: number;
 }
 
@@ -68,13 +70,19 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
   },
   lance: async ({ tables, table, chain, version }) => {
     const { content } = await tables.version(table, version, chain);
-    return lanceSnapshot(tables.storage, locationOf(table), content);
+    const snapshot = await lanceSnapshot(tables.storage, locationOf(table), content);
+    const { fragments, numIndices } = snapshot;
+    const parts = fragments.map(({ rows, deletedRows, bytes }) => {
+      return { rows, length: rows + deletedRows, bytes };
+    });
+    return { fragments: parts, numIndices };
   },
   engine: async ({ tables, table, chain, version }) => {
     const { snapshot, record } = await tables.found(table, version, chain);
     const { fragments, indices = [] } = snapshot;
     const parts = fragments.map((fragment) => ({
       rows: fragment.rows,
+      length: fragment.rows,
       bytes: fragmentDataBytes(fragment),
     }));
     return { fragments: parts, numIndices: indices.length, record };
@@ -82,7 +90,7 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
 };
 
 function fragmentStats(fragments: readonly Part[]): object {
-  const lengths = fragments.map((fragment) => fragment.rows).toSorted((a, b) => a - b);
+  const lengths = fragments.map(({ length }) => length).toSorted((a, b) => a - b);
   return {
     num_fragments: lengths.length,
     num_small_fragments: lengths.filter((rows) => rows < SMALL_ROWS).length,

@@ -41,6 +41,8 @@ interface BodyMemory extends MemoryClaim {
   readonly isKept: boolean;
   /** Whether memory belongs to the cache, so that an answer may refer to it. */
   readonly isCached?: ((memory: ArrayBufferLike) => boolean) | undefined;
+  /** Whether pieces are handed out in place: each has memory of its own, of a size that a stalled reader may hold. */
+  readonly isPassedOn?: boolean;
 }
 
 /**
@@ -207,7 +209,8 @@ export class RepeatableBody implements ByteStream, Releasable {
   /** Whether the rest of some bytes may be handed out in place, and are enough. */
   #isViewed({ buffer, byteLength }: Uint8Array): boolean {
     if (byteLength - this.#offset < ANSWER_PIECE_BYTES) return false;
-    return this.#memory === undefined || this.#use.isCached?.(buffer) === true;
+    const { isPassedOn = false, isCached } = this.#use;
+    return this.#memory === undefined || isPassedOn || isCached?.(buffer) === true;
   }
 
   /** A copy of the next bytes of the portion. */

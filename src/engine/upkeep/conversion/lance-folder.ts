@@ -11,7 +11,11 @@ import { ownStatement } from '../../base/statement.ts';
 import { MAIN } from '../../format/chain.ts';
 import { versionNotFound } from '../../format/version-refusals.ts';
 import { noRows } from '../../query/plan/answer.ts';
-import type { LanceLibrary, LanceVersions } from '../../versions/managed/lance-library.ts';
+import {
+  heldFile,
+  type LanceLibrary,
+  type LanceVersions,
+} from '../../versions/managed/lance-library.ts';
 import { stagedPlace, storeKey, type StagedPlace } from '../../versions/managed/place.ts';
 
 /** Bytes of rows that are given to the library at once. */
@@ -44,7 +48,13 @@ export async function writeLanceFolder(
   const statement = { ...ownStatement(), signal: () => signal };
   for await (const rows of filesOf(schema, batches)) {
     const kind = versions.names.length === 0 ? 'create' : 'append';
-    await library.change({ ...folder, branch: MAIN }, { kind }, rows, versions, statement);
+    await library.change(
+      { ...folder, branch: MAIN },
+      { kind },
+      heldFile(rows),
+      versions,
+      statement,
+    );
   }
   const last = versions.names.at(-1) ?? '';
   for (const name of versions.names.slice(0, -1)) await storage.remove(join(folder.location, name));

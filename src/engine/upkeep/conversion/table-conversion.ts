@@ -8,6 +8,7 @@ import type { Storage } from '../../../storage/storage.ts';
 import type { TableState } from '../../../rules/commit-facts.ts';
 import { rowCountOf, sameColumns } from '../../../rules/table-change.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { ownStatement } from '../../base/statement.ts';
 import { tookNoEffect, type Committer } from '../../catalog/records/commit-loop.ts';
 import { MAIN, MAIN_CHAIN } from '../../format/chain.ts';
 import { checkColumns } from '../../format/incoming.ts';
@@ -25,12 +26,21 @@ import { Tags } from '../../versions/lines/tags.ts';
 import { headCheck, VersionStore } from '../../versions/lines/version-store.ts';
 import { backFill } from '../../versions/managed/back-fill.ts';
 import { LanceTagFolder } from '../../versions/managed/lance-refs.ts';
+import { markOf } from '../../versions/managed/creation-mark.ts';
 import type { LanceLibrary } from '../../versions/managed/lance-library.ts';
 import { OwnFiles } from '../../versions/managed/lance-files.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import type { TableFormat } from '../../versions/table-format.ts';
 import type { Tables } from '../../versions/tables.ts';
+import { indexOfJob } from '../jobs/transaction.ts';
+import {
+  describedIndices,
+  indicesToArrow,
+  indicesToLance,
+  jobCommit,
+  type ConvertedIndices,
+} from './converted-indices.ts';
 import { writeLanceFolder } from './lance-folder.ts';
 import { lanceRows } from './lance-rows.ts';
 
@@ -49,9 +59,12 @@ export interface Converted {
   readonly before: string;
   readonly version: bigint;
   readonly rows: bigint;
-  /** Names of tags and indices that did not come along. */
+  /** Names of tags that did not come along. */
   readonly tags: readonly string[];
-  readonly indices: readonly string[];
+  /** Names of indices that are built again by jobs. */
+  readonly building: readonly string[];
+  /** Names of indices that the format has not, with the reason as a part of a sentence. */
+  readonly indices: ReadonlyMap<string, string>;
 }
 
 export interface ConversionParts {
@@ -160,11 +173,11 @@ class Conversion {
     const snapshot = await tables.snapshot(source.content, head.content.version, MAIN_CHAIN);
     const id = randomUUID();
     const location = await managedFolder(this.#parts, id);
-    const mark = `${tables.folder({ id, location: null })}.lance`;
+    const mark = markOf(tables.folder({ id, location: null }));
     await storage.folders?.make(mark);
     try {
       const rows = await this.#lanceFrom(snapshot, id, location);
-      const indices = (snapshot.indices ?? []).map(({ name }) => name);
+      const indices = indicesToLance(snapshot);
       const done = await this.#asLance({ id, location, rows, indices });
       await storage.folders?.removeIfEmpty(mark);
       return done;
@@ -212,7 +225,7 @@ class Conversion {
     readonly id: string;
     readonly location: string;
     readonly rows: bigint;
-    readonly indices: readonly string[];
+    readonly indices: ConvertedIndices;
   }): Promise<Converted> {
     const { storage, store, committer, catalog } = this.#parts;
     const { id, location, rows, indices } = made;
@@ -225,15 +238,16 @@ class Conversion {
     const table = { id, kind: 'lance', location, properties, createdMillis: Date.now() } as const;
     const place = reserveLocation(location, id);
     await this.#judge(location);
+    const jobs = jobCommit({ id, path: this.#options.path }, indices);
     await catalog.createTableCommit(
       path,
       table,
-      [...this.#source.checks, ...found.checks, ...place.checks],
-      [...found.writes, ...place.writes],
+      [...this.#source.checks, ...found.checks, ...place.checks, ...jobs.checks],
+      [...found.writes, ...place.writes, ...jobs.writes],
       this.#source.table,
     );
     const version = found.lines[0]?.found.at(-1)?.version ?? 0n;
-    return this.#converted({ id, version, rows, indices });
+    return this.#converted({ id, version, rows }, indices);
   }
 
   async #toArrow(): Promise<Converted> {
@@ -255,15 +269,17 @@ class Conversion {
       createdMillis: Date.now(),
       expires: true,
     };
-    const { state, indices } = await readState(storage, `${location}/${at.manifest}`);
-    const rows = await this.#write(table, schema, batches, state);
-    return this.#converted({ id: table.id, version: 1n, rows, indices });
+    const { state, names } = await readState(storage, `${location}/${at.manifest}`);
+    const statement = { ...ownStatement(), signal: () => signal };
+    const described = await describedIndices(this.#library, place, names, statement);
+    const indices = indicesToArrow(described, schema);
+    const rows = await this.#write(table, { schema, batches, indices }, state);
+    return this.#converted({ id: table.id, version: 1n, rows }, indices);
   }
 
   async #write(
     table: TableRecord,
-    schema: Schema,
-    batches: AsyncIterable<RecordBatch>,
+    { schema, batches, indices }: NewContents,
     state: TableState,
   ): Promise<bigint> {
     const { tables, catalog } = this.#parts;
@@ -271,6 +287,7 @@ class Conversion {
     const { path } = this.#options;
     let rows = 0n;
     const flushes = new Flushes();
+    const jobs = jobCommit({ id: table.id, path }, indices);
     const files = await tables.begin(table, schema, batches, flushes);
     await tables.first(
       table,
@@ -279,7 +296,13 @@ class Conversion {
       async (checks, writes, { manifest }) => {
         rows = this.#requireSame(state, engineState(manifest));
         await this.#judge(tables.folder(table));
-        await catalog.createTableCommit(path, table, [...unchanged, ...checks], writes, source);
+        await catalog.createTableCommit(
+          path,
+          table,
+          [...unchanged, ...checks, ...jobs.checks],
+          [...writes, ...jobs.writes],
+          source,
+        );
       },
       flushes,
     );
@@ -312,20 +335,31 @@ class Conversion {
     return judge({ path, location, tags: this.#source.tags });
   }
 
-  #converted(made: Omit<Converted, 'before' | 'tags'>): Converted {
+  #converted(
+    made: Pick<Converted, 'id' | 'version' | 'rows'>,
+    { jobs, lost }: ConvertedIndices,
+  ): Converted {
     const { table, tags } = this.#source;
-    return { ...made, before: table.content.id, tags };
+    const building = jobs.flatMap((job) => indexOfJob(job)?.name ?? []);
+    return { ...made, before: table.content.id, tags, building, indices: lost };
   }
+}
+
+/** What a table of the engine gets. */
+interface NewContents {
+  readonly schema: Schema;
+  readonly batches: AsyncIterable<RecordBatch>;
+  readonly indices: ConvertedIndices;
 }
 
 /** What a version of a Lance table has, and the names of its indices. */
 async function readState(
   storage: Storage,
   file: string,
-): Promise<{ readonly state: TableState; readonly indices: readonly string[] }> {
+): Promise<{ readonly state: TableState; readonly names: readonly string[] }> {
   const { manifest, segments } = await readManifestFile(storage, file);
   const state = lanceState(manifest, await lanceFolders(storage, file, manifest));
-  return { state, indices: [...new Set(segments.map(({ name }) => name))] };
+  return { state, names: [...new Set(segments.map(({ name }) => name))] };
 }
 
 function refusal(message: string): CatalogError {

@@ -59,6 +59,30 @@ interface NewTransaction {
   readonly seal?: Seal<TransactionRecord> | undefined;
 }
 
+/** The record of a transaction that waits for a process that runs it. */
+export function queuedTransaction(
+  table: TransactionRecord['table'],
+  job: JobSpec,
+): TransactionRecord {
+  const now = Date.now();
+  const fresh: TransactionRecord = {
+    id: newTransactionId(),
+    table,
+    status: 'QUEUED',
+    createdMillis: now,
+    updatedMillis: now,
+    properties: {},
+    job,
+    progress: { done: 0, total: 0 },
+    lease: null,
+    attempts: 0,
+    version: null,
+    failure: null,
+    events: [],
+  };
+  return advancedTransaction(fresh, {}, 'the job waits to be run');
+}
+
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** How many records are removed in one step. */
@@ -79,23 +103,7 @@ export class Transactions {
    * @throws CatalogError ConcurrentModification when the table was changed or dropped meanwhile.
    */
   async begin({ path, table, job, seal }: NewTransaction): Promise<TransactionRecord> {
-    const now = Date.now();
-    const fresh: TransactionRecord = {
-      id: newTransactionId(),
-      table: { id: table.content.id, path },
-      status: 'QUEUED',
-      createdMillis: now,
-      updatedMillis: now,
-      properties: {},
-      job,
-      progress: { done: 0, total: 0 },
-      lease: null,
-      attempts: 0,
-      version: null,
-      failure: null,
-      events: [],
-    };
-    const record = advancedTransaction(fresh, {}, 'the job waits to be run');
+    const record = queuedTransaction({ id: table.content.id, path }, job);
     const by = { committer: this.#committer, seal };
     return commitLoop<TransactionRecord>(by, async (uncertain) => {
       if (uncertain && (await this.get(record.id)) !== undefined) {

@@ -10,6 +10,7 @@ import {
   LANCE_DATA,
   LANCE_DELETIONS,
   LANCE_INDICES,
+  LANCE_REFS,
   LANCE_TRANSACTIONS,
   namesInFolder,
 } from '../../format/lance/versions.ts';
@@ -25,6 +26,8 @@ const names: readonly (readonly [string, RegExp])[] = [
   [LANCE_DATA, /^[0-9a-z-]+\.lance$/],
   [LANCE_DELETIONS, /^\d+-\d+-\d+\.(?:arrow|bin)$/],
   [LANCE_TRANSACTIONS, new RegExp(`^\\d+-${UUID}\\.txn$`)],
+  // What the gateway was to rename when it ended.
+  ...LANCE_REFS.map((refs) => [refs, new RegExp(`\\.json\\.${UUID}\\.tmp$`)] as const),
 ];
 const INDEX_FOLDER = new RegExp(`^${UUID}$`);
 

@@ -11,6 +11,12 @@ import type { TableRecord } from '../../format/records.ts';
 import { readDetachedSeals } from '../../format/detached-seals.ts';
 import { DETACHED_SEALS, FRAGMENTS, INDICES } from '../../format/layout.ts';
 import { managedFolder } from '../../versions/lines/locations.ts';
+import {
+  isClaimed,
+  markedLocation,
+  removeClaim,
+  removeLanceFiles,
+} from '../../versions/managed/creation-mark.ts';
 import type { RetentionParts } from './parts.ts';
 
 import {
@@ -157,6 +163,10 @@ function nameOf({ path }: StorageEntry): string {
 interface LostFolder {
   readonly paths: readonly string[];
   readonly id: string;
+  /** The location that was chosen for a Lance table. */
+  readonly location?: string | undefined;
+  /** Whether its table came to be. */
+  readonly isKnown: boolean;
 }
 
 type FolderParts = Pick<RetentionParts, 'storage' | 'store' | 'root' | 'managed'>;
@@ -176,19 +186,29 @@ export async function* lostFolders(
     if (known && !isMark) continue;
     const own = isMark && !known ? [await managedFolder({ storage, managed }, id)] : [];
     const paths = [...own, entry.path];
-    if (!(await isAllOld(storage, paths, isOld))) continue;
+    const location = isMark ? await markedLocation(storage, entry.path) : undefined;
+    const written = known || location === undefined ? paths : [...paths, location];
+    if (!(await isAllOld(storage, written, isOld))) continue;
     // A table that came to be since had its folder before, and was at work on it.
-    if ((await isKnown(store, id)) === known) yield { paths, id };
+    if ((await isKnown(store, id)) !== known) continue;
+    yield { paths, id, location, isKnown: known };
   }
 }
 
+type RemovalParts = Pick<RetentionParts, 'storage' | 'store' | 'root' | 'retained'>;
+
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
-  { storage, root, retained }: Pick<RetentionParts, 'storage' | 'root' | 'retained'>,
-  { paths }: LostFolder,
+  { storage, store, root, retained }: RemovalParts,
+  { paths, id, location, isKnown: known }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {
   let freed = NOTHING;
+  if (location !== undefined) {
+    if (!known && (await isClaimed(storage, { location, id })))
+      freed = await removeLanceFiles({ storage, store }, location, dryRun);
+    freed = plus(freed, await removeClaim(storage, { location, id }, dryRun));
+  }
   for (const path of paths)
     freed = plus(freed, await storage.removeTree(path, { dryRun, retained }));
   if (!dryRun) await storage.flush(root);

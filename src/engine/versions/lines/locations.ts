@@ -36,8 +36,13 @@ const CONTROL = /\p{Cc}/u;
 export async function resolveLocation(location: string, roots: TableRoots): Promise<string> {
   const folder = await resolveFolder(location, roots);
   const entries = (await usable(location, roots.storage.names(folder))) ?? [];
-  if (entries.length > 0) throw refused(location, 'is not an empty folder');
+  if (entries.length > 0) throw notEmpty(location);
   return folder;
+}
+
+/** The refusal of a location for a new table. */
+export function notEmpty(location: string): CatalogError {
+  return refused(location, 'is not an empty folder');
 }
 
 /**
@@ -115,11 +120,15 @@ async function resolveFolder(location: string, roots: TableRoots): Promise<strin
  * @throws CatalogError InvalidInput
  */
 export async function requireFree(store: Store, folder: string): Promise<void> {
+  if (!(await isFree(store, folder)))
+    throw refused(folder, 'overlaps the location of another table');
+}
+
+/** Whether a folder overlaps with the folder of no table. */
+export async function isFree(store: Store, folder: string): Promise<boolean> {
   const inside = await store.range({ ...prefixRange(locationKey(folder)), limit: 1 });
   const around = await store.getMany(ancestors(folder).map(locationKey));
-  if (inside.length > 0 || around.some((holder) => holder !== undefined)) {
-    throw refused(folder, 'overlaps the location of another table');
-  }
+  return inside.length === 0 && around.every((holder) => holder === undefined);
 }
 
 /** Checks and writes that keep the folders of tables from overlapping. */

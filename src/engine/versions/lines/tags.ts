@@ -240,11 +240,27 @@ export class Tags {
       if (pending === 'write') await folder.write(folderOf(table), name, tag);
       else await folder.remove(folderOf(table), name);
       const value = pending === 'write' ? encodeTag(tag) : null;
-      await this.#committer.commit([unchanged(record)], [{ key: record.key, value }]);
+      const { kind } = await this.#committer.commit(
+        [unchanged(record)],
+        [{ key: record.key, value }],
+      );
       record = await this.#read(table.id, name);
+      if (kind === 'conflict') await this.#repeatLast(table, name, record);
     }
     const why = `the tag ${JSON.stringify(name)} is changed by others all the time: repeat the request`;
     throw new CatalogError('ConcurrentModification', why);
+  }
+
+  /** Others were done with the file of a tag, and then it was changed once more: theirs was the last change. */
+  async #repeatLast(
+    table: TaggedTable,
+    name: string,
+    record: Stored<TagRecord> | undefined,
+  ): Promise<void> {
+    const folder = this.#folderOf(table);
+    if (record === undefined) await folder?.remove(folderOf(table), name);
+    else if (record.content.pending === undefined)
+      await folder?.write(folderOf(table), name, record.content);
   }
 
   async #read(tableId: string, name: string): Promise<Stored<TagRecord> | undefined> {

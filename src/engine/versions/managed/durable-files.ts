@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import { Flushes } from '../../../storage/flushes.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import type { LanceFragment, LanceIndexSegment } from '../../format/lance/lance-manifest.ts';
 import { LANCE_INDICES, namesInFolder } from '../../format/lance/versions.ts';
 import { filesOfFragment } from './lance-files.ts';
-import { locationOf } from './managed-versions.ts';
 import type { Gates, JudgeStaged, StagedLanceVersion } from './staged-manifest.ts';
 
 /**
- * Gates of a commit whose files the gateway itself acknowledges: they are on stable storage before it.
+ * Gates of a commit whose files the gateway itself acknowledges: they are on stable storage before it. They are
+ * flushed together with the staged manifest. Whatever a crash leaves of both, no record names it until all of it
+ * is there.
  * @param judged Called with each version that may be committed.
  */
 export function durableGates(
@@ -17,20 +18,21 @@ export function durableGates(
 ): Gates {
   const judgeDurable: JudgeStaged = async (staged) => {
     await judge?.(staged);
-    await flushFiles(staged);
+    staged.flushes.add(flushFiles(staged));
     judged(staged);
   };
   return { ...gates, judge: judgeDurable };
 }
 
 /** Puts the files that a version has and the one before has not on stable storage, with their names. */
-async function flushFiles({ storage, table, base, file }: StagedLanceVersion): Promise<void> {
+async function flushFiles(staged: StagedLanceVersion): Promise<void> {
+  const { storage, file } = staged;
   const line = join(file, '..', '..');
-  const before = base && (await partsOf(storage, line, join(locationOf(table), base.manifest)));
-  const after = await partsOf(storage, line, file);
-  const fresh = [...after.files].filter((path) => before?.files.has(path) !== true);
-  for (const folder of after.indices) {
-    if (before?.indices.has(folder) === true) continue;
+  const before = await staged.before();
+  const fresh = [...freshFiles(line, before?.manifest.fragments ?? [], staged.manifest.fragments)];
+  const known = indexFolders(line, before?.segments ?? []);
+  for (const folder of indexFolders(line, staged.segments)) {
+    if (known.has(folder)) continue;
     for (const name of await namesInFolder(storage, folder)) fresh.push(join(folder, name));
   }
   const flushes = new Flushes();
@@ -41,20 +43,40 @@ async function flushFiles({ storage, table, base, file }: StagedLanceVersion): P
   await flushes.settled();
 }
 
-/** Files of rows and folders of indices that a manifest names in the folder of its line. */
-interface Parts {
-  readonly files: ReadonlySet<string>;
-  readonly indices: ReadonlySet<string>;
+/** The files in the folder of a line that fragments name and those before did not. Most fragments stay as they are. */
+function freshFiles(
+  line: string,
+  before: readonly LanceFragment[],
+  after: readonly LanceFragment[],
+): ReadonlySet<string> {
+  const [old, now] = [byKey(before), byKey(after)];
+  const known = new Set(filesOfOthers(line, old, now));
+  return new Set(filesOfOthers(line, now, old).filter((file) => !known.has(file)));
 }
 
-async function partsOf(storage: Storage, line: string, path: string): Promise<Parts> {
-  const { manifest, segments } = await readManifestFile(storage, path);
-  const files = manifest.fragments.flatMap((each) => filesOfFragment(line, each));
+type Fragments = ReadonlyMap<string, LanceFragment>;
+
+/** The files of the fragments that others are not. */
+function filesOfOthers(line: string, some: Fragments, others: Fragments): readonly string[] {
+  return [...some].flatMap(([key, fragment]) =>
+    others.has(key) ? [] : filesOfFragment(line, fragment).map(({ file }) => file),
+  );
+}
+
+function byKey(fragments: readonly LanceFragment[]): Fragments {
+  return new Map(fragments.map((fragment) => [keyOf(fragment), fragment]));
+}
+
+/** Equal for a fragment that has stayed as it is. */
+function keyOf({ id, files, deletions }: LanceFragment): string {
+  const names = files.map(({ path, base = '' }) => `${base}/${path}`);
+  return [id, ...names, deletions && `${deletions.base ?? ''}/${deletions.name}`].join('\0');
+}
+
+/** Folders of indices in the folder of a line. */
+function indexFolders(line: string, segments: readonly LanceIndexSegment[]): ReadonlySet<string> {
   const own = segments.filter(({ base, uuid }) => base === undefined && uuid !== '');
-  return {
-    files: new Set(files.map(({ file }) => file)),
-    indices: new Set(own.map(({ uuid }) => join(line, LANCE_INDICES, uuid))),
-  };
+  return new Set(own.map(({ uuid }) => join(line, LANCE_INDICES, uuid)));
 }
 
 async function flushFile(storage: Storage, path: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { VersionRecord } from '../../format/records.ts';
-import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
+import type { ManifestContent } from '../../format/lance/manifest-file.ts';
 
 /** Manifests are kept whose files are so large together, in bytes. */
 const CAPACITY_BYTES = 4 * 2 ** 20;
@@ -13,15 +13,15 @@ const MOST_BYTES = 256 * 2 ** 10;
  */
 export class KnownManifests {
   /** By the second name of the staged manifest, which nothing else ever has. */
-  readonly #manifests = new LRUCache<string, LanceManifest>({ maxSize: CAPACITY_BYTES });
+  readonly #manifests = new LRUCache<string, ManifestContent>({ maxSize: CAPACITY_BYTES });
 
-  remember({ staging, manifestBytes }: VersionRecord, manifest: LanceManifest): void {
+  remember({ staging, manifestBytes }: VersionRecord, content: ManifestContent): void {
     if (manifestBytes > MOST_BYTES) return;
-    this.#manifests.set(staging, manifest, { size: Math.max(1, manifestBytes) });
+    this.#manifests.set(staging, content, { size: Math.max(1, manifestBytes) });
   }
 
   /** The manifest of a version; undefined for one that must be read. */
-  of({ staging }: VersionRecord): LanceManifest | undefined {
+  of({ staging }: VersionRecord): ManifestContent | undefined {
     return this.#manifests.get(staging);
   }
 }

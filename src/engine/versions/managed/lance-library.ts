@@ -91,6 +91,22 @@ export const lanceIndexTypes = [
 
 export type LanceIndexType = (typeof lanceIndexTypes)[number];
 
+/** Types of indices as the library names them in lists, and as the protocol does. Others are `Unknown` to clients. */
+export const lanceIndexNames: Readonly<Record<string, string>> = {
+  BTree: 'BTREE',
+  Bitmap: 'BITMAP',
+  LabelList: 'LABEL_LIST',
+  Fm: 'FM',
+  FTS: 'FTS',
+  IvfFlat: 'IVF_FLAT',
+  IvfSq: 'IVF_SQ',
+  IvfPq: 'IVF_PQ',
+  IvfRq: 'IVF_RQ',
+  IvfHnswFlat: 'IVF_HNSW_FLAT',
+  IvfHnswPq: 'IVF_HNSW_PQ',
+  IvfHnswSq: 'IVF_HNSW_SQ',
+};
+
 /** An index to build: its kind, and options by their names in the library. */
 export interface LanceIndexSpec {
   readonly type: LanceIndexType;
@@ -152,6 +168,26 @@ export interface LanceVersions {
   create(branch: string, body: Readonly<Record<string, unknown>>): Promise<object | undefined>;
 }
 
+/** The rows of a change, or its columns, as an Arrow file. */
+export interface LanceRowsFile {
+  readonly bytes: number;
+  /** The bytes from the beginning, each time. */
+  pieces(): AsyncIterable<Uint8Array>;
+  /** Frees what the file takes, in any state. Does not throw. */
+  close(): Promise<void>;
+}
+
+/** A small file that is in memory. */
+export function heldFile(file: Uint8Array): LanceRowsFile {
+  return {
+    bytes: file.byteLength,
+    pieces: async function* () {
+      yield file;
+    },
+    close: async () => undefined,
+  };
+}
+
 /** The numbers that the library gives for a change, by their names in its results. */
 export type LanceCounts = Readonly<Record<string, number>>;
 
@@ -164,6 +200,8 @@ export type LanceStatement = Pick<Statement, 'budget' | 'owner' | 'signal'>;
  * `LibraryEnded` when the process of the library has ended.
  */
 export interface LanceLibrary {
+  /** Most bytes of rows that one change may have. */
+  readonly rowBytes: number;
   /** The rows as an Arrow file. Resolves once the first bytes are there. */
   query(
     table: LanceTableVersion,
@@ -203,13 +241,14 @@ export interface LanceLibrary {
   ): Promise<string>;
   /**
    * Changes a table.
-   * @param rows The rows of the change, or its columns, as an Arrow file; none if null.
+   * @param table At its newest version, if rows of main are changed.
+   * @param rows The rows of the change, or its columns; none if null. The caller closes them.
    * @throws what `versions.create` rejected with
    */
   change(
-    table: LancePlace,
+    table: LancePlace | LanceTableVersion,
     change: LanceTableChange,
-    rows: Uint8Array | null,
+    rows: LanceRowsFile | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts>;
@@ -223,11 +262,16 @@ export interface LanceLibrary {
 
 /** The process of the library ended while it worked on a request. Reads can be repeated. */
 export class LibraryEnded extends CatalogError {
-  /** @param table The canonical path of the table. */
-  constructor(table: string) {
+  /**
+   * @param table The canonical path of the table.
+   * @param isLoaded Whether the process had loaded the library.
+   */
+  constructor(table: string, isLoaded: boolean) {
     super(
       'ServiceUnavailable',
-      `the process of the Lance library ended while it worked on table ${table}: repeat the request, or ask for less (lance.memory bounds the process)`,
+      isLoaded
+        ? `the process of the Lance library ended while it worked on table ${table}: repeat the request, or ask for less (lance.memory bounds the process)`
+        : `the process of the Lance library for table ${table} ended before the library was loaded: repeat the request, and find the reason in the log of the gateway`,
     );
   }
 }

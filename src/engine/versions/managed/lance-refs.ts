@@ -35,16 +35,16 @@ export async function branchRefs(
 
 /**
  * Writes the file of a branch that has begun, unless it is there: the process that was to write it may
- * have ended.
+ * have ended. Returns whether it wrote the file.
  */
 export async function requireBranchRef(
   storage: Storage,
   location: string,
   { name, ...ref }: BranchRef,
-): Promise<void> {
+): Promise<boolean> {
   const is = (other: string): boolean => other === name;
   const found = await readRefs(storage, location, 'branches', branchOf, is);
-  if (found.length > 0) return;
+  if (found.length > 0) return false;
   const path = await refPath(storage, location, 'branches', name);
   const above = ref.parentBranch === MAIN ? [] : await mappingOf(storage, location, ref);
   const id = randomUUID().replaceAll('-', '');
@@ -57,6 +57,7 @@ export async function requireBranchRef(
     metadata: {},
   };
   await storage.replace(path, Buffer.from(JSON.stringify(fields, null, 2)));
+  return true;
 }
 
 /** The versions with which the branches above a branch begin, and their ids, from main on. */

@@ -1,7 +1,11 @@
 import { join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
+import { itemAt } from '../../base/items.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import type { TableRecord } from '../../format/records.ts';
+import { COMMIT_ATTEMPTS, type Committer } from '../../catalog/records/commit-loop.ts';
+import { unchanged } from '../../catalog/records/reader.ts';
+import { encodeBranch } from '../../catalog/records/records-codec.ts';
+import type { BranchRecord, Stored, TableRecord } from '../../format/records.ts';
 import {
   LANCE_DATA,
   LANCE_DELETIONS,
@@ -11,8 +15,8 @@ import {
   namesInFolder,
 } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
-import type { NamedBranch } from '../lines/branches.ts';
-import { branchRefs, removeBranchRef, tagRefs } from './lance-refs.ts';
+import type { Branches, NamedBranch } from '../lines/branches.ts';
+import { branchRefs, removeBranchRef, requireBranchRef, tagRefs } from './lance-refs.ts';
 import { locationOf } from './managed-versions.ts';
 import { LANCE_TREE, SET_ASIDE } from './place.ts';
 
@@ -41,6 +45,38 @@ export async function withRefs(
     const lineage = [{ branch: parentBranch, key, version: parentVersion }];
     return { name, branch: { ...branch, lineage, manifestBytes, createdMillis } };
   });
+}
+
+interface SettlingParts {
+  readonly storage: Storage;
+  readonly committer: Committer;
+  readonly branches: Pick<Branches, 'find'>;
+}
+
+/**
+ * The record of a branch. If the gateway that began the branch ended before its file was there,
+ * the file is written first: Lance clients know branches by their files.
+ */
+export async function settledBranch(
+  { storage, committer, branches }: SettlingParts,
+  table: TableRecord,
+  name: string,
+): Promise<Stored<BranchRecord> | undefined> {
+  let stored = await branches.find(table.id, name);
+  for (let attempt = 0; attempt < COMMIT_ATTEMPTS; attempt++) {
+    if (stored?.content.pending === undefined) return stored;
+    const { pending: _, ...branch } = stored.content;
+    const { branch: parentBranch, version: parentVersion } = itemAt(branch.lineage, 0);
+    const { createdMillis, manifestBytes } = branch;
+    const ref = { name, parentBranch, parentVersion, createdMillis, manifestBytes };
+    const isWritten = await requireBranchRef(storage, locationOf(table), ref);
+    await committer.commit([unchanged(stored)], [{ key: stored.key, value: encodeBranch(branch) }]);
+    stored = await branches.find(table.id, name);
+    // It was deleted meanwhile, and its file before this one was written.
+    if (stored === undefined && isWritten) await removeBranchRef(storage, locationOf(table), name);
+  }
+  const why = `the branch ${JSON.stringify(name)} is changed by others all the time: repeat the request`;
+  throw new CatalogError('ConcurrentModification', why);
 }
 
 /**

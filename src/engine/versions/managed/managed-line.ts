@@ -14,6 +14,7 @@ import { checkBranchName } from '../../format/branch-name.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, type VersionStore } from '../lines/version-store.ts';
 import { branchRefs, type BranchRef } from './lance-refs.ts';
+import { settledBranch } from './managed-branches.ts';
 import { fileExists } from './managed-manifests.ts';
 import { requireRecorded } from './manifest-identity.ts';
 import { pathIn, type StagedPlace } from './place.ts';
@@ -40,28 +41,42 @@ export interface LineParts {
   readonly branches: Branches;
 }
 
+/** The version that a branch begins with. */
+export type BranchStart = Pick<BranchRef, 'parentBranch' | 'parentVersion'>;
+
+/** A line by its name, and its origin if the gateway writes the file of the branch. */
+interface NamedLine {
+  readonly branch: string;
+  readonly origin?: BranchStart | undefined;
+}
+
 /** The line of versions of a name, as it is now. @throws CatalogError TableBranchNotFound, InvalidInput. */
 export async function managedLine(
   parts: LineParts,
   table: TableRecord,
-  branch: string,
+  { branch, origin }: NamedLine,
   place: StagedPlace,
 ): Promise<ManagedLine> {
   if (branch === MAIN) return knownLine(parts, table, MAIN_CHAIN);
   checkBranchName(branch);
   if (table.kind === 'declared') throw branchNotFound(branch);
-  const stored = await parts.branches.find(table.id, branch);
+  const stored = await settledBranch(parts, table, branch);
   const ref = (await branchRefs(parts.storage, locationOf(table))).get(branch);
   if (stored !== undefined) {
     const line = await knownLine(parts, table, { ...branchChain(branch, stored), lineage: [] });
     if (ref !== undefined) return line;
     // Its client has deleted the branch, if nothing of it is there any more.
     if (await isThere(parts.storage, table, line.head)) throw zombie(branch);
-    return newLine(parts, table, { branch, ref }, { stored, line });
+    return newLine(
+      parts,
+      table,
+      { branch, origin: origin ?? ref, isOurs: origin !== undefined },
+      { stored, line },
+    );
   }
   const left = await lanceVersions(parts.storage, join(locationOf(table), dirname(place.folder)));
   if (left.length > 0) throw zombie(branch);
-  return newLine(parts, table, { branch, ref });
+  return newLine(parts, table, { branch, origin: origin ?? ref, isOurs: origin !== undefined });
 }
 
 async function knownLine(
@@ -95,7 +110,9 @@ async function isUnfinished(
 
 interface NewBranch {
   readonly branch: string;
-  readonly ref: BranchRef | undefined;
+  readonly origin: BranchStart | undefined;
+  /** Whether the gateway writes the file of the branch. */
+  readonly isOurs: boolean;
 }
 
 /** Records of a removed branch of the same name. */
@@ -112,24 +129,29 @@ interface RemovedBranch {
 async function newLine(
   { branches, versions }: LineParts,
   table: TableRecord,
-  { branch, ref }: NewBranch,
+  { branch, origin, isOurs }: NewBranch,
   removed?: RemovedBranch,
 ): Promise<ManagedLine> {
   const id = randomUUID();
   const key = branchKey(table.id, branch);
-  const parent = ref?.parentBranch ?? MAIN;
+  const parent = origin?.parentBranch ?? MAIN;
   const old = removed === undefined ? [] : await remnants(versions, table, removed);
-  const above = parent === MAIN ? MAIN : (await branches.find(table.id, parent))?.content.id;
+  const above =
+    (parent === MAIN ? MAIN : (await branches.find(table.id, parent))?.content.id) ?? MAIN;
+  const recordOf = (first: VersionRecord): BranchRecord => ({
+    id,
+    lineage: [{ branch: parent, key: above, version: origin?.parentVersion ?? first.version }],
+    manifestBytes: first.manifestBytes,
+    createdMillis: first.timestampMillis,
+    ...(isOurs && { pending: 'write' }),
+  });
   return {
     chain: { branch, key: id, lineage: [], checks: [] },
     head: undefined,
-    next: ref === undefined ? null : [ref.parentVersion, ref.parentVersion + 1n],
+    next: origin === undefined ? null : [origin.parentVersion, origin.parentVersion + 1n],
     checks: [removed === undefined ? absent(key) : unchanged(removed.stored)],
-    origin: { key: above ?? MAIN, ...(ref !== undefined && { version: ref.parentVersion }) },
-    writes: (first) => [
-      { key, value: encodeBranch(recordOf(id, first, ref, { parent, key: above ?? MAIN })) },
-      ...old,
-    ],
+    origin: { key: above, ...(origin !== undefined && { version: origin.parentVersion }) },
+    writes: (first) => [{ key, value: encodeBranch(recordOf(first)) }, ...old],
   };
 }
 
@@ -144,20 +166,6 @@ async function remnants(
   return [headKey(id, chain), ...records.map(({ version }) => versionKey(id, chain, version))].map(
     (key) => ({ key, value: null }),
   );
-}
-
-function recordOf(
-  id: string,
-  first: VersionRecord,
-  ref: BranchRef | undefined,
-  { parent, key }: { readonly parent: string; readonly key: string },
-): BranchRecord {
-  return {
-    id,
-    lineage: [{ branch: parent, key, version: ref?.parentVersion ?? first.version }],
-    manifestBytes: first.manifestBytes,
-    createdMillis: first.timestampMillis,
-  };
 }
 
 async function isThere(

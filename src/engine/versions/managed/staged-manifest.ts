@@ -1,16 +1,15 @@
 import { errorCode, isAbsent } from '../../../storage/storage-error.ts';
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
-import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
+import type { Flushes } from '../../../storage/flushes.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
-import { readOpenManifest } from '../../format/lance/manifest-file.ts';
+import { readOpenManifest, type ManifestContent } from '../../format/lance/manifest-file.ts';
 import { refused, pathIn, type StagedPlace } from './place.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 
 /** A manifest that a client has staged, and that is one. */
-export interface StagedManifest {
-  readonly manifest: LanceManifest;
+export interface StagedManifest extends ManifestContent {
   /** The size of its file. */
   readonly bytes: number;
   /** The open file, to be flushed: the bytes that were checked. The caller closes it. */
@@ -67,7 +66,7 @@ async function readClaimed(
 ): Promise<Omit<StagedManifest, 'file'>> {
   const bytes = file.plainSize();
   if (bytes === undefined) throw refused(manifestPath, 'is not a file');
-  const manifest = await read(file, bytes, manifestPath);
+  const { manifest, segments } = await read(file, bytes, manifestPath);
   if (manifestSize !== null && manifestSize !== BigInt(bytes)) {
     throw refused(manifestPath, `has ${bytes} bytes, not ${manifestSize} as manifest_size says`);
   }
@@ -77,12 +76,16 @@ async function readClaimed(
       `holds the manifest of version ${manifest.version}, not of ${BigInt.asUintN(64, version)}`,
     );
   }
-  return { manifest, bytes };
+  return { manifest, segments, bytes };
 }
 
-async function read(file: OpenObject, bytes: number, manifestPath: string): Promise<LanceManifest> {
+async function read(
+  file: OpenObject,
+  bytes: number,
+  manifestPath: string,
+): Promise<ManifestContent> {
   try {
-    return (await readOpenManifest(file, bytes)).manifest;
+    return await readOpenManifest(file, bytes);
   } catch (error) {
     if (!(error instanceof LanceManifestError)) throw error;
     throw refused(manifestPath, `is not a Lance manifest: ${error.message}`);
@@ -90,16 +93,22 @@ async function read(file: OpenObject, bytes: number, manifestPath: string): Prom
 }
 
 /** A version that a Lance client has staged and that can be the next one. */
-export interface StagedLanceVersion {
+export interface StagedLanceVersion extends ManifestContent {
   readonly storage: Storage;
   readonly path: ObjectPath;
   readonly table: TableRecord;
   readonly branch: string;
   /** Its base; absent for the first version of a table. */
   readonly base: VersionRecord | undefined;
-  readonly manifest: LanceManifest;
+  /**
+   * Reads the manifest of its base; undefined for the first version.
+   * @throws LanceManifestError, and the error of the operating system for a file that is not there.
+   */
+  readonly before: () => Promise<ManifestContent | undefined>;
   /** Absolute path of the file with the manifest. */
   readonly file: string;
+  /** What must be on stable storage before the version is committed. */
+  readonly flushes: Flushes;
 }
 
 /** Adopts what Lance clients wrote to a line without the catalog, before a version is planned. Gives the table as it is then. */

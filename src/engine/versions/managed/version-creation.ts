@@ -15,9 +15,11 @@ import { versionWrites, type VersionStore } from '../lines/version-store.ts';
 import { adoptsExternalWrites, refusedBehind, refusedVersion } from './external-versions.ts';
 import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary, type LanceNext } from './lance-summary.ts';
+import { Flushes } from '../../../storage/flushes.ts';
+import { readManifestFile, type ManifestContent } from '../../format/lance/manifest-file.ts';
 import { fileExists, holdStaged, sameBytes } from './managed-manifests.ts';
 import { openDigest } from './manifest-identity.ts';
-import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
+import { managedLine, type BranchStart, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, pathIn, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest, type Gates } from './staged-manifest.ts';
@@ -37,6 +39,8 @@ export interface VersionRequest {
   readonly metadata: Readonly<Record<string, string>>;
   /** Tells this request from others. */
   readonly id: string;
+  /** Origin of a branch that this version begins, and whose file the gateway writes. */
+  readonly origin?: BranchStart | undefined;
 }
 
 /** One version's part of a commit. */
@@ -127,14 +131,18 @@ export class VersionPlan {
     const base = await this.#baseOf(table, request, target, { manifest, file });
     const { storage } = this.#parts;
     const { path, branch } = request;
-    await this.#gates.judge?.({ storage, path, table, branch, base, manifest, file });
+    const before = this.#before(table, base);
+    const flushes = new Flushes();
+    const version = { ...staged, storage, path, table, branch, base, before, file, flushes };
+    await this.#gates.judge?.(version);
     const held = heldName(request, place);
     this.#held.add(pathIn(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
-    await holdStaged(this.#parts.storage, locationOf(table), names, target.base === undefined);
+    flushes.add(holdStaged(storage, locationOf(table), names, target.base === undefined));
+    await flushes.settled();
     const digest = adoptsExternalWrites(table) ? { digest: await openDigest(staged.file) } : {};
     const record = { ...this.#recordOf(request, place, staged, target.base), ...digest };
-    this.#parts.manifests?.remember(record, staged.manifest);
+    this.#parts.manifests?.remember(record, staged);
     const writes = target.writes(record);
     if (target.line !== undefined) {
       this.#heads.set(lineKey(table, request), { line: target.line, record });
@@ -182,8 +190,22 @@ export class VersionPlan {
     }
   }
 
+  /** Reads the manifest of a base once. */
+  #before(
+    table: TableRecord,
+    base: VersionRecord | undefined,
+  ): () => Promise<ManifestContent | undefined> {
+    let content: Promise<ManifestContent> | undefined;
+    return async () => {
+      if (base === undefined) return undefined;
+      const read = () =>
+        readManifestFile(this.#parts.storage, pathIn(locationOf(table), base.manifest));
+      return this.#parts.manifests?.of(base) ?? (content ??= read());
+    };
+  }
+
   async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceNext) {
-    const manifest = base === undefined ? undefined : this.#parts.manifests?.of(base);
+    const manifest = base === undefined ? undefined : this.#parts.manifests?.of(base)?.manifest;
     return lanceSummary(this.#parts.storage, locationOf(table), { record: base, manifest }, next);
   }
 
@@ -209,7 +231,7 @@ export class VersionPlan {
     if (request.version < 0n) return this.#apart(table, request);
     const before = this.#heads.get(lineKey(table, request));
     if (before !== undefined) return following(table, before);
-    const line = await managedLine(this.#parts, table, request.branch, place);
+    const line = await managedLine(this.#parts, table, request, place);
     return {
       line,
       next: line.next,

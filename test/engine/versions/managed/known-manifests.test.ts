@@ -15,7 +15,7 @@ const record = (staging: string, manifestBytes = 100): VersionRecord => ({
   manifestBytes,
   metadata: {},
 });
-const manifest = decodeLanceManifest(new Uint8Array());
+const manifest = { manifest: decodeLanceManifest(new Uint8Array()), segments: [] };
 
 describe('manifests that were read when they were staged', () => {
   it('are known by the second name of what was staged, which no other version has', () => {
