@@ -1,5 +1,5 @@
 import type { Answer } from '../../../protocol/backend.ts';
-import { CatalogError } from '../../../protocol/errors.ts';
+import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { MAIN } from '../../format/chain.ts';
 import { formatOfNew, type FormatOf } from '../../versions/table-format.ts';
@@ -57,6 +57,13 @@ interface Insert {
   readonly rows: RowsFile;
 }
 
+/** Errors of a creation without effect when the table is there, by the catalog and by the library. */
+const overtaken: ReadonlySet<ErrorName> = new Set([
+  'ConcurrentModification',
+  'InvalidInput',
+  'TableAlreadyExists',
+]);
+
 /** The rows are inserted into the first version if another writer makes that meanwhile. */
 async function createdOrInserted(
   insert: Insert,
@@ -66,9 +73,7 @@ async function createdOrInserted(
   try {
     return await inserted(insert, table, 'create');
   } catch (error) {
-    const isOvertaken =
-      error instanceof CatalogError && error.row.name === 'ConcurrentModification';
-    if (!isOvertaken) throw error;
+    if (!(error instanceof CatalogError) || !overtaken.has(error.row.name)) throw error;
     const { parts, call } = insert;
     const now = await parts.catalog.requireTable(call.request.object);
     if (now.content.kind !== 'lance') throw error;

@@ -1,5 +1,6 @@
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import type { Action } from '../../../protocol/operations/operation.ts';
 import { stringifyJson } from '../../../protocol/json.ts';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
@@ -201,6 +202,8 @@ export async function commitsOfLibrary(
       check?.();
       if (name !== branch) throw new CatalogError('InvalidInput', `the change is one of ${branch}`);
       const request = { ...versionRequest(path, fields as Fields, branch), origin };
+      // The library overwrites a version that it finds in the folder.
+      if (isFirst && request.version !== 1n) throw notFirst(path);
       const all = await committedVersions(parts, [request], sealed, durable, beside).catch(
         // The library can change a newer version, but not create a table that is there.
         isFirst ? refused : unlessOvertaken,
@@ -213,6 +216,13 @@ export async function commitsOfLibrary(
   };
   const counts = await parts.library.change(place, change, rows, versions, statement);
   return { made, counts };
+}
+
+function notFirst(path: ObjectPath): CatalogError {
+  return new CatalogError(
+    'ConcurrentModification',
+    `table ${canonicalPath(path)} has got its first version meanwhile`,
+  );
 }
 
 function refused(error: unknown): never {
