@@ -42,14 +42,16 @@ async function open(kinds: readonly TableKind[], seed: number, gateways = 1): Pr
 /** Nothing is left of the writers but what they know of. */
 async function isClean(lane: Lane): Promise<void> {
   expect(await lane.unrecorded()).toEqual([]);
-  expect(await lane.verify()).toBe('');
+  if (triesAll) expect(await lane.verify()).toBe('');
   expect(await lane.staged()).toEqual([]);
   expect(await lane.verify()).toBe('');
   const acknowledged = lane.writers.map(({ accounts }) => accounts.acknowledged);
   expect(Math.max(...acknowledged)).toBeGreaterThan(0);
 }
 
-const lanesOf: readonly (readonly [string, () => readonly TableKind[], number])[] = [
+type NamedLane = readonly [writers: string, kinds: () => readonly TableKind[], kills: number];
+
+const lanesOf: readonly NamedLane[] = [
   ['rows, and tags', () => [libraryRowsKind, managedTagKind], 20],
   ['rows of a Lance client', () => [foreignKind(), libraryRowsKind], 20],
   ['columns', () => [libraryColumnsKind], 20],
@@ -57,12 +59,14 @@ const lanesOf: readonly (readonly [string, () => readonly TableKind[], number])[
   ['branches, restored versions', () => [libraryBranchKind], 20],
 ];
 
+/** Two kills in one of the lanes, another with each seed. */
+function sampleOf(seed: number): NamedLane {
+  const [writers, kinds] = lanesOf[seed % lanesOf.length]!;
+  return [writers, kinds, 2];
+}
+
 describe('a gateway or the library that is killed again and again under writers', () => {
-  it.each(
-    triesAll
-      ? lanesOf
-      : [['all of them', () => lanesOf.flatMap(([, kinds]) => kinds()), 2] as const],
-  )(
+  it.each(triesAll ? lanesOf : [sampleOf(SEED)])(
     `of %s loses nothing, makes nothing twice and shows nothing by halves (seed ${SEED})`,
     async (_, kinds, kills) => {
       const lane = await open(kinds(), SEED);
