@@ -197,7 +197,6 @@ export class Lane {
     const flags = this.#redis === undefined ? [] : ['--redis', this.#redis.url];
     const gc = ['catalog', 'gc', '--policies', this.service.policies, '--older-than', '0s'];
     const said: string[] = [];
-    for (const { service } of this.#gateways) await service.end();
     for (let times = 0; times < 2; times++) {
       const { code, err } = await this.service.command(...gc, ...flags);
       if (code !== 0) said.push(err);

@@ -42,11 +42,18 @@ async function open(kinds: readonly TableKind[], seed: number, gateways = 1): Pr
 /** Nothing is left of the writers but what they know of. */
 async function isClean(lane: Lane): Promise<void> {
   expect(await lane.unrecorded()).toEqual([]);
-  if (triesAll) expect(await lane.verify()).toBe('');
-  expect(await lane.staged()).toEqual([]);
   expect(await lane.verify()).toBe('');
-  const acknowledged = lane.writers.map(({ accounts }) => accounts.acknowledged);
-  expect(Math.max(...acknowledged)).toBeGreaterThan(0);
+  // Each command starts a process: a sample does without collections.
+  if (triesAll) {
+    expect(await lane.staged()).toEqual([]);
+    expect(await lane.verify()).toBe('');
+  }
+  expect(acknowledgedIn(lane)).toBeGreaterThan(0);
+}
+
+/** The most changes that were acknowledged to the writers of one kind. */
+function acknowledgedIn(lane: Lane): number {
+  return Math.max(...lane.writers.map(({ accounts }) => accounts.acknowledged));
 }
 
 type NamedLane = readonly [writers: string, kinds: () => readonly TableKind[], kills: number];
@@ -70,7 +77,8 @@ describe('a gateway or the library that is killed again and again under writers'
     `of %s loses nothing, makes nothing twice and shows nothing by halves (seed ${SEED})`,
     async (_, kinds, kills) => {
       const lane = await open(kinds(), SEED);
-      while (lane.kills < kills) {
+      // On a busy machine a few kills may all come before the first change is made.
+      while (lane.kills < kills || acknowledgedIn(lane) === 0) {
         const faults = await lane.round();
         expect(faults, `kill ${lane.kills}, ${lane.last}`).toEqual([]);
       }

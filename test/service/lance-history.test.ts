@@ -14,8 +14,10 @@ const RULES = `rules:
   - { name: growing, tables: [/log], require: { append_only: true } }
 `;
 
+/** Kills the service once the store has a new branch, while the library waits for the answer before it writes the file. */
+const killed = { step: 'write journal', when: 'before', count: 1, since: 'armed' } as const;
 /** Of the next start of the service. */
-const nodeFlags: string[] = [];
+const nodeFlags: string[] = [...flagsOf(killed, 0)];
 let service: Service;
 let writer: Connection;
 
@@ -209,11 +211,6 @@ describe('a branch of a Lance table', () => {
 
   it('whose gateway died before the file of the branch was there gets it from the next reader', async () => {
     await made('begun');
-    // The store has the branch by then, and the library waits for the answer before it writes the file.
-    const plan = { step: 'write journal', when: 'before', count: 1, since: 'armed' } as const;
-    await service.end();
-    nodeFlags.push(...flagsOf(plan, 0));
-    await service.restart();
     await send(service.url, 'GET /healthz?armed', { key: null });
     const ended = service.ended();
     const cut = ask('begun', 'branches/create', { body: { name: 'dev', from_version: 2 } });
@@ -279,8 +276,6 @@ describe('a compaction of Lance tables', () => {
     expect((await ask('small', 'count_rows', { body: { tag: 'before' } })).text).toBe('2');
     const again = await service.command('catalog', 'compact', '/small');
     expect([again.code, again.out]).toEqual([0, 'nothing to merge\n']);
-    const verified = await service.command('catalog', 'verify');
-    expect(verified.code).toBe(0);
   });
 });
 
