@@ -4,6 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const unit = ['sql', 'arrow', 'policy', 'protocol', 'rules', 'store', 'storage'].map(below);
 const engine = ['engine', 'oracle'].map(below);
+/** Tests of programs that take minutes and gigabytes to install; they have a command of their own. */
+const withEngines = process.env['ARROWGATE_TEST_ENGINES'] === 'all' ? [] : [below('engines')];
 
 /** Files that take much longer than the others. */
 const longest = [
@@ -53,7 +55,7 @@ export default defineConfig({
     projects: [
       project('unit', unit),
       project('engine', engine),
-      project('system', ['test/**/*.test.ts'], [...unit, ...engine]),
+      project('system', ['test/**/*.test.ts'], [...unit, ...engine, ...withEngines]),
     ],
     // Tests wait half of their time: two cores are busy with three workers.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),

@@ -3,7 +3,7 @@ import type { Connection } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send } from './http.ts';
-import { lancedb } from './lancedb.ts';
+import { connectTo, lancedb } from './lancedb.ts';
 
 /** Clients that write to a table's folder first, and continue through the catalog, as Spark does. */
 
@@ -59,5 +59,55 @@ describe('a table that allows external writes', () => {
     expect(await table.countRows()).toBe(4);
     await table.add([{ id: 5 }]);
     expect(await (await folder.open()).countRows()).toBe(5);
+  });
+});
+
+describe('a namespace that allows external writes', () => {
+  const properties = { external_writes: 'adopt', 'table.format': 'lance' };
+
+  beforeAll(async () => {
+    const body = { properties };
+    expect((await send(service, '/v1/namespace/open/create', { body })).status).toBe(200);
+    expect((await send(service, '/v1/namespace/open$inner/create', { body: {} })).status).toBe(200);
+  });
+
+  async function describedAs(name: string): Promise<unknown> {
+    const { body } = await send(service, `/v1/table/${name}/describe`, { body: {} });
+    return (body as { properties: object }).properties;
+  }
+
+  it('has tables that allow them', async () => {
+    const location = await declared('open$inner$declared', { owner: 'ray' });
+    await (await beside(location)).create();
+    expect(await describedAs('open$inner$declared')).toEqual({
+      owner: 'ray',
+      external_writes: 'adopt',
+    });
+    await (await (await beside(location)).open()).add([{ id: 3 }]);
+    const served = await (await connectTo(service)).openTable('declared', ['open', 'inner']);
+    expect(await served.countRows()).toBe(3);
+    await send(service, '/v1/table/open$inner$declared/deregister', { body: {} });
+    const body = { location };
+    await send(service, '/v1/table/open$registered/register', { body });
+    expect(await describedAs('open$registered')).toEqual({ external_writes: 'adopt' });
+  });
+
+  it('has tables of CreateTable that allow them', async () => {
+    const table = await (await connectTo(service)).createTable('made', [{ id: 1 }], ['open']);
+    const { body } = await send(service, '/v1/table/open$made/describe', { body: {} });
+    const { location } = body as { location: string };
+    await (await (await beside(location)).open()).add([{ id: 2 }]);
+    expect(await table.countRows()).toBe(2);
+    await table.add([{ id: 3 }]);
+    expect(await (await (await beside(location)).open()).countRows()).toBe(3);
+  });
+
+  it('has tables that say otherwise', async () => {
+    const location = await declared('open$kept', { external_writes: 'refuse' });
+    await (await beside(location)).create();
+    expect(await describedAs('open$kept')).toEqual({ external_writes: 'refuse' });
+    await (await (await beside(location)).open()).add([{ id: 3 }]);
+    const served = await (await connectTo(service)).openTable('kept', ['open']);
+    expect(await served.countRows()).toBe(2);
   });
 });

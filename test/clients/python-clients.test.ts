@@ -20,6 +20,7 @@ afterAll(() => service?.stop());
 
 const scripts = [
   'lancedb_remote.py',
+  'lance_tables.py',
   ...(runsAll ? ['generated_client.py', 'lancedb_namespace.py', 'pylance.py', 'adoption.py'] : []),
 ];
 

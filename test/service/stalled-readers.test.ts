@@ -60,11 +60,12 @@ async function memoryOf(key: 'VmRSS' | 'VmHWM'): Promise<number> {
   return Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
 }
 
-function keysFor(readers: number, role = 'reader'): Promise<readonly string[]> {
-  const subjects = Math.ceil(readers / OF_SUBJECT);
-  return Promise.all(
-    Array.from({ length: subjects }, (_, at) => service.key(`reader-${at}`, role)),
-  );
+async function keysFor(readers: number, role = 'reader'): Promise<readonly string[]> {
+  const keys: string[] = [];
+  // One after the other: each waits for the lock of the file of keys.
+  for (let at = 0; at < Math.ceil(readers / OF_SUBJECT); at++)
+    keys.push(await service.key(`reader-${at}`, role));
+  return keys;
 }
 
 /** Keys that the service knows already. */

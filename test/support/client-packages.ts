@@ -18,6 +18,17 @@ const newestLanceDb = ['@lancedb/lancedb@0.39.0', 'apache-arrow@18'];
 /** The Python clients that the tests know. */
 const pythonPackages = ['pylance==14.0.2', 'lance-namespace==0.13.0', 'lancedb==0.40.0'];
 
+/** The engines that the tests know, beside the Python clients, and the packages that join them to a catalog. */
+const enginePackages = {
+  pylance: ['pylance==14.0.2'],
+  spark: ['pyspark==3.5.9'],
+  ray: ['lance-ray==0.5.0', 'ray[data]==2.60.0'],
+  daft: ['daft-lance==0.6.0', 'daft==0.7.26'],
+};
+
+/** An engine that reads and writes Lance tables. */
+export type Engine = keyof typeof enginePackages;
+
 /** What sends random requests, and what makes Arrow bodies for it. */
 const fuzzerPackages = ['schemathesis==4.32.5', 'pyarrow==26.0.1'];
 
@@ -63,6 +74,33 @@ export function pythonFault(): string | undefined {
  */
 export function pythonWithClients(): Promise<string> {
   return pythonWith(pythonPackages);
+}
+
+/**
+ * The same for the engines.
+ * @throws Error when it cannot be made
+ */
+export function pythonWithEngines(): Promise<string> {
+  const packages = [...pythonPackages, ...Object.values(enginePackages).flat()];
+  return pythonWith([...new Set(packages)]);
+}
+
+/** What users of an engine install, with versions, as pip reads it. */
+export function packagesOf(engine: Engine): readonly string[] {
+  return enginePackages[engine];
+}
+
+/** Every engine. */
+export const engines = Object.keys(enginePackages) as readonly Engine[];
+
+/** Where Spark keeps the Java packages that it loads. */
+export const JAVA_PACKAGES: string = join(CACHE, 'java');
+
+/** Why an engine cannot be run; undefined when it can. */
+export function engineFault(engine: Engine): string | undefined {
+  if (engine === 'spark' && spawnSync('java', ['-version'], { stdio: 'ignore' }).status !== 0)
+    return 'there is no java';
+  return pythonFault();
 }
 
 /**

@@ -1,6 +1,7 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { inheritedProperty } from '../catalog/inherited-property.ts';
 
 /** Formats of tables that CreateTable makes: Arrow files of the engine, or Lance. */
 export const tableFormats = ['arrow', 'lance'] as const;
@@ -31,11 +32,8 @@ export async function formatOfNew(
   path: ObjectPath,
   configured: FormatOf,
 ): Promise<TableFormat> {
-  for (let depth = path.length - 1; depth > 0; depth--) {
-    const text = (await catalog.namespace(path.slice(0, depth)))?.properties[PROPERTY];
-    if (isFormat(text)) return text;
-  }
-  return configured(path);
+  const text = await inheritedProperty(catalog, path, PROPERTY);
+  return isFormat(text) ? text : configured(path);
 }
 
 function isFormat(text: string | undefined): text is TableFormat {

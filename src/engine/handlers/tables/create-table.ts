@@ -10,6 +10,7 @@ import type { Call, Handler } from '../call/handler.ts';
 import { byQueryMode, propertiesWarning } from '../call/parameters.ts';
 import { overwritten } from '../../format/change.ts';
 import { checkColumns, openIncoming } from '../../format/incoming.ts';
+import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import { formatOfNew, type FormatOf } from '../../versions/table-format.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../../versions/lines/locations.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
@@ -119,7 +120,8 @@ async function createLance(
   { call, parts, options }: Creation,
   replace: Stored<TableRecord> | undefined,
 ): Promise<Answer> {
-  const properties = options.properties ?? replace?.content.properties ?? {};
+  const given = options.properties ?? replace?.content.properties ?? {};
+  const properties = await withExternalWrites(parts.catalog, call.request.object, given);
   const location = await placeOf(parts, options.location);
   return parts.lanceTables.create(call, { properties, location, replace });
 }

@@ -16,6 +16,7 @@ import {
 } from '../../versions/lines/locations.ts';
 import { judgePlacing } from '../../rules/place-judge.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
+import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 
 /** Parts of the operations that give a table a name and a location. */
@@ -32,7 +33,7 @@ export function declareTable(parts: PlaceParts): Handler {
     if (flagField(call.body, 'vend_credentials', false)) {
       call.permit.require('CreateTableVersion', object);
     }
-    const properties = propertiesField(call);
+    const properties = await withExternalWrites(parts.catalog, object, propertiesField(call));
     if ((await parts.catalog.tablePlace(object)) !== undefined) throw tableAlreadyExists(object);
     const chosen = textField(call.body, 'location');
     const id = randomUUID();

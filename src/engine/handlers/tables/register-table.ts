@@ -10,6 +10,7 @@ import { requireFree, reserveLocation, resolveDataset } from '../../versions/lin
 import { judgeLeaving } from '../../rules/place-judge.ts';
 import { judgeRegistering, judgeRegisteringAgain } from '../../rules/register-judge.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
+import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import { backFill, type BackFillParts } from '../../versions/managed/back-fill.ts';
 import { requireLanceTable } from '../../versions/managed/version-creation.ts';
 import type { PlaceParts } from './declare-table.ts';
@@ -28,7 +29,7 @@ export function registerTable(parts: RegisterParts): Handler {
     const { object } = call.request;
     const mode = choiceField(call, 'mode');
     requireMode(call, mode);
-    const properties = propertiesField(call);
+    const properties = await withExternalWrites(parts.catalog, object, propertiesField(call));
     const existing = await parts.catalog.tablePlace(object);
     if (existing !== undefined && mode === 'create') throw tableAlreadyExists(object);
     const folder = await resolveDataset(textField(call.body, 'location') ?? '', parts.locations);

@@ -14,6 +14,7 @@ import { keptManagedVersions } from '../../versions/managed/kept-managed-version
 import { removeManifests } from '../../versions/managed/managed-manifests.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import { requireLanceTable, type VersionPlan } from '../../versions/managed/version-creation.ts';
+import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import { settleVersions } from '../../versions/managed/version-names.ts';
 import { propertiesOf } from '../call/parameters.ts';
 import { flagField, textField, type Fields } from '../../base/fields.ts';
@@ -89,7 +90,7 @@ function createVersion({ storage }: StepParts, path: ObjectPath, fields: Fields)
 }
 
 function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep {
-  const properties = propertiesOf(fields);
+  const given = propertiesOf(fields);
   const chosen = textField(fields, 'location');
   const id = randomUUID();
   const createdMillis = Date.now();
@@ -107,6 +108,7 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
       if (existing !== undefined) throw tableAlreadyExists(path);
       const location = await declaredLocation(parts, id, chosen);
       await judgePlacing(parts.rules, path, location);
+      const properties = await withExternalWrites(parts.catalog, path, given);
       const record: TableRecord = { id, kind: 'declared', location, properties, createdMillis };
       const reserved = reserveLocation(location, id);
       return {

@@ -30,6 +30,7 @@ import { markOf } from '../../versions/managed/creation-mark.ts';
 import type { LanceLibrary } from '../../versions/managed/lance-library.ts';
 import { OwnFiles } from '../../versions/managed/lance-files.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
+import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import type { TableFormat } from '../../versions/table-format.ts';
 import type { Tables } from '../../versions/tables.ts';
 import { indexOfJob } from '../jobs/transaction.ts';
@@ -231,13 +232,15 @@ class Conversion {
     const versions = new VersionStore(store);
     const branches = new Branches(store, committer);
     const found = await backFill({ storage, store, versions, branches }, id, location);
-    const { properties } = this.#source.table.content;
+    const { path } = this.#options;
+    const given = this.#source.table.content.properties;
+    const properties = await withExternalWrites(catalog, path, given);
     const table = { id, kind: 'lance', location, properties, createdMillis: Date.now() } as const;
     const place = reserveLocation(location, id);
     await this.#judge(location);
     const jobs = jobCommit({ id, path: this.#options.path }, indices);
     await catalog.createTableCommit(
-      this.#options.path,
+      path,
       table,
       [...this.#source.checks, ...found.checks, ...place.checks, ...jobs.checks],
       [...found.writes, ...place.writes, ...jobs.writes],

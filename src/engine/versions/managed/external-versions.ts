@@ -2,6 +2,8 @@ import { dirname, join, relative } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import type { Store } from '../../../store/store.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { inheritedProperty } from '../../catalog/inherited-property.ts';
 import { externalKey } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
 import { isAbsent } from '../../../storage/storage-error.ts';
@@ -19,6 +21,20 @@ const ADOPT = 'adopt';
 /** Whether each request looks for versions that were written without the catalog. */
 export function adoptsExternalWrites({ properties }: Pick<TableRecord, 'properties'>): boolean {
   return properties[PROPERTY] === ADOPT;
+}
+
+/**
+ * The properties of a new table of Lance clients: `external_writes` of the nearest namespace that
+ * has it is added, unless they have it.
+ */
+export async function withExternalWrites(
+  catalog: Pick<Catalog, 'namespace'>,
+  path: ObjectPath,
+  properties: TableRecord['properties'],
+): Promise<TableRecord['properties']> {
+  if (properties[PROPERTY] !== undefined) return properties;
+  const inherited = await inheritedProperty(catalog, path, PROPERTY);
+  return inherited === undefined ? properties : { ...properties, [PROPERTY]: inherited };
 }
 
 /**
