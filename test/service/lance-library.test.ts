@@ -189,14 +189,14 @@ const damages = [
   ['an index that is cut short', INDEX, cutShort, 'count_rows', filter, 500, 18, CANNOT_READ],
   ['an index that is none', INDEX, foreign, 'count_rows', filter, 500, 18, CANNOT_READ],
   ['an index of a later format', INDEX, later, 'count_rows', filter, 406, 0, LATER_FORMAT],
-  ['a manifest that is cut short', MANIFEST, cutShort, 'query', everything, 500, 18, CANNOT_READ],
+  ['half a manifest', MANIFEST, cutShort, 'query', everything, 500, 18, MANIFEST_DAMAGED],
   ['a manifest that is none', MANIFEST, foreign, 'describe', {}, 500, 18, MANIFEST_DAMAGED],
   ['a manifest without an end', MANIFEST, cutShort, 'stats', {}, 500, 18, MANIFEST_DAMAGED],
   ['a manifest of a later format', MANIFEST, flagged, 'query', everything, 406, 0, LATER_FORMAT],
   ['an unknown flag', MANIFEST, flagged, 'delete', { predicate: 'id = 7' }, 406, 0, LATER_FORMAT],
 ] as const;
 
-describe('a registered table', () => {
+describe('a table in its folder', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -320,26 +320,19 @@ describe('memory', () => {
 describe('the processes', () => {
   afterEach(() => service.stop());
 
-  it('end with a service that is killed', async () => {
-    await start();
+  it('have no variable of the environment, are not there before a Lance table is, and end with a killed service', async () => {
+    await start({ variables: { SECRET_OF_THE_GATEWAY: 'x' } });
+    expect(await libraries()).toEqual([]);
     await wide('rows', 10);
     expect((await ask('rows', 'count_rows')).text).toBe('10');
     const pids = await libraries();
     expect(pids).toHaveLength(1);
-    await service.end('SIGKILL');
-    await waitUntil(async () => !(await Promise.all(pids.map(isRunning))).some(Boolean));
-  });
-
-  it('have no variable of the environment, and none is started for tables of the engine', async () => {
-    await start({ variables: { SECRET_OF_THE_GATEWAY: 'x' } });
-    expect(await libraries()).toEqual([]);
-    await wide('rows', 10);
-    await ask('rows', 'count_rows');
-    const [pid = 0] = await libraries();
-    const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
+    const environment = await readFile(`/proc/${pids[0]}/environ`, 'utf8');
     expect(environment).not.toContain('SECRET');
     // Each connection of the library would read the certificates of the system.
     expect(environment).toContain('SSL_CERT_FILE=/dev/null');
+    await service.end('SIGKILL');
+    await waitUntil(async () => !(await Promise.all(pids.map(isRunning))).some(Boolean));
   });
 
   it('are not started where the library is off', async () => {

@@ -161,7 +161,10 @@ export class Tables {
   /** Finishes the removals of branches of a Lance table that gateways left. Readers that change nothing leave them. */
   async finishBranchRemovals(table: TableRecord): Promise<void> {
     if (this.#reading || table.kind !== 'lance') return;
-    for (const name of await this.#branches.removed(table.id)) await this.#branchOf(table, name);
+    for (const name of await this.#branches.removed(table.id)) {
+      // Files that cannot be removed are told to those who need the name; the branch is gone all the same.
+      await this.#branchOf(table, name).catch(() => undefined);
+    }
   }
 
   /** Every line of versions of a table: the main one first. */

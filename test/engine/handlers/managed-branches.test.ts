@@ -227,8 +227,9 @@ describe('a branch whose removal was cut off', () => {
   ])('%s', (_, isNoteGone) => {
     it('is not listed, and its files go', async () => {
       await cutOff('dev/inner', isNoteGone);
-      const { branches } = (await table.post('branches/list')) as { branches: object };
-      expect(Object.keys(branches)).toEqual(['dev']);
+      for (const listed of await Promise.all([1, 2, 3].map(() => table.post('branches/list')))) {
+        expect(Object.keys((listed as { branches: object }).branches)).toEqual(['dev']);
+      }
       const files = await table.files();
       expect(files.filter((file) => file.includes('inner'))).toEqual([]);
       expect(files).toContain(final('dev', 3n));

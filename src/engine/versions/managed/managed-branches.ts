@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { itemAt } from '../../base/items.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { COMMIT_ATTEMPTS, type Committer } from '../../catalog/records/commit-loop.ts';
 import { unchanged } from '../../catalog/records/reader.ts';
@@ -16,7 +17,13 @@ import {
 } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
 import { isRemoved, type Branches, type NamedBranch } from '../lines/branches.ts';
-import { branchRefs, removeBranchRef, requireBranchRef, tagRefs } from './lance-refs.ts';
+import {
+  branchRefs,
+  removeBranchRef,
+  requireBranchRef,
+  tagRefs,
+  type BranchRef,
+} from './lance-refs.ts';
 import { locationOf } from './managed-versions.ts';
 import { LANCE_TREE, SET_ASIDE } from './place.ts';
 
@@ -82,14 +89,17 @@ async function finishBeginning(
   stored: Stored<BranchRecord>,
 ): Promise<void> {
   const { pending: _, ...branch } = stored.content;
-  const { branch: parentBranch, version: parentVersion } = itemAt(branch.lineage, 0);
-  const { createdMillis, manifestBytes } = branch;
-  const ref = { name, parentBranch, parentVersion, createdMillis, manifestBytes };
-  const isWritten = await requireBranchRef(storage, locationOf(table), ref);
+  const isWritten = await requireBranchRef(storage, locationOf(table), refOf(name, branch));
   await committer.commit([unchanged(stored)], [{ key: stored.key, value: encodeBranch(branch) }]);
   if (!isWritten || (await branches.record(table.id, name)) !== undefined) return;
   // It was deleted meanwhile, and its file before this one was written.
   await removeBranchRef(storage, locationOf(table), name);
+}
+
+/** The file of a branch by its record. */
+function refOf(name: string, { lineage, createdMillis, manifestBytes }: BranchRecord): BranchRef {
+  const { branch: parentBranch, version: parentVersion } = itemAt(lineage, 0);
+  return { name, parentBranch, parentVersion, createdMillis, manifestBytes };
 }
 
 /** Removes the files of a branch, and then its record, which reserves the name until they are gone. */
@@ -101,9 +111,12 @@ async function finishRemoval(
 ): Promise<void> {
   const location = locationOf(table);
   await removeBranchRef(storage, location, name);
-  // Another gateway may have finished the removal, and a new branch have begun: its files stay.
   const found = await branches.record(table.id, name);
-  if (found?.content.id !== stored.content.id) return;
+  if (found?.content.id !== stored.content.id) {
+    // Another gateway has finished the removal. If a new branch has begun since, its file was the one that went.
+    if (found === undefined || isRemoved(found.content)) return;
+    return void (await requireBranchRef(storage, location, refOf(name, found.content)));
+  }
   await removeBranchFiles(storage, location, name, retained);
   await committer.commit([unchanged(stored)], [{ key: stored.key, value: null }]);
 }
@@ -157,12 +170,12 @@ async function removeBranchFiles(
   const holdsOthers = (await namesInFolder(storage, path)).some((one) => !parts.has(one));
   if (!holdsOthers) {
     await storage.removeTree(path, { retained });
-    return storage.flush(dirname(path));
+    return void (await unlessMissing(storage.flush(dirname(path))));
   }
   const manifests = join(folder, LANCE_VERSIONS);
   if ((await storage.ownership(location, manifests)) !== 'own') return;
   for (const file of await namesInFolder(storage, join(location, manifests))) {
     if (parseVersionFile(file) !== undefined) await storage.remove(join(location, manifests, file));
   }
-  await storage.flush(join(location, manifests));
+  await unlessMissing(storage.flush(join(location, manifests)));
 }
