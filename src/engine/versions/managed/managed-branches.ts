@@ -170,7 +170,8 @@ async function removeBranchFiles(
   const holdsOthers = (await namesInFolder(storage, path)).some((one) => !parts.has(one));
   if (!holdsOthers) {
     await storage.removeTree(path, { retained });
-    return void (await unlessMissing(storage.flush(dirname(path))));
+    await unlessMissing(storage.flush(dirname(path)));
+    return;
   }
   const manifests = join(folder, LANCE_VERSIONS);
   if ((await storage.ownership(location, manifests)) !== 'own') return;
