@@ -289,7 +289,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
-  const managed = managedParts(options, { storage, catalog, store, committer, tables });
+  const { retained } = places;
+  const managed = managedParts(options, { storage, catalog, store, committer, tables, retained });
   const { buildingLance, compactLance } = lanceWork(managed, judges);
   const works = jobWorks({ store, tables, reader, indexer, ...filling }, buildingLance, running);
   const isGone = (name: string) => presence.isGone(name);
@@ -466,11 +467,10 @@ function judgingOf(
 
 type LanceParts = ManagedParts & { readonly lance: LanceAccess | undefined };
 
+type GivenPart = 'storage' | 'catalog' | 'store' | 'committer' | 'tables' | 'retained';
+
 /** Dependencies of operations on Lance tables. */
-function managedParts(
-  options: EngineOptions,
-  parts: Pick<ManagedParts, 'storage' | 'catalog' | 'store' | 'committer' | 'tables'>,
-): LanceParts {
+function managedParts(options: EngineOptions, parts: Pick<ManagedParts, GivenPart>): LanceParts {
   const { storage, store, committer } = parts;
   return {
     ...parts,

@@ -1,7 +1,17 @@
 import { CatalogError, type ErrorName } from '../protocol/errors.ts';
 import type { LibraryTask } from './wire/messages.ts';
 
-/** Marks of errors in files: lost, damaged, or of a format that the library does not know. */
+/** Marks of files of a format that the library does not know: a later one wrote them. */
+const LATER_FORMATS = [
+  'Unknown Lance storage version',
+  'Unsupported file version',
+  'Unknown file version',
+  'not supported in this version of Lance',
+  'cannot be read by this version of Lance',
+  'cannot be written by this version of Lance',
+];
+
+/** Marks of errors in files: lost or damaged. Arrow files are those of deleted rows. */
 const FILE_FAULTS = [
   'LanceError(IO)',
   'Not found:',
@@ -9,9 +19,9 @@ const FILE_FAULTS = [
   'does not appear to be a Lance file',
   'Encountered corrupt file',
   'Encountered internal error',
-  'Unsupported file version',
-  'not supported in this version of Lance',
-  'Unknown file version',
+  'Arrow file does not',
+  'Unable to get root as',
+  'invalid seek',
   'failed to decode Protobuf',
   'panicked',
 ];
@@ -46,6 +56,12 @@ export function libraryFault(
   if (name === CONFLICT) {
     return new CatalogError(name, `table ${table} was changed meanwhile: ${said}`);
   }
+  if (name === 'Unsupported') {
+    return new CatalogError(
+      name,
+      `table ${table} has a format that the Lance library of this service does not know: ${said}. Open it at its location by the Lance client that wrote it`,
+    );
+  }
   if (name !== 'Internal') return new CatalogError(name, said);
   return new CatalogError(
     name,
@@ -54,6 +70,7 @@ export function libraryFault(
 }
 
 function nameOf(text: string): ErrorName {
+  if (LATER_FORMATS.some((mark) => text.includes(mark))) return 'Unsupported';
   if (FILE_FAULTS.some((mark) => text.includes(mark))) return 'Internal';
   return REQUEST_FAULTS.find(([mark]) => mark.test(text))?.[1] ?? 'InvalidInput';
 }

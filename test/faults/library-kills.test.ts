@@ -43,13 +43,22 @@ async function open(kinds: readonly TableKind[], seed: number, gateways = 1): Pr
 async function isClean(lane: Lane): Promise<void> {
   expect(await lane.unrecorded()).toEqual([]);
   expect(await lane.verify()).toBe('');
-  expect(await lane.staged()).toEqual([]);
-  expect(await lane.verify()).toBe('');
-  const acknowledged = lane.writers.map(({ accounts }) => accounts.acknowledged);
-  expect(Math.max(...acknowledged)).toBeGreaterThan(0);
+  // Each command starts a process: a sample does without collections.
+  if (triesAll) {
+    expect(await lane.staged()).toEqual([]);
+    expect(await lane.verify()).toBe('');
+  }
+  expect(acknowledgedIn(lane)).toBeGreaterThan(0);
 }
 
-const lanesOf: readonly (readonly [string, () => readonly TableKind[], number])[] = [
+/** The most changes that were acknowledged to the writers of one kind. */
+function acknowledgedIn(lane: Lane): number {
+  return Math.max(...lane.writers.map(({ accounts }) => accounts.acknowledged));
+}
+
+type NamedLane = readonly [writers: string, kinds: () => readonly TableKind[], kills: number];
+
+const lanesOf: readonly NamedLane[] = [
   ['rows, and tags', () => [libraryRowsKind, managedTagKind], 20],
   ['rows of a Lance client', () => [foreignKind(), libraryRowsKind], 20],
   ['columns', () => [libraryColumnsKind], 20],
@@ -57,16 +66,19 @@ const lanesOf: readonly (readonly [string, () => readonly TableKind[], number])[
   ['branches, restored versions', () => [libraryBranchKind], 20],
 ];
 
+/** Two kills in one of the lanes, another with each seed. */
+function sampleOf(seed: number): NamedLane {
+  const [writers, kinds] = lanesOf[seed % lanesOf.length]!;
+  return [writers, kinds, 2];
+}
+
 describe('a gateway or the library that is killed again and again under writers', () => {
-  it.each(
-    triesAll
-      ? lanesOf
-      : [['all of them', () => lanesOf.flatMap(([, kinds]) => kinds()), 2] as const],
-  )(
+  it.each(triesAll ? lanesOf : [sampleOf(SEED)])(
     `of %s loses nothing, makes nothing twice and shows nothing by halves (seed ${SEED})`,
     async (_, kinds, kills) => {
       const lane = await open(kinds(), SEED);
-      while (lane.kills < kills) {
+      // On a busy machine a few kills may all come before the first change is made.
+      while (lane.kills < kills || acknowledgedIn(lane) === 0) {
         const faults = await lane.round();
         expect(faults, `kill ${lane.kills}, ${lane.last}`).toEqual([]);
       }

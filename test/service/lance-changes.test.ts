@@ -222,7 +222,7 @@ describe('writers at once', () => {
   it('lose nothing when the service is killed', async () => {
     await made('crashed', []);
     const acknowledged: number[] = [];
-    for (let kill = 0; kill < casesOf(2, 10); kill++) {
+    for (let kill = 0; kill < casesOf(1, 10); kill++) {
       const write = async (first: number): Promise<void> => {
         for (let id = first; ; id += 4) {
           const sent = { body: streamOf([id]) };
@@ -248,6 +248,5 @@ describe('writers at once', () => {
       0,
       expect.stringContaining('nothing is wrong'),
     ]);
-    await service.restart();
   });
 });

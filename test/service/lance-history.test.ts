@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Connection, Table } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrow, lancedb, rowsOf, tableOf } from '../clients/lancedb.ts';
+import { flagsOf } from '../faults/kill-plan.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply, type Sent } from './http.ts';
 
@@ -13,11 +14,15 @@ const RULES = `rules:
   - { name: growing, tables: [/log], require: { append_only: true } }
 `;
 
+/** Kills the service once the store has a new branch, while the library waits for the answer before it writes the file. */
+const killed = { step: 'write journal', when: 'before', count: 1, since: 'armed' } as const;
+/** Of the next start of the service. */
+const nodeFlags: string[] = [...flagsOf(killed, 0)];
 let service: Service;
 let writer: Connection;
 
 beforeAll(async () => {
-  service = await Service.start({ commits: RULES });
+  service = await Service.start({ commits: RULES, nodeFlags });
   writer = await connected();
 });
 
@@ -203,6 +208,24 @@ describe('a branch of a Lance table', () => {
     const invalid = await ask('branched', 'branches/create', { body: { name: 'a b' } });
     expect([invalid.status, invalid.json['code']]).toEqual([400, 13]);
   });
+
+  it('whose gateway died before the file of the branch was there gets it from the next reader', async () => {
+    await made('begun');
+    await send(service.url, 'GET /healthz?armed', { key: null });
+    const ended = service.ended();
+    const cut = ask('begun', 'branches/create', { body: { name: 'dev', from_version: 2 } });
+    await expect(cut).rejects.toThrow();
+    await ended;
+    nodeFlags.length = 0;
+    await service.restart();
+    writer = await connected();
+    const notes = join(await folderOf('begun'), '_refs', 'branches');
+    expect(await readdir(notes).catch(() => [])).not.toContain('dev.json');
+    expect((await ask('begun', 'count_rows', { body: { branch: 'dev' } })).text).toBe('2');
+    expect(await readdir(notes)).toContain('dev.json');
+    const own = await (await writer.openTable('begun')).branches();
+    expect(await (await own.checkout('dev')).countRows()).toBe(2);
+  });
 });
 
 describe('an older version of a Lance table', () => {
@@ -253,8 +276,6 @@ describe('a compaction of Lance tables', () => {
     expect((await ask('small', 'count_rows', { body: { tag: 'before' } })).text).toBe('2');
     const again = await service.command('catalog', 'compact', '/small');
     expect([again.code, again.out]).toEqual([0, 'nothing to merge\n']);
-    const verified = await service.command('catalog', 'verify');
-    expect(verified.code).toBe(0);
   });
 });
 

@@ -1,10 +1,19 @@
-import { copyFile, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  cp,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Connection, Table } from '@lancedb/lancedb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { arrow, lancedb, tableOf } from '../clients/lancedb.ts';
-import { manifestName } from '../support/lance-table.ts';
+import { manifestName, messageOf } from '../support/lance-table.ts';
 import { waitUntil } from '../support/eventually.ts';
 import { childrenOf, isRunning } from '../support/processes.ts';
 import { ADMIN_KEY, Service, type ServiceOptions } from '../support/service.ts';
@@ -131,53 +140,63 @@ describe('with one process', () => {
   });
 });
 
-describe('files of a table', () => {
-  beforeAll(async () => start());
-  afterAll(() => service.stop());
+/** Its files that one request reads, by a part of their names. */
+const DATA = /^data\//;
+const DELETIONS = /^_deletions\//;
+const INDEX = /page_lookup/;
+const MANIFEST = /551612\.manifest$/;
 
-  it.each([
-    ['lost', (path: string) => rm(path)],
-    ['cut short', async (path: string) => writeFile(path, (await readFile(path)).subarray(0, 900))],
-    [
-      'of another format',
-      async (path: string) => writeFile(path, Buffer.alloc((await readFile(path)).length, 'x')),
-    ],
-  ])('that are %s fail the requests that read them, and nothing else', async (kind, damage) => {
-    const name = `damaged_${kind.replaceAll(' ', '_')}`;
-    const table = await wide(name, 500);
-    await wide(`sound_${name}`, 20);
-    const folder = join(await locationOf(name), 'data');
-    const [file = ''] = await readdir(folder);
-    const path = join(folder, file);
-    const copy = join(service.folder, 'copy');
-    await copyFile(path, copy);
-    await damage(path);
-    const answer = await ask(name, 'query', everything);
-    expect(answer.json).toMatchObject({ code: 18 });
-    expect(answer.status).toBe(500);
-    expect(String(answer.json['error'])).toMatch(
-      new RegExp(`^the Lance library cannot read a file of table /${name}: .*Restore`),
-    );
-    expect(String(answer.json['error'])).not.toContain(service.folder);
-    expect((await ask(`sound_${name}`, 'count_rows', { predicate: 'id < 5' })).text).toBe('5');
-    await copyFile(copy, path);
-    expect((await ask(name, 'query', everything)).status).toBe(200);
-    expect(await table.countRows()).toBe(500);
-  });
+type Damage = (bytes: Buffer) => Buffer | undefined;
 
-  it('that the catalog did not commit are not read', async () => {
-    await wide('followed', 30);
-    const versions = join(await locationOf('followed'), '_versions');
-    await copyFile(join(versions, manifestName(1n)), join(versions, manifestName(7n)));
-    await writeFile(join(versions, manifestName(8n)), 'no manifest');
-    expect((await ask('followed', 'count_rows')).text).toBe('30');
-    const answer = await ask('followed', 'query', everything);
-    expect([answer.status, answer.headers['x-lancedb-version']]).toEqual([200, '1']);
-    expect((await ask('followed', 'query', { ...everything, version: 7 })).status).toBe(404);
-  });
-});
+const lost: Damage = () => undefined;
+const cutShort: Damage = (bytes) => bytes.subarray(0, bytes.length >> 1);
+const foreign: Damage = (bytes) => Buffer.alloc(bytes.length, 'x');
 
-describe('a registered table', () => {
+/** A file of a later format: its last bytes are the number of the format and the mark. */
+const later: Damage = (bytes) => {
+  const copy = Buffer.from(bytes);
+  copy.writeUInt16LE(9, copy.length - 8);
+  return copy;
+};
+
+/** A manifest with a flag that nobody knows, who must then not read the table. */
+const flagged: Damage = (bytes) => {
+  const at = Number(bytes.readBigUInt64LE(bytes.length - 16));
+  const end = at + 4 + bytes.readUInt32LE(at);
+  const message = Buffer.concat([bytes.subarray(at + 4, end), messageOf([9, 2 ** 20])]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(message.length);
+  return Buffer.concat([bytes.subarray(0, at), length, message, bytes.subarray(end)]);
+};
+
+const filter = { predicate: 'id < 250' };
+const CANNOT_READ = (table: string) => `^the Lance library cannot read a file of table /${table}: `;
+const MANIFEST_DAMAGED = (table: string) => `^the manifest of version 3 of table /${table} cannot`;
+const LATER_FORMAT = (table: string) =>
+  `^table /${table} has a format that the Lance library of this service does not know: .*Open it`;
+
+/** What is damaged, and how the request that reads it is refused. */
+const damages = [
+  ['lost data', DATA, lost, 'query', everything, 500, 18, CANNOT_READ],
+  ['data that is cut short', DATA, cutShort, 'query', everything, 500, 18, CANNOT_READ],
+  ['data that is none', DATA, foreign, 'query', everything, 500, 18, CANNOT_READ],
+  ['data of a later format', DATA, later, 'query', everything, 406, 0, LATER_FORMAT],
+  ['lost deletions', DELETIONS, lost, 'query', everything, 500, 18, CANNOT_READ],
+  ['deletions that are cut short', DELETIONS, cutShort, 'query', everything, 500, 18, CANNOT_READ],
+  ['deletions that are none', DELETIONS, foreign, 'count_rows', filter, 500, 18, CANNOT_READ],
+  ['deletions with another end', DELETIONS, later, 'query', everything, 500, 18, CANNOT_READ],
+  ['a lost index', INDEX, lost, 'count_rows', filter, 500, 18, CANNOT_READ],
+  ['an index that is cut short', INDEX, cutShort, 'count_rows', filter, 500, 18, CANNOT_READ],
+  ['an index that is none', INDEX, foreign, 'count_rows', filter, 500, 18, CANNOT_READ],
+  ['an index of a later format', INDEX, later, 'count_rows', filter, 406, 0, LATER_FORMAT],
+  ['half a manifest', MANIFEST, cutShort, 'query', everything, 500, 18, MANIFEST_DAMAGED],
+  ['a manifest that is none', MANIFEST, foreign, 'describe', {}, 500, 18, MANIFEST_DAMAGED],
+  ['a manifest without an end', MANIFEST, cutShort, 'stats', {}, 500, 18, MANIFEST_DAMAGED],
+  ['a manifest of a later format', MANIFEST, flagged, 'query', everything, 406, 0, LATER_FORMAT],
+  ['an unknown flag', MANIFEST, flagged, 'delete', { predicate: 'id = 7' }, 406, 0, LATER_FORMAT],
+] as const;
+
+describe('a table in its folder', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -186,6 +205,14 @@ describe('a registered table', () => {
     const local = await lancedb.connect(folder);
     await local.createTable('source', [{ id: 1 }, { id: 2 }]);
     await local.cloneTable('copy', join(folder, 'source.lance'), { isShallow: true });
+    const sound = await local.createTable(
+      'sound',
+      [1, 2, 4, 300].map((id) => ({ id })),
+    );
+    await sound.createIndex('id', { config: lancedb.Index.btree() });
+    await sound.delete('id = 2');
+    const body = { location: join(folder, 'sound.lance') };
+    await send(service.url, 'POST /v1/table/untouched/register', { body });
   });
 
   afterAll(async () => {
@@ -202,6 +229,45 @@ describe('a registered table', () => {
     const table = await (await lancedb.connect(folder)).openTable('source');
     expect(await table.countRows()).toBe(1);
   });
+
+  it('has files that the catalog did not commit, which are not read', async () => {
+    await wide('followed', 30);
+    const versions = join(await locationOf('followed'), '_versions');
+    await copyFile(join(versions, manifestName(1n)), join(versions, manifestName(7n)));
+    await writeFile(join(versions, manifestName(8n)), 'no manifest');
+    expect((await ask('followed', 'count_rows')).text).toBe('30');
+    const answer = await ask('followed', 'query', everything);
+    expect([answer.status, answer.headers['x-lancedb-version']]).toEqual([200, '1']);
+    expect((await ask('followed', 'query', { ...everything, version: 7 })).status).toBe(404);
+  });
+
+  it.each(damages)(
+    'with %s fails the requests that read it, and nothing else',
+    async (kind, which, damage, action, body, status, code, sentence) => {
+      const name = kind.replaceAll(/[^a-z]/g, '_');
+      const location = join(folder, `${name}.lance`);
+      await cp(join(folder, 'sound.lance'), location, { recursive: true });
+      const register = { body: { location } };
+      const registered = await send(service.url, `POST /v1/table/${name}/register`, register);
+      expect(registered.status, registered.text).toBe(200);
+      const files = await readdir(location, { recursive: true });
+      const path = join(
+        location,
+        files.toSorted().find((file) => which.test(file))!,
+      );
+      const bytes = await readFile(path);
+      const damaged = damage(bytes);
+      await (damaged === undefined ? rm(path) : writeFile(path, damaged));
+      const answer = await ask(name, action, body);
+      expect([answer.status, answer.json['code']], answer.text).toEqual([status, code]);
+      expect(answer.json['error']).toMatch(new RegExp(sentence(name)));
+      expect(answer.json['error']).not.toContain(folder);
+      expect((await ask('untouched', 'count_rows', filter)).text).toBe('2');
+      await writeFile(path, bytes);
+      expect((await ask(name, 'query', everything)).status).toBe(200);
+      expect((await ask(name, 'count_rows', filter)).text).toBe('2');
+    },
+  );
 
   it('is another one when it was written anew at its location', async () => {
     const path = join(folder, 'source.lance');
@@ -254,26 +320,19 @@ describe('memory', () => {
 describe('the processes', () => {
   afterEach(() => service.stop());
 
-  it('end with a service that is killed', async () => {
-    await start();
+  it('have no variable of the environment, are not there before a Lance table is, and end with a killed service', async () => {
+    await start({ variables: { SECRET_OF_THE_GATEWAY: 'x' } });
+    expect(await libraries()).toEqual([]);
     await wide('rows', 10);
     expect((await ask('rows', 'count_rows')).text).toBe('10');
     const pids = await libraries();
     expect(pids).toHaveLength(1);
-    await service.end('SIGKILL');
-    await waitUntil(async () => !(await Promise.all(pids.map(isRunning))).some(Boolean));
-  });
-
-  it('have no variable of the environment, and none is started for tables of the engine', async () => {
-    await start({ variables: { SECRET_OF_THE_GATEWAY: 'x' } });
-    expect(await libraries()).toEqual([]);
-    await wide('rows', 10);
-    await ask('rows', 'count_rows');
-    const [pid = 0] = await libraries();
-    const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
+    const environment = await readFile(`/proc/${pids[0]}/environ`, 'utf8');
     expect(environment).not.toContain('SECRET');
     // Each connection of the library would read the certificates of the system.
     expect(environment).toContain('SSL_CERT_FILE=/dev/null');
+    await service.end('SIGKILL');
+    await waitUntil(async () => !(await Promise.all(pids.map(isRunning))).some(Boolean));
   });
 
   it('are not started where the library is off', async () => {

@@ -7,7 +7,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { casesOf } from '../support/cases.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { eventually } from '../support/eventually.ts';
@@ -98,6 +98,11 @@ describe('answers of a table whose readers stall', () => {
       config: `cache: { bytes: ${CACHE_MIB}MiB }\nlimits: { request_timeout: ${casesOf(6, 60)}s }\n`,
     });
     await load(service.url, 6, 16);
+  });
+  // A process of its own for each kind: the peak of its memory is measured.
+  beforeEach(async () => {
+    await service.end();
+    await service.restart();
   });
   afterAll(() => service.stop());
 

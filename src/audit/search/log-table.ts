@@ -18,21 +18,24 @@ const schema = new Schema([...recordFields]);
 
 /** The records of an audit folder, attempts and outcomes, as the table `system$audit`. */
 export function logTable(folder: string): VirtualTable {
+  const indices = new LineIndices();
   return {
     path: ['system', 'audit'],
     schema,
     parts: async () => {
+      const found = await readable(logPartsOf(folder));
+      indices.keepOnly(found);
       const parts: VirtualPart[] = [];
-      for (const part of await readable(logPartsOf(folder))) parts.push(await virtualPart(part));
+      for (const part of found) parts.push(await virtualPart(part, indices));
       return parts;
     },
   };
 }
 
-async function virtualPart(part: LogPart): Promise<VirtualPart> {
+async function virtualPart(part: LogPart, indices: LineIndices): Promise<VirtualPart> {
   if (part.seal !== undefined) return segmentPart(part);
   try {
-    return await linesPart(part);
+    return await linesPart(part, indices);
   } catch (error) {
     const sealed = isMissing(error) ? await sealedPart(part) : undefined;
     if (sealed === undefined) throw error;
@@ -73,8 +76,8 @@ async function readable<Result>(work: Promise<Result>): Promise<Result> {
 }
 
 /** A file of lines with its current content; it may grow. */
-async function linesPart(part: LogPart): Promise<VirtualPart> {
-  const lines = await LineIndex.of(part.file.path);
+async function linesPart(part: LogPart, indices: LineIndices): Promise<VirtualPart> {
+  const lines = await indices.of(part.file.path);
   return { rows: lines.rows, bounds: new Map(), open: async () => openedLines(part, lines) };
 }
 
@@ -139,30 +142,11 @@ class LineIndex {
   readonly #path: string;
   readonly #stretches: readonly Stretch[];
 
-  private constructor(path: string, stretches: readonly Stretch[]) {
+  constructor(path: string, stretches: readonly Stretch[]) {
     this.#path = path;
     this.#stretches = stretches;
     this.batchRows = stretches.map(({ rows }) => rows);
     this.rows = this.batchRows.reduce((sum, rows) => sum + rows, 0);
-  }
-
-  /** Counts the whole lines of the file. @throws an error that `isMissing` if there is none */
-  static async of(path: string): Promise<LineIndex> {
-    const file = openLogFile(path);
-    try {
-      const counter = new LineCounter();
-      const bytes = Buffer.allocUnsafe(PIECE_BYTES);
-      const size = file.size();
-      for (let at = 0; at < size;) {
-        const read = await file.read(bytes.subarray(0, size - at), at);
-        if (read === 0) break;
-        counter.take(bytes.subarray(0, read), at);
-        at += read;
-      }
-      return new LineIndex(path, counter.end());
-    } finally {
-      file.close();
-    }
   }
 
   /** The records of a batch. @throws RecordFault for a line that is none */
@@ -179,11 +163,61 @@ class LineIndex {
   }
 }
 
+/**
+ * The lines of the files that grow. Each file is read once from its beginning, and then where it has
+ * grown; one file at a time, so that any number of queries needs the memory of one.
+ */
+class LineIndices {
+  readonly #counters = new Map<string, LineCounter>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Counts the whole lines of a file. @throws an error that `isMissing` if there is none */
+  of(path: string): Promise<LineIndex> {
+    const index = this.#last.then(() => this.#read(path));
+    this.#last = index.catch(() => undefined);
+    return index;
+  }
+
+  /** Forgets the files that are not among these. */
+  keepOnly(parts: readonly LogPart[]): void {
+    const paths = new Set(parts.map(({ file }) => file.path));
+    for (const path of this.#counters.keys()) if (!paths.has(path)) this.#counters.delete(path);
+  }
+
+  async #read(path: string): Promise<LineIndex> {
+    const file = openLogFile(path);
+    try {
+      const size = file.size();
+      let counter = this.#counters.get(path);
+      // What was not durable is cut off after a write that failed.
+      if (counter === undefined || counter.end > size) counter = new LineCounter();
+      this.#counters.delete(path);
+      const bytes = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size - counter.end));
+      for (let at = counter.end; at < size;) {
+        const read = await file.read(bytes.subarray(0, size - at), at);
+        if (read === 0) break;
+        counter.take(bytes.subarray(0, read), at);
+        at += read;
+      }
+      this.#counters.set(path, counter);
+      return new LineIndex(path, counter.stretches());
+    } finally {
+      file.close();
+    }
+  }
+}
+
+/** Counts lines of a file that grows. */
 class LineCounter {
-  readonly #stretches: Stretch[] = [];
+  readonly #whole: Stretch[] = [];
   #start = 0;
   #end = 0;
   #rows = 0;
+
+  /** Position behind the last whole line. */
+  get end(): number {
+    return this.#end;
+  }
 
   take(bytes: Buffer, at: number): void {
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, end + 1)) {
@@ -193,13 +227,14 @@ class LineCounter {
     }
   }
 
-  end(): readonly Stretch[] {
-    if (this.#rows > 0) this.#cut();
-    return this.#stretches;
+  /** The lines so far; the last stretch may be short. */
+  stretches(): readonly Stretch[] {
+    const rest = { start: this.#start, end: this.#end, rows: this.#rows };
+    return rest.rows > 0 ? [...this.#whole, rest] : [...this.#whole];
   }
 
   #cut(): void {
-    this.#stretches.push({ start: this.#start, end: this.#end, rows: this.#rows });
+    this.#whole.push({ start: this.#start, end: this.#end, rows: this.#rows });
     this.#start = this.#end;
     this.#rows = 0;
   }

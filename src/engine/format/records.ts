@@ -71,8 +71,11 @@ export interface BranchRecord {
   /** Size of its first manifest in bytes. */
   readonly manifestBytes: number;
   readonly createdMillis: number;
-  /** What is not yet done to its file in the folder of a Lance table. */
-  readonly pending?: 'write';
+  /**
+   * What is not yet done in the folder of a Lance table: its file is to be written, or its file and its folder
+   * are to be removed. A branch whose removal is pending is none any more.
+   */
+  readonly pending?: 'write' | 'removal';
 }
 
 export interface TagRecord {

@@ -4,7 +4,8 @@ import { headKey, versionKey } from '../catalog/records/keys.ts';
 import { unchanged } from '../catalog/records/reader.ts';
 import type { BranchRecord, Stored, TableRecord } from '../format/records.ts';
 import type { Seal } from '../catalog/records/seal.ts';
-import { removeManagedBranch } from './managed/managed-branches.ts';
+import { encodeBranch } from '../catalog/records/records-codec.ts';
+import { settledBranch } from './managed/managed-branches.ts';
 import { branchNotFound, type Branches } from './lines/branches.ts';
 import { removeBranchFolder } from '../format/layout.ts';
 import { MAIN } from '../format/chain.ts';
@@ -36,7 +37,9 @@ interface Removed {
 
 /**
  * Removes a branch: its records in one commit, and then the files that nothing
- * else needs, once nothing that is in progress can be reading them.
+ * else needs, once nothing that is in progress can be reading them. Of a branch of
+ * a Lance table, the record stays until its files are gone, so that the next reader
+ * finishes what a gateway left.
  * @throws CatalogError TableBranchNotFound, InvalidInput for the main one,
  * InvalidTableState for one that another came from or of which a tag names a version.
  */
@@ -46,7 +49,8 @@ export async function removeBranch(
 ): Promise<void> {
   const { table, branch, waste } = await commitRemoval(parts, removal);
   if (table.kind !== 'engine') {
-    return removeManagedBranch(parts.storage, parts.folder(table), removal.name, parts.retained);
+    await settledBranch(parts, table, removal.name);
+    return;
   }
   if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   await removeBranchFolder(parts.storage, parts.folder(table), branch.id);
@@ -92,7 +96,7 @@ async function commitRemoval(
       kind: 'commit',
       checks: [unchanged(current), headCheck(id, head, chain), ...others.checks, ...all.checks],
       writes: [
-        { key: stored.key, value: null },
+        { key: stored.key, value: isOurs ? null : removalOf(stored.content) },
         { key: headKey(id, chain), value: null },
         ...records.map(({ version }) => ({ key: versionKey(id, chain, version), value: null })),
         ...waste,
@@ -100,6 +104,11 @@ async function commitRemoval(
       result: last,
     };
   });
+}
+
+/** The record of a branch whose files in the folder of a Lance table are to go. */
+function removalOf(branch: BranchRecord): Uint8Array {
+  return encodeBranch({ ...branch, pending: 'removal' });
 }
 
 function needed(

@@ -154,7 +154,17 @@ export class Tables {
   async #branchOf(table: TableRecord, branch: string): Promise<Stored<BranchRecord> | undefined> {
     if (this.#reading) return this.#branches.find(table.id, branch);
     const [storage, committer, branches] = [this.storage, this.#committer, this.#branches];
-    return settledBranch({ storage, committer, branches }, table, branch);
+    const { retained } = this.#places;
+    return settledBranch({ storage, committer, branches, retained }, table, branch);
+  }
+
+  /** Finishes the removals of branches of a Lance table that gateways left. Readers that change nothing leave them. */
+  async finishBranchRemovals(table: TableRecord): Promise<void> {
+    if (this.#reading || table.kind !== 'lance') return;
+    for (const name of await this.#branches.removed(table.id)) {
+      // Files that cannot be removed are told to those who need the name; the branch is gone all the same.
+      await this.#branchOf(table, name).catch(() => undefined);
+    }
   }
 
   /** Every line of versions of a table: the main one first. */

@@ -2,9 +2,13 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { versionFile } from '../../../src/engine/format/lance/version-file.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { openOther } from '../../support/engine.ts';
 import { refusalOf } from '../../support/engine-table.ts';
 import { ManagedTable, manifestOf } from '../../support/managed-table.ts';
 import { TestPermit } from '../../support/permit.ts';
+import { ask } from '../../support/request.ts';
+import { stoppingStore, type StoppingStore } from '../../support/stopping-store.ts';
 
 let table: ManagedTable;
 
@@ -182,6 +186,71 @@ describe('a branch of a Lance table', () => {
     expect(await refusalOf(table.post('tags/create', { tag: 'w', version: 9 }))).toBe(
       '11 the table has no version 9',
     );
+  });
+});
+
+describe('a branch whose removal was cut off', () => {
+  let stopping: StoppingStore;
+  let stopped: Engine;
+
+  beforeEach(async () => {
+    await table.commit(2n, { branch: 'dev' });
+    await writeRef('dev');
+    await table.commit(3n, { branch: 'dev' });
+    await table.commit(2n, { branch: 'dev/inner' });
+    await writeRef('dev/inner', { parentBranch: 'dev' });
+    const { data, store } = table.engine;
+    stopping = stoppingStore(store);
+    stopped = await openOther({ data, store: stopping.store });
+  });
+
+  afterEach(() => stopped.close());
+
+  const note = (branch: string) =>
+    join(table.location, '_refs', 'branches', `${encodeURIComponent(branch)}.json`);
+
+  /** A process ends once the commit of a removal has taken effect, or when the file of the branch is gone as well. */
+  async function cutOff(name: string, isNoteGone: boolean): Promise<void> {
+    const reached = stopping.arm();
+    const line = 'POST /v1/table/t/branches/delete';
+    const asked = ask(stopped.backend, line, { body: { name } }).catch(() => undefined);
+    await reached;
+    stopping.release();
+    await asked;
+    if (isNoteGone) await rm(note(name));
+    expect(await table.files()).toContain(final(name, 2n));
+  }
+
+  describe.each([
+    ['before the file of the branch went', false],
+    ['after the file of the branch went', true],
+  ])('%s', (_, isNoteGone) => {
+    it('is not listed, and its files go', async () => {
+      await cutOff('dev/inner', isNoteGone);
+      for (const listed of await Promise.all([1, 2, 3].map(() => table.post('branches/list')))) {
+        expect(Object.keys((listed as { branches: object }).branches)).toEqual(['dev']);
+      }
+      const files = await table.files();
+      expect(files.filter((file) => file.includes('inner'))).toEqual([]);
+      expect(files).toContain(final('dev', 3n));
+    });
+
+    it('is not opened, and its name is free', async () => {
+      await cutOff('dev/inner', isNoteGone);
+      expect(await refusalOf(table.versions({ branch: 'dev/inner' }))).toBe(
+        '22 the table has no branch "dev/inner"',
+      );
+      await table.commit(3n, { branch: 'dev/inner' });
+      expect(await table.versions({ branch: 'dev/inner' })).toEqual([3]);
+    });
+
+    it('keeps the branch that it came from no longer, and is removed once', async () => {
+      await cutOff('dev/inner', isNoteGone);
+      const remove = (name: string) => table.post('branches/delete', { name });
+      expect(await refusalOf(remove('dev/inner'))).toBe('22 the table has no branch "dev/inner"');
+      await remove('dev');
+      expect((await table.files()).filter((name) => !name.startsWith('_versions'))).toEqual([]);
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import { Schema } from 'apache-arrow';
@@ -30,12 +31,14 @@ interface LancePart {
  * A Lance table at a version.
  * @param folder The table's folder.
  * @param version Its manifest is named relative to the folder.
+ * @param path Path of the table, for errors.
  * @throws CatalogError TableVersionNotFound when the manifest is gone; Internal for one that cannot be read.
  */
 export async function lanceSnapshot(
   storage: Storage,
   folder: string,
   { version, manifest: name }: Pick<VersionRecord, 'version' | 'manifest'>,
+  path?: ObjectPath,
 ): Promise<LanceSnapshot> {
   try {
     const { manifest, segments } = await readManifestFile(storage, join(folder, name));
@@ -52,9 +55,10 @@ export async function lanceSnapshot(
     // Lance clients remove old versions on their own.
     if (isMissing(error)) throw versionNotFound(version);
     if (!(error instanceof LanceManifestError)) throw error;
+    const table = path === undefined ? 'the table' : `table ${canonicalPath(path)}`;
     throw new CatalogError(
       'Internal',
-      `the manifest of version ${version} of the table cannot be read: ${error.message}`,
+      `the manifest of version ${version} of ${table} cannot be read: ${error.message}`,
     );
   }
 }

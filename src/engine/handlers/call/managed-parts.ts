@@ -20,6 +20,8 @@ export interface ManagedParts {
   readonly tags: Tags;
   readonly tables: Tables;
   readonly locations: TableRoots;
+  /** Folders of the gateway itself, of which nothing is removed. */
+  readonly retained: readonly string[];
   /** Cached manifests. */
   readonly manifests?: KnownManifests;
 }

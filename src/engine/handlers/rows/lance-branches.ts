@@ -28,7 +28,8 @@ export async function createLanceBranch(
   const { name, from, version } = permittedBranch(call);
   checkBranchName(name);
   const { content: table } = await adoptedTable(call, found, from);
-  if ((await parts.branches.find(table.id, name)) !== undefined) throw branchExists(name);
+  // The library writes to the folder of the branch: what a removal left goes first.
+  if ((await settledBranch(parts, table, name)) !== undefined) throw branchExists(name);
   await judgeAside(call.rules, { path: object, record: table }, 'create_branch', { branch: name });
   const place = await versionPlace(parts, object, table, { branch: from, version });
   const answer = ({ summary }: PlannedVersion): Answer =>

@@ -150,7 +150,8 @@ async function writtenElsewhere(
 ): Promise<object> {
   if (table.kind === 'declared' && version === undefined) return {};
   const { content } = await tables.version(table, version, chain);
-  const snapshot = await lanceSnapshot(tables.storage, locationOf(table), content);
+  const { object } = call.request;
+  const snapshot = await lanceSnapshot(tables.storage, locationOf(table), content, object);
   return written(call, snapshot, snapshot.fragments);
 }
 

@@ -1,3 +1,4 @@
+import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer, restOn } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
@@ -25,7 +26,7 @@ export async function tableStats(
   const table = stored.content;
   const { branch, version } = await readPlace(tags, table, call);
   const chain = await tables.chain(table, branch);
-  const read = { tables, table, chain, version };
+  const read = { tables, path: call.request.object, table, chain, version };
   const { fragments, numIndices, record } = await contentsOf[table.kind](read);
   if (record !== undefined) restOn(call, stored, chain, record);
   const total = (count: (fragment: Part) => number) =>
@@ -58,6 +59,7 @@ const NOTHING: Contents = { fragments: [], numIndices: 0 };
 /** A read of a table at a version of a line or at the newest. */
 interface Read {
   readonly tables: TableView;
+  readonly path: ObjectPath;
   readonly table: TableRecord;
   readonly chain: Chain;
   readonly version: bigint | undefined;
@@ -68,9 +70,9 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
     if (version !== undefined) throw versionNotFound(version);
     return NOTHING;
   },
-  lance: async ({ tables, table, chain, version }) => {
+  lance: async ({ tables, path, table, chain, version }) => {
     const { content } = await tables.version(table, version, chain);
-    const snapshot = await lanceSnapshot(tables.storage, locationOf(table), content);
+    const snapshot = await lanceSnapshot(tables.storage, locationOf(table), content, path);
     const { fragments, numIndices } = snapshot;
     const parts = fragments.map(({ rows, deletedRows, bytes }) => {
       return { rows, length: rows + deletedRows, bytes };

@@ -94,6 +94,7 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
   call.permit.require(operation.name, object, name);
   const table = knownTable(async () => {
     const found = await writtenTable(parts, call);
+    await tables.finishBranchRemovals(found.content);
     if (found.content.kind === 'lance') await requireUnneeded(tables.storage, found.content, name);
     const placed = { path: object, record: found.content };
     await judgeAside(call.rules, placed, 'delete_branch', { branch: name });
@@ -118,6 +119,7 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
   );
   const table = found.content;
   requireWrittenTable(call.request.object, table);
+  await parts.tables.finishBranchRemovals(table);
   const { id } = table;
   const isLeft = async (name: string) => {
     const newest = { limit: 1, descending: true };

@@ -74,6 +74,12 @@ export class Branches {
   }
 
   async find(tableId: string, name: string): Promise<Stored<BranchRecord> | undefined> {
+    const stored = await this.record(tableId, name);
+    return stored === undefined || isRemoved(stored.content) ? undefined : stored;
+  }
+
+  /** The record under a name, also of a branch whose removal is pending. */
+  async record(tableId: string, name: string): Promise<Stored<BranchRecord> | undefined> {
     // No branch has such a name, and it might not do as a key.
     if (branchNameFault(name) !== undefined) return undefined;
     const key = branchKey(tableId, name);
@@ -86,7 +92,8 @@ export class Branches {
     const found: NamedBranch[] = [];
     if (limit <= 0) return found;
     for await (const { name, value } of children(this.#store, branchesOf(tableId), after)) {
-      found.push({ name, branch: decodeBranch(value) });
+      const branch = decodeBranch(value);
+      if (!isRemoved(branch)) found.push({ name, branch });
       if (found.length === limit) break;
     }
     return found;
@@ -96,19 +103,30 @@ export class Branches {
   async chains(tableId: string): Promise<readonly Chain[]> {
     const chains: Chain[] = [];
     for await (const { name, key, value } of children(this.#store, branchesOf(tableId))) {
-      chains.push(branchChain(name, { key, value, content: decodeBranch(value) }));
+      const content = decodeBranch(value);
+      if (!isRemoved(content)) chains.push(branchChain(name, { key, value, content }));
     }
     return chains;
+  }
+
+  /** Names of the branches whose removal is pending. */
+  async removed(tableId: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const { name, value } of children(this.#store, branchesOf(tableId))) {
+      if (isRemoved(decodeBranch(value))) names.push(name);
+    }
+    return names;
   }
 
   async all(tableId: string): Promise<AllBranches> {
     const branches: NamedBranch[] = [];
     const checks: Check[] = [];
     for await (const { name, key, value } of children(this.#store, branchesOf(tableId))) {
-      branches.push({ name, branch: decodeBranch(value) });
+      const branch = decodeBranch(value);
+      if (!isRemoved(branch)) branches.push({ name, branch });
       checks.push(unchanged({ key, value }));
     }
-    checks.push({ kind: 'count', ...prefixRange(branchesOf(tableId)), count: branches.length });
+    checks.push({ kind: 'count', ...prefixRange(branchesOf(tableId)), count: checks.length });
     return { branches, checks };
   }
 
@@ -161,6 +179,11 @@ export class Branches {
       },
     );
   }
+}
+
+/** Whether a branch is gone, with files that may be left. */
+export function isRemoved({ pending }: BranchRecord): boolean {
+  return pending === 'removal';
 }
 
 /** A branch as a line of versions. */

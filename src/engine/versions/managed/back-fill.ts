@@ -8,7 +8,7 @@ import { absent } from '../../catalog/records/reader.ts';
 import type { VersionRecord } from '../../format/records.ts';
 import { isDetached } from '../../format/lance/version-file.ts';
 import { lanceManifests, type LanceVersion } from '../../format/lance/versions.ts';
-import { branchChain, type Branches } from '../lines/branches.ts';
+import { branchChain, isRemoved, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { encodeVersion } from '../../format/version-codec.ts';
 import { headCheck, versionWrites, type VersionStore } from '../lines/version-store.ts';
@@ -118,7 +118,9 @@ class Fill implements BackFill {
     const { name } = ref;
     const { branches } = this.#parts;
     const folder = join(this.#location, LANCE_TREE, name);
-    const stored = await branches.find(this.#tableId, name);
+    const stored = await branches.record(this.#tableId, name);
+    // Its files are left of a removal that is not finished.
+    if (stored !== undefined && isRemoved(stored.content)) return;
     if (stored !== undefined) {
       await this.add({ ...branchChain(name, stored), lineage: [] }, folder, ref);
       return;

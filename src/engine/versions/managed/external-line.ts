@@ -6,7 +6,7 @@ import { branchKey } from '../../catalog/records/keys.ts';
 import { absent, unchanged } from '../../catalog/records/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import type { LanceVersion } from '../../format/lance/versions.ts';
-import { branchChain, type Branches } from '../lines/branches.ts';
+import { branchChain, isRemoved, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, type VersionStore } from '../lines/version-store.ts';
 import type { FoundLine } from './back-fill.ts';
@@ -85,7 +85,9 @@ async function branchLine(
   table: TableRecord,
   name: string,
 ): Promise<Line | undefined> {
-  const stored = await branches.find(table.id, name);
+  const stored = await branches.record(table.id, name);
+  // Its files are left of a removal that is not finished.
+  if (stored !== undefined && isRemoved(stored.content)) return undefined;
   const ref = (await branchRefs(storage, locationOf(table))).get(name);
   if (stored !== undefined) {
     const chain = { ...branchChain(name, stored), lineage: [] };

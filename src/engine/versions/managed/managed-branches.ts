@@ -1,6 +1,7 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { itemAt } from '../../base/items.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { COMMIT_ATTEMPTS, type Committer } from '../../catalog/records/commit-loop.ts';
 import { unchanged } from '../../catalog/records/reader.ts';
@@ -15,8 +16,14 @@ import {
   namesInFolder,
 } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
-import type { Branches, NamedBranch } from '../lines/branches.ts';
-import { branchRefs, removeBranchRef, requireBranchRef, tagRefs } from './lance-refs.ts';
+import { isRemoved, type Branches, type NamedBranch } from '../lines/branches.ts';
+import {
+  branchRefs,
+  removeBranchRef,
+  requireBranchRef,
+  tagRefs,
+  type BranchRef,
+} from './lance-refs.ts';
 import { locationOf } from './managed-versions.ts';
 import { LANCE_TREE, SET_ASIDE } from './place.ts';
 
@@ -50,33 +57,68 @@ export async function withRefs(
 interface SettlingParts {
   readonly storage: Storage;
   readonly committer: Committer;
-  readonly branches: Pick<Branches, 'find'>;
+  readonly branches: Pick<Branches, 'record'>;
+  /** Folders of the gateway itself, of which nothing is removed. */
+  readonly retained: readonly string[];
 }
 
 /**
- * The record of a branch. If the gateway that began the branch ended before its file was there,
- * the file is written first: Lance clients know branches by their files.
+ * The record of a branch, once nothing is pending any more. If a gateway ended before the file of a branch that
+ * it began was there, the file is written: Lance clients know branches by their files. If it ended before the
+ * files of a branch that it removed were gone, they are removed, and then the record.
  */
 export async function settledBranch(
-  { storage, committer, branches }: SettlingParts,
+  parts: SettlingParts,
   table: TableRecord,
   name: string,
 ): Promise<Stored<BranchRecord> | undefined> {
-  let stored = await branches.find(table.id, name);
   for (let attempt = 0; attempt < COMMIT_ATTEMPTS; attempt++) {
+    const stored = await parts.branches.record(table.id, name);
     if (stored?.content.pending === undefined) return stored;
-    const { pending: _, ...branch } = stored.content;
-    const { branch: parentBranch, version: parentVersion } = itemAt(branch.lineage, 0);
-    const { createdMillis, manifestBytes } = branch;
-    const ref = { name, parentBranch, parentVersion, createdMillis, manifestBytes };
-    const isWritten = await requireBranchRef(storage, locationOf(table), ref);
-    await committer.commit([unchanged(stored)], [{ key: stored.key, value: encodeBranch(branch) }]);
-    stored = await branches.find(table.id, name);
-    // It was deleted meanwhile, and its file before this one was written.
-    if (stored === undefined && isWritten) await removeBranchRef(storage, locationOf(table), name);
+    if (isRemoved(stored.content)) await finishRemoval(parts, table, name, stored);
+    else await finishBeginning(parts, table, name, stored);
   }
   const why = `the branch ${JSON.stringify(name)} is changed by others all the time: repeat the request`;
   throw new CatalogError('ConcurrentModification', why);
+}
+
+async function finishBeginning(
+  { storage, committer, branches }: SettlingParts,
+  table: TableRecord,
+  name: string,
+  stored: Stored<BranchRecord>,
+): Promise<void> {
+  const { pending: _, ...branch } = stored.content;
+  const isWritten = await requireBranchRef(storage, locationOf(table), refOf(name, branch));
+  await committer.commit([unchanged(stored)], [{ key: stored.key, value: encodeBranch(branch) }]);
+  if (!isWritten || (await branches.record(table.id, name)) !== undefined) return;
+  // It was deleted meanwhile, and its file before this one was written.
+  await removeBranchRef(storage, locationOf(table), name);
+}
+
+/** The file of a branch by its record. */
+function refOf(name: string, { lineage, createdMillis, manifestBytes }: BranchRecord): BranchRef {
+  const { branch: parentBranch, version: parentVersion } = itemAt(lineage, 0);
+  return { name, parentBranch, parentVersion, createdMillis, manifestBytes };
+}
+
+/** Removes the files of a branch, and then its record, which reserves the name until they are gone. */
+async function finishRemoval(
+  { storage, committer, branches, retained }: SettlingParts,
+  table: TableRecord,
+  name: string,
+  stored: Stored<BranchRecord>,
+): Promise<void> {
+  const location = locationOf(table);
+  await removeBranchRef(storage, location, name);
+  const found = await branches.record(table.id, name);
+  if (found?.content.id !== stored.content.id) {
+    // Another gateway has finished the removal. If a new branch has begun since, its file was the one that went.
+    if (found === undefined || isRemoved(found.content)) return;
+    return void (await requireBranchRef(storage, location, refOf(name, found.content)));
+  }
+  await removeBranchFiles(storage, location, name, retained);
+  await committer.commit([unchanged(stored)], [{ key: stored.key, value: null }]);
 }
 
 /**
@@ -115,25 +157,25 @@ const parts: ReadonlySet<string> = new Set([
   SET_ASIDE,
 ]);
 
-/**
- * Removes the files of a branch whose records are gone.
- * @param retained Folders of the gateway itself, of which nothing is removed.
- */
-export async function removeManagedBranch(
+/** Removes the files in the folder of a branch; the folder stays while it holds those of other branches. */
+async function removeBranchFiles(
   storage: Storage,
   location: string,
   name: string,
   retained: readonly string[],
 ): Promise<void> {
-  await removeBranchRef(storage, location, name);
   const folder = join(LANCE_TREE, name);
   if ((await storage.ownership(location, folder)) !== 'own') return;
   const path = join(location, folder);
   const holdsOthers = (await namesInFolder(storage, path)).some((one) => !parts.has(one));
-  if (!holdsOthers) return void (await storage.removeTree(path, { retained }));
+  if (!holdsOthers) {
+    await storage.removeTree(path, { retained });
+    return void (await unlessMissing(storage.flush(dirname(path))));
+  }
   const manifests = join(folder, LANCE_VERSIONS);
   if ((await storage.ownership(location, manifests)) !== 'own') return;
   for (const file of await namesInFolder(storage, join(location, manifests))) {
     if (parseVersionFile(file) !== undefined) await storage.remove(join(location, manifests, file));
   }
+  await unlessMissing(storage.flush(join(location, manifests)));
 }

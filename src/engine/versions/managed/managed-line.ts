@@ -39,6 +39,8 @@ export interface LineParts {
   readonly committer: Committer;
   readonly versions: VersionStore;
   readonly branches: Branches;
+  /** Folders of the gateway itself, of which nothing is removed. */
+  readonly retained: readonly string[];
 }
 
 /** The version that a branch begins with. */

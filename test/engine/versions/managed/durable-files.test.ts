@@ -48,7 +48,8 @@ async function commit(version: number, manifest_path: string): Promise<void> {
   const branches = new Branches(store, committer);
   const catalog = new Catalog(store, committer);
   const [storage, versions] = [new LocalStorage(), new VersionStore(store)];
-  const parts = { storage, versions, store, branches, catalog, committer, manifests };
+  const retained: readonly string[] = [];
+  const parts = { storage, versions, store, branches, catalog, committer, manifests, retained };
   const plan = new VersionPlan(parts, 0, new Set(), durableGates({}));
   const request = versionRequest(['t'], { version, manifest_path }, MAIN);
   const { checks, writes } = await plan.add(request);
