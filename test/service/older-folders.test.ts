@@ -177,6 +177,30 @@ describe('files from before seals', () => {
   });
 });
 
+describe('tables from before seals', () => {
+  it('get another format and back, with their rows and indices', async () => {
+    await unpack('dbc12e9');
+    expect(await service.command('catalog', 'upgrade')).toMatchObject({ code: 0 });
+    await service.restart();
+    const rows = async () =>
+      (await sendGranted(service.url, 'POST /v1/table/prod$copy/count_rows', { body: {} })).text;
+    const before = await rows();
+    for (const to of ['lance', 'arrow']) {
+      const words = ['/prod/copy', '--to', to, '--policies', service.policies, '--json'];
+      const { code, out } = await service.command('catalog', 'convert', ...words);
+      expect([code, JSON.parse(out)]).toMatchObject([0, { rows: Number(before), indices: [] }]);
+      expect(await rows()).toBe(before);
+      await waitUntil(async () => {
+        const line = 'POST /v1/table/prod$copy/index/list';
+        const { json } = await sendGranted(service.url, line, { body: {} });
+        return (json['indexes'] as readonly unknown[]).length === 3;
+      });
+    }
+    await service.end();
+    expect(await findings()).toEqual(new Map());
+  });
+});
+
 /** Files of detached seals, by their paths below `tables`. */
 async function listFiles(): Promise<readonly string[]> {
   const names = await readdir(join(service.data, 'tables'), { recursive: true });

@@ -35,7 +35,7 @@ export function filesOfFragment(
 
 /** The path of a file of a line. Names without a folder need no `join`, which takes most of the time of many files. */
 function fileIn(line: string, folder: string, path: string): string {
-  const isName = !path.includes('/') && path !== '.' && path !== '..';
+  const isName = line !== '.' && !path.includes('/') && path !== '.' && path !== '..';
   return isName ? `${line}/${folder}/${path}` : join(line, folder, path);
 }
 
