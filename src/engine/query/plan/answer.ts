@@ -313,7 +313,9 @@ class FileSource implements PortionSource {
 
   async *from(position: number): AsyncGenerator<Portion> {
     if (this.#end !== undefined) {
-      yield behind([this.#end], position - this.#writer.bytes + this.#end.byteLength);
+      const rest = behind([this.#end], position - this.#writer.bytes + this.#end.byteLength);
+      // Without bytes nothing would tell that the answer has ended.
+      if (rest.length > 0) yield rest;
       return;
     }
     // Taken before the first pause: this generator may end while the next one reads already.
@@ -373,7 +375,7 @@ class FileSource implements PortionSource {
     const isEqual = again !== undefined && isSame(again, metadata);
     if (next.done === true || !isEqual || sumOf(before(pieces, position - start)) !== sentSum)
       throw new Error('a batch differs from what was sent of it');
-    yield rest;
+    if (rest.length > 0) yield rest;
     this.#finish(next.value.numRows);
   }
 

@@ -193,6 +193,38 @@ describe('an answer of rows', () => {
       await pieces.return?.();
     });
 
+    it('ends though others wait at their end too', async () => {
+      /** Memory that gives up where an answer asks again and again. */
+      class CountedMemory extends AnswerMemory {
+        asked = 0;
+        override take(...args: Parameters<AnswerMemory['take']>) {
+          this.asked += 1;
+          if (this.asked > 1000) throw new Error('memory was asked for without an end');
+          return super.take(...args);
+        }
+      }
+      const memory = new CountedMemory(50_000);
+      const { signal } = new AbortController();
+      const batch = batchOf(schema, [makeVector(new Int32Array(ROWS))], ROWS);
+      async function* produce(count: number): AsyncGenerator<RecordBatch> {
+        for (let at = 0; at < count; at++) yield batch;
+      }
+      const read = async () => {
+        const { body } = await rowsAnswer({
+          schema,
+          batches: produce(3),
+          version: 1n,
+          signal,
+          memory,
+          reserve: { reserved: 50_000, isKept: false },
+          after: ({ batches }) => produce(3 - batches),
+        });
+        return tableFromIPC(await bytesOf(body)).numRows;
+      };
+      expect(await Promise.all([read(), read(), read()])).toEqual([3, 3, 3].map((at) => at * ROWS));
+      expect(memory.held).toBe(0);
+    });
+
     it('reads nothing for a client that left while the answer waited', async () => {
       const memory = new AnswerMemory(1000);
       await memory.take(1000);
