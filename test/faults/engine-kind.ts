@@ -32,23 +32,26 @@ export type RowChanges = Readonly<
   >
 >;
 
-const changes: RowChanges = {
-  append: (url, table, group, headers) =>
-    send(url, `POST /v1/table/${table}/insert`, {
-      body: groupBody(group, rowsIn(group)),
-      headers,
-    }),
-  mark: (url, table, group, headers) =>
-    send(url, `POST /v1/table/${table}/update`, {
-      body: { predicate: `"group" = ${group}`, updates: [['mark', 'mark + 1']] },
-      headers,
-    }),
-  remove: (url, table, group, headers) =>
-    send(url, `POST /v1/table/${table}/delete`, {
-      body: { predicate: `"group" = ${group}` },
-      headers,
-    }),
-};
+/** Inserts, updates and deletes. @param predicateOf A predicate for the rows of a group. */
+export function rowChanges(predicateOf: (group: number) => string): RowChanges {
+  return {
+    append: (url, table, group, headers) =>
+      send(url, `POST /v1/table/${table}/insert`, {
+        body: groupBody(group, rowsIn(group)),
+        headers,
+      }),
+    mark: (url, table, group, headers) =>
+      send(url, `POST /v1/table/${table}/update`, {
+        body: { predicate: predicateOf(group), updates: [['mark', 'mark + 1']] },
+        headers,
+      }),
+    remove: (url, table, group, headers) =>
+      send(url, `POST /v1/table/${table}/delete`, {
+        body: { predicate: predicateOf(group) },
+        headers,
+      }),
+  };
+}
 
 /** A table of groups of rows, changed by requests. */
 export function rowsKind(name: string, requests: RowChanges): TableKind {
@@ -65,7 +68,10 @@ export function rowsKind(name: string, requests: RowChanges): TableKind {
 }
 
 /** A table whose files the engine writes. */
-export const engineKind = rowsKind('engine table', changes);
+export const engineKind = rowsKind(
+  'engine table',
+  rowChanges((group) => `"group" = ${group}`),
+);
 
 /** Creates a table with the rows of a stream. */
 export async function createTable(url: string, table: string, body: Uint8Array): Promise<void> {

@@ -1,26 +1,10 @@
 import { send, type Reply } from '../service/http.ts';
-import { groupBody, rowsIn, rowsKind, type RowChanges } from './engine-kind.ts';
+import { groupBody, rowChanges, rowsIn, rowsKind, type RowChanges } from './engine-kind.ts';
 
 /** Of a Lance table, double quotes enclose a text. */
 const predicateOf = (group: number): string => `\`group\` = ${group}`;
 
-const plain: RowChanges = {
-  append: (url, table, group, headers) =>
-    send(url, `POST /v1/table/${table}/insert`, {
-      body: groupBody(group, rowsIn(group)),
-      headers,
-    }),
-  mark: (url, table, group, headers) =>
-    send(url, `POST /v1/table/${table}/update`, {
-      body: { predicate: predicateOf(group), updates: [['mark', 'mark + 1']] },
-      headers,
-    }),
-  remove: (url, table, group, headers) =>
-    send(url, `POST /v1/table/${table}/delete`, {
-      body: { predicate: predicateOf(group) },
-      headers,
-    }),
-};
+const plain = rowChanges(predicateOf);
 
 const merged: RowChanges = {
   append: (url, table, group, headers) =>

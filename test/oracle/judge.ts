@@ -1,8 +1,8 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
+import type { LanceIndexType } from '../../src/engine/versions/managed/lance-library.ts';
 import { arrow, lancedb } from '../clients/lancedb.ts';
 import {
-  type indexTypes,
   isAside,
   makesVersion,
   type Aside,
@@ -250,7 +250,7 @@ function statsText({ numRows, numIndices, fragmentStats }: LanceDb.TableStatisti
   return [numRows, numIndices, numFragments, numSmallFragments, lengths.min, lengths.max].join();
 }
 
-function configOf(type: (typeof indexTypes)[number]): LanceDb.Index {
+function configOf(type: LanceIndexType): LanceDb.Index {
   const { Index } = lancedb;
   const makers = {
     BTREE: () => Index.btree(),

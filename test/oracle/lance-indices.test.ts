@@ -1,3 +1,7 @@
+import {
+  lanceIndexTypes,
+  type LanceIndexType,
+} from '../../src/engine/versions/managed/lance-library.ts';
 import { basename, dirname } from 'node:path';
 import type * as LanceDb from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +13,6 @@ import { Service } from '../support/service.ts';
 import { oneOf } from './column-kinds.ts';
 import { rowsIn } from './compare.ts';
 import { columnsOf } from './judge.ts';
-import { indexTypes } from './statement.ts';
 
 /**
  * Indices that the service has built of a Lance table: filters and searches through the service find by them
@@ -22,10 +25,8 @@ const DIMENSION = 16;
 const SEED = 4100;
 const CASES = casesOf(3, 20);
 
-type IndexType = (typeof indexTypes)[number];
-
 /** The column of each index. Vector indices have one each, since a search uses the index of its column. */
-const columns: Readonly<Record<IndexType, string>> = {
+const columns: Readonly<Record<LanceIndexType, string>> = {
   BTREE: 'id',
   BITMAP: 'kind',
   LABEL_LIST: 'tags',
@@ -67,7 +68,7 @@ function filterBy(filter: string): Search {
   return (table) => table.query().where(filter).select(['id', 'kind', 'words']);
 }
 
-const filters: Readonly<Partial<Record<IndexType, (random: Random) => string>>> = {
+const filters: Readonly<Partial<Record<LanceIndexType, (random: Random) => string>>> = {
   BTREE: (random) => {
     const from = random(ROWS);
     return oneOf(random, [
@@ -81,7 +82,7 @@ const filters: Readonly<Partial<Record<IndexType, (random: Random) => string>>> 
   FM: (random) => `contains(code, '${random(100)}')`,
 };
 
-function searchBy(type: IndexType, random: Random): Search {
+function searchBy(type: LanceIndexType, random: Random): Search {
   const filter = filters[type]?.(random);
   if (filter !== undefined) return filterBy(filter);
   if (type === 'FTS') {
@@ -125,7 +126,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-async function compare(types: readonly IndexType[]): Promise<void> {
+async function compare(types: readonly LanceIndexType[]): Promise<void> {
   await own.checkoutLatest();
   for (const type of types) {
     let rowsFound = 0;
@@ -149,29 +150,37 @@ describe('an index that the service has built', () => {
     IVF_HNSW_SQ: { metric_type: 'l2', num_partitions: 2 },
   };
 
-  it.each(indexTypes)('of type %s is used and finds what it finds in the folder', async (type) => {
-    const body = { column: columns[type], name: type, index_type: type, ...configs[type as 'FTS'] };
-    const reply = await send(service.url, 'POST /v1/table/t/create_index', { body });
-    expect(reply.status, reply.text).toBe(200);
-    await expect
-      .poll(async () => {
-        const line = `POST /v1/transaction/${String(reply.json['transaction_id'])}/describe`;
-        return (await send(service.url, line, { body: {} })).json['status'];
-      })
-      .toBe('SUCCEEDED');
-    const plan = await searchBy(type, random)(served).explainPlan();
-    expect(plan).toMatch(/ScalarIndexQuery|ANNSubIndex|MatchQuery/);
-    await compare([type]);
-  });
+  it.each(lanceIndexTypes)(
+    'of type %s is used and finds what it finds in the folder',
+    async (type) => {
+      const body = {
+        column: columns[type],
+        name: type,
+        index_type: type,
+        ...configs[type as 'FTS'],
+      };
+      const reply = await send(service.url, 'POST /v1/table/t/create_index', { body });
+      expect(reply.status, reply.text).toBe(200);
+      await expect
+        .poll(async () => {
+          const line = `POST /v1/transaction/${String(reply.json['transaction_id'])}/describe`;
+          return (await send(service.url, line, { body: {} })).json['status'];
+        })
+        .toBe('SUCCEEDED');
+      const plan = await searchBy(type, random)(served).explainPlan();
+      expect(plan).toMatch(/ScalarIndexQuery|ANNSubIndex|MatchQuery/);
+      await compare([type]);
+    },
+  );
 
   it('finds the same after further changes, and after a compaction', async () => {
     await served.delete('id % 5 = 3');
     await served.add(rows(random, ROWS, 50));
     await served.update({ where: 'id % 7 = 1', values: { kind: 'amber' } });
-    await compare(indexTypes);
+    await compare(lanceIndexTypes);
     const { code, err } = await service.command('catalog', 'compact', '/t');
     expect([code, err]).toEqual([0, '']);
-    await compare(indexTypes);
+    await compare(lanceIndexTypes);
     const stats = await served.indexStats('IVF_FLAT');
     expect(stats).toMatchObject({ numUnindexedRows: 0 });
   });

@@ -1,3 +1,4 @@
+import type { LanceIndexType } from '../../src/engine/versions/managed/lance-library.ts';
 import type { DataType } from 'apache-arrow';
 import type { Column } from './value.ts';
 
@@ -40,20 +41,6 @@ export interface MergeStatement {
   readonly removeIf: string | null;
 }
 
-/** The kinds of index of Lance tables. */
-export const indexTypes = [
-  'BTREE',
-  'BITMAP',
-  'LABEL_LIST',
-  'FM',
-  'FTS',
-  'IVF_FLAT',
-  'IVF_PQ',
-  'IVF_RQ',
-  'IVF_HNSW_PQ',
-  'IVF_HNSW_SQ',
-] as const;
-
 /** What Lance tables have beside their rows. */
 type LanceStatement =
   | {
@@ -73,7 +60,7 @@ type LanceStatement =
       readonly kind: 'index';
       readonly name: string;
       readonly column: string;
-      readonly type: (typeof indexTypes)[number];
+      readonly type: LanceIndexType;
     }
   | { readonly kind: 'unindex'; readonly name: string }
   | { readonly kind: 'compact' }

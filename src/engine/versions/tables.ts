@@ -162,7 +162,7 @@ export class Tables {
   async finishBranchRemovals(table: TableRecord): Promise<void> {
     if (this.#reading || table.kind !== 'lance') return;
     for (const name of await this.#branches.removed(table.id)) {
-      // Files that cannot be removed are told to those who need the name; the branch is gone all the same.
+      // The branch is removed even if its files are not: a request that needs its name tries again, and gets the error.
       await this.#branchOf(table, name).catch(() => undefined);
     }
   }
