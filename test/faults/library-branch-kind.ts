@@ -27,6 +27,28 @@ async function versionsOn(
   return versions.map(({ version }) => version).toSorted((one, other) => one - other);
 }
 
+/** The rows of a branch, or of one of its versions; undefined while nobody can say. */
+async function rowsAt(
+  url: string,
+  table: string,
+  at: { readonly branch: string; readonly version?: number },
+): Promise<number | undefined> {
+  const { status, text } = await send(url, `POST /v1/table/${table}/count_rows`, { body: at });
+  return status === 200 ? Number(text) : undefined;
+}
+
+/** The rows of each version of a branch, in their order. */
+async function rowsOfVersions(
+  url: string,
+  table: string,
+  branch: string,
+): Promise<readonly number[]> {
+  const versions = (await versionsOn(url, table, branch)) ?? [];
+  const rows: number[] = [];
+  for (const version of versions) rows.push((await rowsAt(url, table, { branch, version })) ?? NaN);
+  return rows;
+}
+
 const changes: Readonly<
   Record<
     GroupChange['kind'],
@@ -40,9 +62,10 @@ const changes: Readonly<
   async mark(url, table, change) {
     const branch = nameOf(change.group);
     const versions = await versionsOn(url, table, branch);
-    if (versions === undefined) return { kind: 'refused' };
+    const rows = await rowsAt(url, table, { branch });
+    if (versions === undefined || rows === undefined) return { kind: 'refused' };
     const [first] = versions;
-    return versions.length % 2 === 1
+    return rows === ROWS
       ? sent(url, table, change, `insert?branch=${branch}`, rowOf(ROWS + 1))
       : sent(url, table, change, `restore?branch=${branch}`, { version: first, branch });
   },
@@ -78,7 +101,7 @@ export async function refsIn(
     .toSorted();
 }
 
-/** A Lance table whose branches the service makes by the library: each is a group, which its versions mark. */
+/** A Lance table whose branches the service makes by the library: each is a group, which a row more or less marks. */
 export const libraryBranchKind: TableKind = {
   name: 'branches of a Lance table',
   changes: ['append', 'mark', 'remove'],
@@ -103,10 +126,11 @@ export const libraryBranchKind: TableKind = {
     }
     const marks = new Map<number, number>();
     for (const name of names) {
-      const made = ((await versionsOn(url, table, name))?.length ?? 0) - 1;
-      const { text } = await post(url, `${table}/count_rows`, { branch: name });
-      if (Number(text) !== ROWS + (made % 2))
-        throw new Error(`the branch ${name} has ${text} rows after ${made} changes`);
+      const rows = await rowsOfVersions(url, table, name);
+      // A compaction makes versions too, and keeps the rows.
+      const made = rows.slice(1).filter((count, at) => count !== rows[at]).length;
+      if (rows.at(-1) !== ROWS + (made % 2))
+        throw new Error(`the versions of branch ${name} have ${rows.join()} rows`);
       marks.set(Number(name.slice(1)), made);
     }
     return marks;
