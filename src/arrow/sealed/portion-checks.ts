@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import type { ByteRange, RandomAccess } from '../ipc/random-access.ts';
 import { DamagedFile, SEALED_PORTION, type SealBlock } from './file-seal.ts';
 
