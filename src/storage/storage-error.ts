@@ -1,5 +1,5 @@
 /** Codes of the errors of a storage: those of the operating system, where it has one for the same thing. */
-type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC' | 'ESTALE';
+type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC' | 'ESTALE';
 
 /** An error of a storage that is no file system. */
 export class StorageError extends Error {

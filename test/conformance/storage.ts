@@ -273,7 +273,9 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect(await storage.remove(`${folder}/ab`, true)).toEqual({ files: 1, bytes: 2 });
       expect(await all(storage.tree(folder))).toHaveLength(6);
       expect(await storage.removeTree(`${folder}/a`, options)).toEqual(freed);
-      expect(await storage.names(folder)).toEqual(['ab']);
+      // An object store may name a folder for a while after its last object.
+      const left = await all(storage.tree(folder));
+      expect(left.map(({ path }) => path)).toEqual([`${folder}/ab`]);
     });
 
     it('that are kept are not removed', async () => {

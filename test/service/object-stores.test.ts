@@ -72,7 +72,7 @@ describe.runIf(hasBuckets)('object stores of the configuration', () => {
 
   it('that decide no races keep the service from starting', async () => {
     const service = await prepare();
-    proxy.headers = ({ 'if-none-match': _, ...others }) => others;
+    proxy.dropped = ['if-none-match'];
     const { code, err } = await service.command('serve', '--port', '0');
     expect(code).toBe(2);
     expect(err).toContain('the object store lake cannot be used: it does not honour conditional');
@@ -84,8 +84,8 @@ describe.runIf(hasBuckets)('object stores of the configuration', () => {
     expect([code, err]).toEqual([2, expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT')]);
     await proxy.close();
     const elsewhere = await prepare({ url: 's3://another' });
-    const { code: other, err: said } = await elsewhere.command('check');
+    const { code: other, out } = await elsewhere.command('check');
     expect(other).not.toBe(0);
-    expect(said).toContain('the object store lake refuses the gateway: NoSuchBucket (404)');
+    expect(out).toContain('the object store lake refuses the gateway: NoSuchBucket (404)');
   });
 });

@@ -7,9 +7,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { silenceSdk } from '../../src/cli/config/config-environment.ts';
 import type { BucketPlace } from '../../src/storage/bucket/bucket-place.ts';
 import { pythonFault, pythonWithBuckets } from './client-packages.ts';
 import { eventually } from './eventually.ts';
+
+silenceSdk();
 
 /** Whether S3 servers can be run. Says loudly when they cannot; that is an error for `npm run test:bucket`. */
 export const hasBuckets: boolean = looksForPython();
@@ -116,7 +119,14 @@ async function startWeed(python: string, folder: string, port: number): Promise<
   const flags = ports.map(([part, free]) => `-${part}.port=${free}`);
   return spawn(
     join(dirname(python), 'weed'),
-    ['mini', `-dir=${folder}`, '-ip=127.0.0.1', `-s3.port=${port}`, `-s3.config=${config}`, ...flags],
+    [
+      'mini',
+      `-dir=${folder}`,
+      '-ip=127.0.0.1',
+      `-s3.port=${port}`,
+      `-s3.config=${config}`,
+      ...flags,
+    ],
     { stdio: 'ignore', cwd: folder },
   );
 }

@@ -17,15 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * connection is cut. `cut`: half of the answer's body arrives. `lost`: it takes effect, and is
  * answered 500. `unanswered`: it takes effect, and no answer comes. `hung`: it is not sent, and no answer comes.
  */
-export type Mishap =
-  | 'late'
-  | 'error'
-  | 'busy'
-  | 'reset'
-  | 'cut'
-  | 'lost'
-  | 'unanswered'
-  | 'hung';
+export type Mishap = 'late' | 'error' | 'busy' | 'reset' | 'cut' | 'lost' | 'unanswered' | 'hung';
 
 /** Chooses what happens to a request; undefined for nothing. */
 export type Fate = (request: IncomingMessage) => Mishap | undefined;
@@ -40,8 +32,8 @@ export class FaultyProxy {
   readonly #agent = new Agent({ keepAlive: true });
   /** What happens to each request. */
   fate: Fate = () => undefined;
-  /** Changes the headers of each request before it is sent. */
-  headers: (headers: IncomingMessage['headers']) => IncomingMessage['headers'] = (all) => all;
+  /** Headers that are taken from each request. */
+  dropped: readonly string[] = [];
   /** Number of requests that came. */
   requests = 0;
   /** Most requests that were there at the same time. */
@@ -97,12 +89,12 @@ export class FaultyProxy {
     const body = await bytesOf(request);
     if (mishap === 'hung') return;
     if (mishap === 'late') await sleep(LATE_MILLIS);
-    if (mishap === 'error') return void fail(response, 500, 'InternalError');
-    if (mishap === 'busy') return void fail(response, 503, 'SlowDown');
+    if (mishap === 'error') return fail(response, 500, 'InternalError');
+    if (mishap === 'busy') return fail(response, 503, 'SlowDown');
     if (mishap === 'reset') return void request.socket.destroy();
     const answer = await this.#forward(request, body);
     const bytes = await bytesOf(answer);
-    if (mishap === 'lost') return void fail(response, 500, 'InternalError');
+    if (mishap === 'lost') return fail(response, 500, 'InternalError');
     if (mishap === 'unanswered') return;
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     if (mishap !== 'cut') return void response.end(bytes);
@@ -116,7 +108,9 @@ export class FaultyProxy {
       port: this.#target.port,
       method: request.method,
       path: request.url,
-      headers: this.headers(request.headers),
+      headers: Object.fromEntries(
+        Object.entries(request.headers).filter(([name]) => !this.dropped.includes(name)),
+      ),
     });
     sent.end(body);
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];

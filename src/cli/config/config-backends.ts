@@ -7,10 +7,10 @@ import {
   onlyKnown,
   readName,
   readVariable,
-  take,
+  readAs,
   wrong,
   type Members,
-  type Place,
+  type SettingPlace,
 } from './config-members.ts';
 import { rightsOfAction } from '../../policy/lines/rights.ts';
 import { parsePattern } from '../../policy/lines/pattern.ts';
@@ -104,7 +104,7 @@ const httpKeys = [
 
 function readHttp(members: Members, at: number): HttpSetting {
   onlyKnown(members, [at], httpKeys);
-  const place = (key: string): Place => [at, key];
+  const place = (key: string): SettingPlace => [at, key];
   const strip = members['strip_prefix'] ?? false;
   if (typeof strip !== 'boolean') throw wrong(place('strip_prefix'), strip, 'true or false');
   return {
@@ -114,17 +114,17 @@ function readHttp(members: Members, at: number): HttpSetting {
     namespaces: readPatterns(members, at, strip),
     strip_prefix: strip,
     credential_env: readVariable(members['credential_env'] ?? null, place('credential_env')),
-    dialect: take(dialects, members['dialect'] ?? 'both', place('dialect')),
+    dialect: readAs(dialects, members['dialect'] ?? 'both', place('dialect')),
     database: readDatabase(members['database'] ?? null, place('database')),
     trust: readTrust(members['trust'] ?? [], place('trust')),
     timeouts: readTimeouts(members['timeouts'] ?? {}, place('timeouts')),
-    connections: take(whole(1, 65_535), members['connections'] ?? 64, place('connections')),
+    connections: readAs(whole(1, 65_535), members['connections'] ?? 64, place('connections')),
     breaker: readBreaker(members['breaker'] ?? {}, place('breaker')),
   };
 }
 
-function readUrl(value: unknown, place: Place): string {
-  const url = take(textSetting, value, place);
+function readUrl(value: unknown, place: SettingPlace): string {
+  const url = readAs(textSetting, value, place);
   const must = urlFault(url);
   // The value is not repeated: it may contain a password.
   if (must !== undefined) throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
@@ -133,20 +133,20 @@ function readUrl(value: unknown, place: Place): string {
 
 function readPatterns(members: Members, at: number, strip: boolean): readonly string[] {
   const place = [at, 'namespaces'];
-  const patterns = take(texts, members['namespaces'], place);
+  const patterns = readAs(texts, members['namespaces'], place);
   const must = patternsFault(patterns, strip);
   if (must !== undefined) throw wrong(place, patterns, must);
   return patterns;
 }
 
-function readDatabase(value: unknown, place: Place): string | null {
+function readDatabase(value: unknown, place: SettingPlace): string | null {
   if (value === null) return null;
   if (typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value)) return value;
   throw wrong(place, value, '1 to 256 visible ASCII characters');
 }
 
-function readTrust(value: unknown, place: Place): readonly string[] {
-  const trust = take(texts, value, place);
+function readTrust(value: unknown, place: SettingPlace): readonly string[] {
+  const trust = readAs(texts, value, place);
   for (const [index, action] of trust.entries()) {
     const must = trustFault(action);
     if (must !== undefined) throw wrong([...place, index], action, must);
@@ -157,24 +157,24 @@ function readTrust(value: unknown, place: Place): readonly string[] {
 /** Default timeouts of a remote backend, as they are written. */
 export const backendTimeouts = { connect: '2s', idle: '60s', total: 0 } as const;
 
-function readTimeouts(value: unknown, place: Place): HttpSetting['timeouts'] {
+function readTimeouts(value: unknown, place: SettingPlace): HttpSetting['timeouts'] {
   const members = membersOf(value, place);
   onlyKnown(members, place, ['connect', 'idle', 'total']);
   const total = members['total'] ?? backendTimeouts.total;
   const none = total === 0 || total === '0' || total === '0s';
   return {
-    connect: take(timeout, members['connect'] ?? backendTimeouts.connect, [...place, 'connect']),
-    idle: take(timeout, members['idle'] ?? backendTimeouts.idle, [...place, 'idle']),
-    total: none ? 0 : take(timeout, total, [...place, 'total']),
+    connect: readAs(timeout, members['connect'] ?? backendTimeouts.connect, [...place, 'connect']),
+    idle: readAs(timeout, members['idle'] ?? backendTimeouts.idle, [...place, 'idle']),
+    total: none ? 0 : readAs(timeout, total, [...place, 'total']),
   };
 }
 
-function readBreaker(value: unknown, place: Place): HttpSetting['breaker'] {
+function readBreaker(value: unknown, place: SettingPlace): HttpSetting['breaker'] {
   const members = membersOf(value, place);
   onlyKnown(members, place, ['failures', 'open']);
   return {
-    failures: take(whole(1, 1_000_000), members['failures'] ?? 5, [...place, 'failures']),
-    open: take(timeout, members['open'] ?? '10s', [...place, 'open']),
+    failures: readAs(whole(1, 1_000_000), members['failures'] ?? 5, [...place, 'failures']),
+    open: readAs(timeout, members['open'] ?? '10s', [...place, 'open']),
   };
 }
 

@@ -12,6 +12,11 @@ export function processEnvironment(): Environment {
   return process.env;
 }
 
+/** Keeps the AWS SDK from writing a text about versions of Node between the lines of the log. */
+export function silenceSdk(): void {
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
+}
+
 export const CONFIG_VARIABLE = 'ARROWGATE_CONFIG';
 
 /** The keys set by variables. @throws ConfigError when two names of one key differ */

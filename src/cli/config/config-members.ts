@@ -1,7 +1,7 @@
 import { good, type SettingKind, type SettingReading } from './config-kinds.ts';
 
 /** Keys and indices that lead to a value inside of a setting. */
-export type Place = readonly (string | number)[];
+export type SettingPlace = readonly (string | number)[];
 
 /** The keys and values of an entry of a list. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -35,19 +35,19 @@ export function listKind<Entry>(
 }
 
 /** The fault of a value that must be something else. @param must The expected form. */
-export function wrong(at: Place, found: unknown, must: string): Fault {
+export function wrong(at: SettingPlace, found: unknown, must: string): Fault {
   return new Fault({ kind: 'wrong', must, at, found });
 }
 
 /** Reads a value by its kind. @throws Fault */
-export function take<Value>(kind: SettingKind<Value>, value: unknown, at: Place): Value {
+export function readAs<Value>(kind: SettingKind<Value>, value: unknown, at: SettingPlace): Value {
   const reading = kind.read(value);
   if (reading.kind === 'value') return reading.value;
   throw wrong(at, value, reading.kind === 'wrong' ? reading.must : 'something else');
 }
 
 /** Keys and values. @throws Fault for anything else */
-export function membersOf(value: unknown, at: Place): Members {
+export function membersOf(value: unknown, at: SettingPlace): Members {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return Object.fromEntries(Object.entries(value));
   }
@@ -55,7 +55,7 @@ export function membersOf(value: unknown, at: Place): Members {
 }
 
 /** @throws Fault for the first key that is not allowed */
-export function onlyKnown(members: Members, at: Place, allowed: readonly string[]): void {
+export function onlyKnown(members: Members, at: SettingPlace, allowed: readonly string[]): void {
   const other = Object.keys(members).find((key) => !allowed.includes(key));
   if (other !== undefined) throw new Fault({ kind: 'unknown', at: [...at, other] });
 }
@@ -68,7 +68,7 @@ export function readName(members: Members, at: number): string {
 }
 
 /** The name of a variable with a credential; null for none. @throws Fault */
-export function readVariable(value: unknown, place: Place): string | null {
+export function readVariable(value: unknown, place: SettingPlace): string | null {
   if (value === null) return null;
   if (typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value)) return value;
   // Someone may have put the credential itself here.

@@ -6,10 +6,10 @@ import {
   onlyKnown,
   readName,
   readVariable,
-  take,
+  readAs,
   wrong,
   type Members,
-  type Place,
+  type SettingPlace,
 } from './config-members.ts';
 
 /** An object store, as the configuration names it: everything filled in. */
@@ -61,14 +61,14 @@ function readStore(value: unknown, at: number): ObjectStoreSetting {
   const members = membersOf(value, [at]);
   onlyKnown(members, [at], keys);
   requireNoVending(members, at);
-  const place = (key: string): Place => [at, key];
+  const place = (key: string): SettingPlace => [at, key];
   const pathStyle = members['path_style'] ?? false;
   if (typeof pathStyle !== 'boolean') throw wrong(place('path_style'), pathStyle, 'true or false');
   return {
     name: readName(members, at),
     ...readUrl(members['url'], place('url')),
     endpoint: readEndpoint(members['endpoint'] ?? null, place('endpoint')),
-    region: take(textSetting, members['region'] ?? 'us-east-1', place('region')),
+    region: readAs(textSetting, members['region'] ?? 'us-east-1', place('region')),
     path_style: pathStyle,
     credentials_env: readVariable(members['credentials_env'] ?? null, place('credentials_env')),
   };
@@ -80,8 +80,11 @@ function requireNoVending({ vend }: Members, at: number): void {
   const place = [at, 'vend'];
   const members = membersOf(vend, place);
   onlyKnown(members, place, ['role_arn', 'duration', 'static']);
-  take(duration, members['duration'] ?? '1h', [...place, 'duration']);
-  for (const [key, none] of [['role_arn', null], ['static', false]] as const) {
+  readAs(duration, members['duration'] ?? '1h', [...place, 'duration']);
+  for (const [key, none] of [
+    ['role_arn', null],
+    ['static', false],
+  ] as const) {
     const value = members[key] ?? none;
     const must = `${none}: the gateway hands out no credentials of object stores`;
     if (value !== none) throw wrong([...place, key], value, must);
@@ -91,13 +94,13 @@ function requireNoVending({ vend }: Members, at: number): void {
 const URL_FORM =
   /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/(?!\.{1,2}(?:\/|$))[^/\0]+)*)\/?$/;
 
-function readUrl(value: unknown, place: Place): { bucket: string; prefix: string } {
+function readUrl(value: unknown, place: SettingPlace): { bucket: string; prefix: string } {
   const [, bucket, path = ''] = (typeof value === 'string' && URL_FORM.exec(value)) || [];
   if (bucket === undefined) throw wrong(place, value, 'of the form s3://BUCKET/PREFIX');
   return { bucket, prefix: path.slice(1) };
 }
 
-function readEndpoint(value: unknown, place: Place): string | null {
+function readEndpoint(value: unknown, place: SettingPlace): string | null {
   if (value === null) return null;
   const reading = httpUrl.read(value);
   const url = reading.kind === 'value' ? new URL(reading.value) : undefined;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { bucketLimits } from '../../storage/bucket/bucket-calls.ts';
 import type { BucketStorage } from '../../storage/bucket/bucket-storage.ts';
 import { StorageRefused, StorageUnavailable } from '../../storage/storage-error.ts';
-import { processEnvironment, storeCredentials } from '../config/config-environment.ts';
+import { processEnvironment, silenceSdk, storeCredentials } from '../config/config-environment.ts';
 import type { ObjectStoreSetting } from '../config/config-object-stores.ts';
 import { UsageError } from '../output/service-error.ts';
 
@@ -66,6 +66,7 @@ async function openObjectStore(
   { name, bucket, prefix, endpoint, region, path_style, credentials_env }: ObjectStoreSetting,
   spill: string,
 ): Promise<BucketStorage> {
+  silenceSdk();
   const { BucketStorage } = await import('../../storage/bucket/bucket-storage.ts');
   const credentials = storeCredentials({ name, credentials_env }, processEnvironment());
   const limits = { ...bucketLimits, deadline: STORE_TRIAL_MILLIS, attempt: STORE_TRIAL_MILLIS };

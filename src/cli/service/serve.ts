@@ -149,7 +149,6 @@ export async function compose(start: Start): Promise<Gateway> {
   const { first, reader } = await firstPolicy(start);
   const reloads = new PolicyReloads(first.snapshot.digest);
   const unwritable = await prepareFolder(start, folder);
-  await tryObjectStores(config.object_stores, { spill: folder.root, log });
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first, { reader, archive, reloads });
   const shadow = await openShadow(start, { reader, archive });
@@ -264,6 +263,7 @@ async function openLogAndCatalog(
   unwritable: string | undefined,
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
+  await tryObjectStores(config.object_stores, { spill: folder.root, log });
   const watch = { ...given, lance: openLance(start) };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {

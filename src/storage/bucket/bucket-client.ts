@@ -17,13 +17,7 @@ import { StorageError, StorageRefused } from '../storage-error.ts';
 import type { Placed } from '../storage.ts';
 import { BucketCalls, bucketLimits } from './bucket-calls.ts';
 import { CutBody, faultOf } from './bucket-fault.ts';
-import type {
-  BucketHead,
-  BucketPage,
-  BucketPlace,
-  Listed,
-  UploadedPart,
-} from './bucket-place.ts';
+import type { BucketHead, BucketPage, BucketPlace, Listed, UploadedPart } from './bucket-place.ts';
 
 /** Metadata of an object: which write made it. */
 const MARK = 'arrowgate-write';
@@ -40,10 +34,11 @@ export class BucketClient {
   readonly #calls: BucketCalls;
   readonly #bucket: string;
   readonly #name: string;
+  readonly #page: number;
 
   constructor(place: BucketPlace) {
     const { name, bucket, endpoint, region, pathStyle, credentials } = place;
-    const { limits = bucketLimits } = place;
+    const { limits = bucketLimits, page = PAGE_KEYS } = place;
     const agent = { keepAlive: true, maxSockets: limits.connections };
     this.#client = new S3Client({
       region,
@@ -67,6 +62,7 @@ export class BucketClient {
     this.#calls = new BucketCalls(name, limits);
     this.#bucket = bucket;
     this.#name = name;
+    this.#page = page;
   }
 
   /** Describes an object; undefined if there is none. */
@@ -222,7 +218,7 @@ export class BucketClient {
   }
 
   /** Lists keys that begin with a prefix, page by page. @param delimiter After which keys are joined to one prefix. */
-  async *pages(prefix: string, delimiter?: string, most = PAGE_KEYS): AsyncGenerator<BucketPage> {
+  async *pages(prefix: string, delimiter?: string, most = this.#page): AsyncGenerator<BucketPage> {
     let token: string | undefined;
     do {
       const input = {
@@ -236,13 +232,11 @@ export class BucketClient {
         this.#client.send(new ListObjectsV2Command(input), { abortSignal }),
       );
       yield {
-        objects: (page.Contents ?? []).map(
-          ({ Key = '', Size = 0, LastModified }): Listed => ({
-            key: Key,
-            bytes: Size,
-            writtenMillis: LastModified?.getTime() ?? 0,
-          }),
-        ),
+        objects: (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }): Listed => ({
+          key: Key,
+          bytes: Size,
+          writtenMillis: LastModified?.getTime() ?? 0,
+        })),
         prefixes: (page.CommonPrefixes ?? []).map(({ Prefix = '' }) => Prefix),
       };
       const next = page.IsTruncated === true ? page.NextContinuationToken : undefined;

@@ -16,28 +16,34 @@ export type BucketFault =
   | 'unexpected';
 
 /** Error codes of object stores, whatever the status. */
-const byCode: Readonly<Record<string, BucketFault>> = {
-  NoSuchKey: 'missing',
-  NotFound: 'missing',
-  NoSuchUpload: 'upload',
-  PreconditionFailed: 'precondition',
-  InvalidRange: 'range',
-  NoSuchBucket: 'refused',
-  CredentialsProviderError: 'refused',
-  // A concurrent request for the same key, which says nothing about what is there.
-  ConditionalRequestConflict: 'transient',
-  OperationAborted: 'transient',
-  // The client has corrected its clock by the time of this answer.
-  RequestTimeTooSkewed: 'transient',
-  InternalError: 'transient',
-  RequestTimeout: 'transient',
-  ServiceUnavailable: 'transient',
-  SlowDown: 'transient',
-  ThrottlingException: 'transient',
-  AbortError: 'transient',
-  TimeoutError: 'transient',
-  IncompleteBody: 'transient',
+const codes: Readonly<Partial<Record<BucketFault, readonly string[]>>> = {
+  missing: ['NoSuchKey', 'NotFound'],
+  upload: ['NoSuchUpload'],
+  precondition: ['PreconditionFailed'],
+  range: ['InvalidRange'],
+  refused: ['NoSuchBucket', 'CredentialsProviderError'],
+  transient: [
+    // A concurrent request for the same key, which says nothing about what is there.
+    'ConditionalRequestConflict',
+    'OperationAborted',
+    // The client has corrected its clock by the time of this answer.
+    'RequestTimeTooSkewed',
+    'InternalError',
+    'RequestTimeout',
+    'ServiceUnavailable',
+    'SlowDown',
+    'ThrottlingException',
+    'AbortError',
+    'TimeoutError',
+    'IncompleteBody',
+  ],
 };
+
+const byCode: ReadonlyMap<string, BucketFault> = new Map(
+  Object.entries(codes).flatMap(([fault, names]) =>
+    names.map((name) => [name, fault as BucketFault] as const),
+  ),
+);
 
 const byStatus: Readonly<Record<number, BucketFault>> = {
   404: 'missing',
@@ -53,7 +59,7 @@ const CERTIFICATE = /^(?:UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|CERT_|ERR_TLS_)/;
 /** Classifies an error of the client of object stores. */
 export function faultOf(error: unknown): BucketFault {
   if (!(error instanceof Error)) return 'unexpected';
-  const named = byCode[error.name];
+  const named = byCode.get(error.name);
   if (named !== undefined) return named;
   const status = statusOf(error);
   if (status !== undefined) {

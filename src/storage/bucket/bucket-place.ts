@@ -15,6 +15,8 @@ export interface BucketPlace {
   /** Null for the default chain of the AWS SDK. */
   readonly credentials: { readonly id: string; readonly secret: string } | null;
   readonly limits?: BucketLimits;
+  /** Keys of one page of a listing, at most 1000. */
+  readonly page?: number;
 }
 
 /** Description of an object. */

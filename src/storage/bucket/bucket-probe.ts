@@ -15,7 +15,7 @@ export async function probeBucket(
   client: BucketClient,
   prefix: string,
 ): Promise<string | undefined> {
-  const key = `${prefix}.arrowgate-probe/${randomUUID()}`;
+  const key = `${prefix}.arrowgate-probe-${randomUUID()}`;
   try {
     const fault = (await raceFault(client, key)) ?? (await readingFault(client, key));
     await client.remove(key);

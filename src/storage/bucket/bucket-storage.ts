@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { LocalStorage } from '../local-storage.ts';
 import { readWhole } from '../open-object.ts';
-import { StorageRefused } from '../storage-error.ts';
+import { StorageError, StorageRefused } from '../storage-error.ts';
 import { checkedFolder, checkedKey } from '../storage-key.ts';
 import {
   NOTHING,
@@ -99,7 +99,7 @@ export class BucketStorage implements Storage {
   }
 
   async ownership(folder: string, name: string): Promise<Ownership> {
-    const [client, key] = await this.#at(`${checkedFolder(folder)}/${name}`);
+    const [client, key] = await this.#at(`${folder === '/' ? '' : folder}/${name}`);
     if ((await client.head(key)) !== undefined) return 'own';
     for await (const { objects } of client.pages(`${key}/`, undefined, 1)) {
       if (objects.length > 0) return 'own';
@@ -141,7 +141,7 @@ export class BucketStorage implements Storage {
           yield this.#folderEntry(open.pop()!.slice(0, -1));
         }
         const from = (open.at(-1) ?? prefix).length;
-        for (let at = object.key.indexOf('/', from); at >= 0; ) {
+        for (let at = object.key.indexOf('/', from); at >= 0;) {
           open.push(object.key.slice(0, at + 1));
           at = object.key.indexOf('/', at + 1);
         }
@@ -224,7 +224,7 @@ export class BucketStorage implements Storage {
     try {
       const size = object.size();
       const piece = Buffer.allocUnsafeSlow(Math.min(size, COPIED_BYTES));
-      for (let at = 0; at < size; ) {
+      for (let at = 0; at < size;) {
         const read = await object.read(piece, at);
         await copy.write([piece.subarray(0, read)]);
         at += read;
@@ -287,7 +287,9 @@ export class BucketStorage implements Storage {
   }
 
   #keyOf(key: string): string {
-    return `${this.#prefix}${checkedKey(key).slice(1)}`;
+    // Some stores take a backslash for a slash: two keys would name one object.
+    if (!checkedKey(key).includes('\\')) return `${this.#prefix}${key.slice(1)}`;
+    throw new StorageError('EINVAL', `the key ${key} of an object has a backslash`);
   }
 
   /** What the keys of all objects in a folder begin with. */

@@ -49,7 +49,10 @@ describe('The list of object stores', () => {
     const environment = { LAKE_ACCESS_KEY_ID: 'the-id', LAKE_SECRET_ACCESS_KEY: 'the-secret' };
     const { object_stores: stores } = load(store('    credentials_env: LAKE\n'), environment);
     expect(JSON.stringify(stores)).not.toMatch(/the-/);
-    expect(storeCredentials(stores[0]!, environment)).toEqual({ id: 'the-id', secret: 'the-secret' });
+    expect(storeCredentials(stores[0]!, environment)).toEqual({
+      id: 'the-id',
+      secret: 'the-secret',
+    });
     expect(storeCredentials(load(store('')).object_stores[0]!, environment)).toBeNull();
     expect(() => storeCredentials(stores[0]!, {})).toThrow(
       'the object store lake: the variable LAKE_ACCESS_KEY_ID is not set',
@@ -62,34 +65,88 @@ describe('The list of object stores', () => {
   });
 
   it.each([
-    ['object_stores: { name: lake }\n', 'F:1: object_stores is {"name":"lake"}, but must be a list of object stores'],
+    [
+      'object_stores: { name: lake }\n',
+      'F:1: object_stores is {"name":"lake"}, but must be a list of object stores',
+    ],
     ['object_stores: [lake]\n', 'F:1: object_stores[0] is "lake", but must be keys and values'],
     [store('    bucket: b\n'), 'F:4: object_stores[0].bucket is not a key of the configuration'],
-    [store('    region: ""\n'), 'F:4: object_stores[0].region is "", but must be a text that is not empty'],
-    [store('    path_style: yes\n'), 'F:4: object_stores[0].path_style is "yes", but must be true or false'],
-    [store('    endpoint: "h:1"\n'), 'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com'],
-    [store('    endpoint: "https://u:p@h"\n'), 'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com'],
-    [store('    endpoint: "https://h/path"\n'), 'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com'],
-    [store('    credentials_env: AKIA/x\n'), 'F:4: object_stores[0].credentials_env is wrong, but must be the name of an environment variable'],
-    [store('    credentials_env: LAKE\n'), 'F:4: object_stores[0].credentials_env: the variable LAKE_ACCESS_KEY_ID is not set'],
-    [store('    vend: { static: true }\n'), 'F:4: object_stores[0].vend.static is true, but must be false: the gateway hands out no credentials of object stores'],
-    [store('    vend: { role_arn: a }\n'), 'F:4: object_stores[0].vend.role_arn is "a", but must be null: the gateway hands out no credentials of object stores'],
-    [store('    vend: { role: a }\n'), 'F:4: object_stores[0].vend.role is not a key of the configuration'],
-    [`${store('')}  - { name: lake, url: "s3://other" }\n`, 'F:4: object_stores[1].name is "lake", but must be a name that no other object store has'],
-    [`${store('')}  - { name: other, url: "s3://bucket/a/" }\n`, 'F:4: object_stores[1].url is "s3://bucket/a", but must be a place that does not overlap with that of another object store'],
-    [`${store('')}  - { name: other, url: "s3://bucket" }\n`, 'F:4: object_stores[1].url is "s3://bucket/", but must be a place that does not overlap with that of another object store'],
-    [`${store('')}locations: { managed: "lake:/lance" }\n`, 'F:4: locations.managed names "lake:/lance", but must name a folder: tables in object stores are not supported'],
-    [`${store('')}locations: { allowed: [/a, "lake:/lance"] }\n`, 'F:4: locations.allowed names "lake:/lance", but must name a folder: tables in object stores are not supported'],
+    [
+      store('    region: ""\n'),
+      'F:4: object_stores[0].region is "", but must be a text that is not empty',
+    ],
+    [
+      store('    path_style: yes\n'),
+      'F:4: object_stores[0].path_style is "yes", but must be true or false',
+    ],
+    [
+      store('    endpoint: "h:1"\n'),
+      'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com',
+    ],
+    [
+      store('    endpoint: "https://u:p@h"\n'),
+      'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com',
+    ],
+    [
+      store('    endpoint: "https://h/path"\n'),
+      'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com',
+    ],
+    [
+      store('    credentials_env: AKIA/x\n'),
+      'F:4: object_stores[0].credentials_env is wrong, but must be the name of an environment variable',
+    ],
+    [
+      store('    credentials_env: LAKE\n'),
+      'F:4: object_stores[0].credentials_env: the variable LAKE_ACCESS_KEY_ID is not set',
+    ],
+    [
+      store('    vend: { static: true }\n'),
+      'F:4: object_stores[0].vend.static is true, but must be false: the gateway hands out no credentials of object stores',
+    ],
+    [
+      store('    vend: { role_arn: a }\n'),
+      'F:4: object_stores[0].vend.role_arn is "a", but must be null: the gateway hands out no credentials of object stores',
+    ],
+    [
+      store('    vend: { role: a }\n'),
+      'F:4: object_stores[0].vend.role is not a key of the configuration',
+    ],
+    [
+      `${store('')}  - { name: lake, url: "s3://other" }\n`,
+      'F:4: object_stores[1].name is "lake", but must be a name that no other object store has',
+    ],
+    [
+      `${store('')}  - { name: other, url: "s3://bucket/a/" }\n`,
+      'F:4: object_stores[1].url is "s3://bucket/a", but must be a place that does not overlap with that of another object store',
+    ],
+    [
+      `${store('')}  - { name: other, url: "s3://bucket" }\n`,
+      'F:4: object_stores[1].url is "s3://bucket/", but must be a place that does not overlap with that of another object store',
+    ],
+    [
+      `${store('')}locations: { managed: "lake:/lance" }\n`,
+      'F:4: locations.managed names "lake:/lance", but must name a folder: tables in object stores are not supported',
+    ],
+    [
+      `${store('')}locations: { allowed: [/a, "lake:/lance"] }\n`,
+      'F:4: locations.allowed names "lake:/lance", but must name a folder: tables in object stores are not supported',
+    ],
   ])('%j is refused', (yaml, sentence) => {
     expect(() => load(yaml)).toThrow(sentence.replace('F', file));
   });
 
-  it.each(['http://bucket', 's3://', 's3://B', 's3://b', 's3://bucket//a', 's3://bucket/a/../b', 's3://bucket/.', 7])(
-    '%j is no place of an object store',
-    (url) => {
-      const yaml = JSON.stringify({ object_stores: [{ name: 'lake', url }] });
-      expect(() => load(yaml)).toThrow('object_stores[0].url is');
-      expect(() => load(yaml)).toThrow('must be of the form s3://BUCKET/PREFIX');
-    },
-  );
+  it.each([
+    'http://bucket',
+    's3://',
+    's3://B',
+    's3://b',
+    's3://bucket//a',
+    's3://bucket/a/../b',
+    's3://bucket/.',
+    7,
+  ])('%j is no place of an object store', (url) => {
+    const yaml = JSON.stringify({ object_stores: [{ name: 'lake', url }] });
+    expect(() => load(yaml)).toThrow('object_stores[0].url is');
+    expect(() => load(yaml)).toThrow('must be of the form s3://BUCKET/PREFIX');
+  });
 });

@@ -133,7 +133,12 @@ describe.runIf(hasBuckets)('faults between the gateway and a bucket', () => {
     expect(proxy.requests).toBe(requests);
     proxy.fate = () => undefined;
     await expect
-      .poll(() => storage.stat('/x').then(() => 'answered', () => 'refused'))
+      .poll(() =>
+        storage.stat('/x').then(
+          () => 'answered',
+          () => 'refused',
+        ),
+      )
       .toBe('answered');
   });
 
@@ -148,7 +153,9 @@ describe.runIf(hasBuckets)('faults between the gateway and a bucket', () => {
     expect(proxy.most).toBe(2);
     const refused = ended.filter((each) => each.status === 'rejected');
     expect(refused).toHaveLength(6);
-    expect(String(refused[0]?.reason)).toContain('too many requests wait for the object store lake');
+    expect(String(refused[0]?.reason)).toContain(
+      'too many requests wait for the object store lake',
+    );
     expect(await storage.stat('/object')).toBeDefined();
   });
 

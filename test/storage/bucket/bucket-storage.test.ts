@@ -57,7 +57,7 @@ describe.runIf(hasBuckets).each(kinds)('a bucket of %s', (kind) => {
 
   it('takes names as they are', async () => {
     const storage = await storageAt();
-    const names = ['a b+c', 'ä', 'x&<y>', "it's", '100%25', '...', 'q?a=b#c', '\\"'];
+    const names = ['a b+c', 'ä', 'x&<y>', "it's", '100%25', '...', 'q?a=b#c'];
     for (const name of names) await storage.write(`/folder/${name}`, Buffer.from(name));
     expect((await storage.names('/folder')).toSorted()).toEqual(names.toSorted());
     for (const name of names) {
@@ -67,26 +67,32 @@ describe.runIf(hasBuckets).each(kinds)('a bucket of %s', (kind) => {
     expect([files, await storage.names('/folder')]).toEqual([names.length, []]);
   });
 
-  it('lists more than one page', async () => {
+  it('refuses a backslash, which some stores take for a slash', async () => {
     const storage = await storageAt();
-    const names = Array.from({ length: 1003 }, (_, at) => `object-${at}`);
-    const rest = [...names];
-    const put = async (): Promise<void> => {
-      for (let name = rest.pop(); name !== undefined; name = rest.pop()) {
-        await storage.write(`/folder/${name}`, Buffer.from('x'));
-      }
-    };
-    await Promise.all(Array.from({ length: 16 }, put));
+    const write = storage.write('/folder/a\\b', Buffer.from('x'));
+    await expect(write).rejects.toMatchObject({ code: 'EINVAL' });
+  });
+
+  it('lists more than one page', async () => {
+    const storage = await storageAt({ page: 4 });
+    const names = Array.from({ length: 11 }, (_, at) => `object-${at}`);
+    for (const name of names) await storage.write(`/folder/${name}/x`, Buffer.from('x'));
     expect((await storage.names('/folder')).toSorted()).toEqual(names.toSorted());
+    const paths: string[] = [];
+    for await (const { path } of storage.tree('/folder')) paths.push(path);
+    expect(paths.toSorted()).toEqual(
+      names.flatMap((name) => [`/folder/${name}`, `/folder/${name}/x`]).toSorted(),
+    );
     const freed = await storage.removeTree('/folder', { retained: [] });
     expect(freed).toEqual({ files: names.length, bytes: names.length });
-    expect(await storage.names('/folder')).toEqual([]);
+    expect(await storage.ownership('/', 'folder')).toBe('absent');
   });
 
   it('takes large objects in parts, and copies them', async () => {
     const storage = await storageAt();
     const bytes = Buffer.alloc(12 * MIB + 5);
-    for (let at = 0; at < bytes.length; at += 1000) bytes.writeUInt32LE(at, Math.min(at, bytes.length - 4));
+    for (let at = 0; at < bytes.length; at += 1000)
+      bytes.writeUInt32LE(at, Math.min(at, bytes.length - 4));
     const object = storage.create('/folder/large');
     for (let at = 0; at < bytes.length; at += MIB) {
       const piece = Buffer.from(bytes.subarray(at, at + MIB));
@@ -109,18 +115,21 @@ describe.runIf(hasBuckets).each(kinds)('a bucket of %s', (kind) => {
   });
 
   it('is refused if it is not there, or if its conditions count for nothing', async () => {
-    const elsewhere = await storageAt({ bucket: 'another' });
-    await expect(elsewhere.read('/x')).rejects.toThrow(/^the object store lake refuses the gateway: /);
+    // SeaweedFS makes a bucket that is missing, and compares signatures.
     if (kind !== 'moto') return;
+    const elsewhere = await storageAt({ bucket: 'another' });
+    await expect(elsewhere.read('/x')).rejects.toThrow(
+      'the object store lake refuses the gateway: NoSuchBucket (404); check its url',
+    );
     const proxy = await FaultyProxy.before(server.endpoint);
-    proxy.headers = ({ 'if-none-match': _, ...others }) => others;
+    proxy.dropped = ['if-none-match'];
     try {
       const storage = await storageAt({ endpoint: proxy.url });
       await expect(storage.write('/x', Buffer.from('x'))).rejects.toThrow(
         'the object store lake cannot be used: it does not honour conditional requests',
       );
       expect(await storage.probe().catch(({ name }: Error) => name)).toBe('StorageRefused');
-      proxy.headers = ({ range: _, ...others }) => others;
+      proxy.dropped = ['range'];
       const other = await storageAt({ endpoint: proxy.url });
       await expect(other.probe()).rejects.toThrow(
         'the object store lake cannot be used: it answers other bytes than the range',
