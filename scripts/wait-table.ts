@@ -129,7 +129,7 @@ export const waits: readonly Wait[] = [
     what: 'call to an object store that is tried at a start',
     ...fixed(STORE_TRIAL_MILLIS),
     end: 'a warning in the log; the gateway starts',
-    files: ['cli/service/object-stores.ts'],
+    files: ['storage/bucket/bucket-calls.ts'],
     test: 'service/object-stores.test.ts',
   },
   {

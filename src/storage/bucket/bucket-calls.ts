@@ -53,11 +53,6 @@ export class BucketCalls {
     this.#breaker = new CircuitBreaker({ refusal, ...limits.breaker });
   }
 
-  /** Whether calls are refused at once. */
-  get isOpen(): boolean {
-    return this.#breaker.open;
-  }
-
   /**
    * Runs one call.
    * @param attempt Sends one request and reads its answer; it stops when the signal aborts.
