@@ -47,6 +47,7 @@ await import(PROGRAM);
 
 /** Packages with native code or with files of their own, and ones that few processes load. All others are joined. */
 const APART = [
+  '@aws-sdk',
   '@foxglove/wasm-zstd',
   '@lancedb/lancedb',
   '@node-rs/crc32',
