@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { Service } from '../test/support/service.ts';
 import { policyText } from './decide/workload.ts';
 import { startNginx } from './forward/nginx.ts';
-import { freePort } from './harness/free-port.ts';
+import { freePort } from '../test/support/free-port.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds } from './harness/rounds.ts';

@@ -1,4 +1,4 @@
-import { freePort } from '../harness/free-port.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { MEASURED_CORE, LOAD_CORE, pin } from '../harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from '../harness/load.ts';
 import { startNginx } from '../forward/nginx.ts';

@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +10,7 @@ import { silenceSdk } from '../../src/cli/config/config-environment.ts';
 import type { BucketPlace } from '../../src/storage/bucket/bucket-place.ts';
 import { pythonFault, pythonWithBuckets } from './client-packages.ts';
 import { eventually } from './eventually.ts';
+import { freePort } from './free-port.ts';
 
 silenceSdk();
 
@@ -129,13 +129,4 @@ async function startWeed(python: string, folder: string, port: number): Promise<
     ],
     { stdio: 'ignore', cwd: folder },
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

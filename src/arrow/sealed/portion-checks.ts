@@ -132,16 +132,14 @@ export class PortionChecks {
     let portion = offset / this.#portionBytes;
     let left = this.#bytesOf(portion);
     let sum = 0;
-    let isDamaged = false;
-    const wholeIn = (bytes: number) => Math.floor(bytes / this.#portionBytes);
     for (const piece of pieces) {
       for (let at = 0; at < piece.length;) {
-        const whole = left === this.#portionBytes ? wholeIn(piece.length - at) : 0;
-        if (whole > 1 && !isDamaged) {
-          isDamaged = !this.#compareRun(portion, whole, piece.subarray(at));
-          if (isDamaged) continue;
+        const whole = Math.floor((piece.length - at) / this.#portionBytes);
+        if (whole > 1 && left === this.#portionBytes) {
+          const end = at + whole * this.#portionBytes;
+          this.#compareRun(portion, piece.subarray(at, end));
           portion += whole;
-          at += whole * this.#portionBytes;
+          at = end;
           left = this.#bytesOf(portion);
           continue;
         }
@@ -166,13 +164,15 @@ export class PortionChecks {
     if (whole > start) this.compare(start, [bytes.subarray(start - offset, whole - offset)]);
   }
 
-  /** Compares whole portions of full length together. Returns whether they match. */
-  #compareRun(first: number, count: number, bytes: Uint8Array): boolean {
-    const sum = crc32(bytes.subarray(0, count * this.#portionBytes));
-    const end = first + count;
-    if (sum !== joinedSum(this.#sums, first, end, this.#portionBytes)) return false;
-    for (let at = first; at < end; at++) this.#mark(at);
-    return true;
+  /** Compares portions of full length together; only where they differ, each by itself. @throws DamagedFile */
+  #compareRun(first: number, bytes: Uint8Array): void {
+    const size = this.#portionBytes;
+    const end = first + bytes.length / size;
+    const isWhole = crc32(bytes) === joinedSum(this.#sums, first, end, size);
+    for (let portion = first, at = 0; portion < end; portion++, at += size) {
+      if (isWhole) this.#mark(portion);
+      else this.#settle(portion, crc32(bytes.subarray(at, at + size)));
+    }
   }
 
   #mark(portion: number): void {

@@ -6,6 +6,7 @@ import {
   membersOf,
   onlyKnown,
   readName,
+  readTruth,
   readVariable,
   readAs,
   wrong,
@@ -105,8 +106,7 @@ const httpKeys = [
 function readHttp(members: Members, at: number): HttpSetting {
   onlyKnown(members, [at], httpKeys);
   const place = (key: string): SettingPlace => [at, key];
-  const strip = members['strip_prefix'] ?? false;
-  if (typeof strip !== 'boolean') throw wrong(place('strip_prefix'), strip, 'true or false');
+  const strip = readTruth(members['strip_prefix'] ?? false, place('strip_prefix'));
   return {
     name: readName(members, at),
     type: 'http',

@@ -60,6 +60,12 @@ export function onlyKnown(members: Members, at: SettingPlace, allowed: readonly 
   if (other !== undefined) throw new Fault({ kind: 'unknown', at: [...at, other] });
 }
 
+/** @throws Fault for anything but true and false */
+export function readTruth(value: unknown, at: SettingPlace): boolean {
+  if (typeof value === 'boolean') return value;
+  throw wrong(at, value, 'true or false');
+}
+
 /** The name of an entry of a list. @throws Fault */
 export function readName(members: Members, at: number): string {
   const { name } = members;

@@ -5,6 +5,7 @@ import {
   membersOf,
   onlyKnown,
   readName,
+  readTruth,
   readVariable,
   readAs,
   wrong,
@@ -62,14 +63,12 @@ function readStore(value: unknown, at: number): ObjectStoreSetting {
   onlyKnown(members, [at], keys);
   requireNoVending(members, at);
   const place = (key: string): SettingPlace => [at, key];
-  const pathStyle = members['path_style'] ?? false;
-  if (typeof pathStyle !== 'boolean') throw wrong(place('path_style'), pathStyle, 'true or false');
   return {
     name: readName(members, at),
     ...readUrl(members['url'], place('url')),
     endpoint: readEndpoint(members['endpoint'] ?? null, place('endpoint')),
     region: readAs(textSetting, members['region'] ?? 'us-east-1', place('region')),
-    path_style: pathStyle,
+    path_style: readTruth(members['path_style'] ?? false, place('path_style')),
     credentials_env: readVariable(members['credentials_env'] ?? null, place('credentials_env')),
   };
 }

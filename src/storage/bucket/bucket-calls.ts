@@ -83,18 +83,24 @@ export class BucketCalls {
   ): Promise<Result> {
     const until = performance.now() + this.#limits.deadline + extra;
     for (let count = 0; ; count += 1) {
-      const fault = await this.#turn(attempt, extra, until);
-      if ('result' in fault) return fault.result;
-      const { error } = fault;
-      if (error instanceof StorageUnavailable) throw error;
-      const kind = faultOf(error);
-      if (kind === 'refused') throw this.#refused(error);
-      if (kind !== 'transient') throw error;
-      const longest = Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS * 2 ** count);
-      const pause = longest * (0.5 + Math.random() / 2);
-      if (performance.now() + pause >= until) throw this.#unavailable(faultText(error), 1, error);
-      await sleep(pause);
+      try {
+        return await this.#turn(attempt, extra, until);
+      } catch (error) {
+        await this.#pauseAfter(error, count, until);
+      }
     }
+  }
+
+  /** Waits before the next attempt. @throws the error that ends the call, where there is none */
+  async #pauseAfter(error: unknown, count: number, until: number): Promise<void> {
+    if (error instanceof StorageUnavailable) throw error;
+    const kind = faultOf(error);
+    if (kind === 'refused') throw this.#refused(error);
+    if (kind !== 'transient') throw error;
+    const longest = Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS * 2 ** count);
+    const pause = longest * (0.5 + Math.random() / 2);
+    if (performance.now() + pause >= until) throw this.#unavailable(faultText(error), 1, error);
+    await sleep(pause);
   }
 
   /** One attempt in its turn. */
@@ -102,18 +108,12 @@ export class BucketCalls {
     attempt: (signal: AbortSignal) => Promise<Result>,
     extra: number,
     until: number,
-  ): Promise<{ readonly result: Result } | { readonly error: unknown }> {
-    try {
-      await this.#enter(until);
-    } catch (error) {
-      return { error };
-    }
+  ): Promise<Result> {
+    await this.#enter(until);
     try {
       const left = Math.max(1, Math.ceil(until - performance.now()));
       const millis = Math.min(this.#limits.attempt + extra, left);
-      return { result: await attempt(AbortSignal.timeout(millis)) };
-    } catch (error) {
-      return { error };
+      return await attempt(AbortSignal.timeout(millis));
     } finally {
       this.#leave();
     }

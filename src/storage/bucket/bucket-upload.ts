@@ -91,7 +91,9 @@ export class BucketUpload implements NewObject {
 
   /** Takes the first bytes that are held. */
   #take(bytes: number): Uint8Array {
-    const all = Buffer.concat(this.#pieces);
+    // What is left of a large piece is not copied again for each part.
+    const [first = Buffer.alloc(0)] = this.#pieces;
+    const all = this.#pieces.length > 1 ? Buffer.concat(this.#pieces) : first;
     const rest = all.subarray(bytes);
     this.#pieces = rest.byteLength === 0 ? [] : [rest];
     this.#held = rest.byteLength;
