@@ -288,6 +288,8 @@ export class LibraryProcess {
 
   #refuseAll(reason: string): void {
     this.#unusable = reason;
+    // The process may still answer each task with the same error, as if the task were at fault.
+    this.#endWorks();
     this.#killFor(`it could not load the library: ${firstLine(reason)}`);
   }
 
