@@ -288,7 +288,11 @@ export class LineLog {
     this.#failure = `${this.#options.folder} cannot be written: ${said}`;
     this.#torn ??= this.#file;
     this.#file = undefined;
-    await this.#mend().catch(() => undefined);
+    try {
+      await this.#mend();
+    } catch {
+      // It is tried again before the next write.
+    }
     this.#options.framing?.dropped();
     const lines = this.#lines;
     this.#lines = lines.filter(({ waiter }) => waiter === undefined);
