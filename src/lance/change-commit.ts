@@ -2,6 +2,9 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { LanceVersions } from '../engine/versions/managed/lance-library.ts';
 import type { VersionQuestion, VersionReply } from './wire/messages.ts';
 
+/** The status of a refusal. After a conflict, 409, the library would stage the change again. */
+const REFUSED = 400;
+
 /** The commit of a change: what the library asks of the catalog, and what came of it. */
 export class ChangeCommit {
   readonly #versions: LanceVersions;
@@ -28,9 +31,7 @@ export class ChangeCommit {
       }
       return action === 'version/create' ? await this.#create(branch, body) : refused(406, 0);
     } catch (error) {
-      return error instanceof CatalogError
-        ? refused(error.row.status, error.row.code)
-        : refused(500, 18);
+      return error instanceof CatalogError ? refused(REFUSED, error.row.code) : refused(500, 18);
     }
   }
 

@@ -9,7 +9,7 @@ import {
   type LanceIndexStats,
   type LanceLibrary,
   type LancePlace,
-  type LanceRowsFile,
+  type LanceRowsPart,
   type LanceStatement,
   type LanceTableVersion,
   type LanceVersions,
@@ -116,7 +116,7 @@ export class LanceRows implements LanceLibrary {
   async change(
     place: LancePlace | LanceTableVersion,
     change: LanceTableChange,
-    rows: LanceRowsFile | null,
+    rows: LanceRowsPart | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
@@ -124,7 +124,8 @@ export class LanceRows implements LanceLibrary {
     const { id, location, branch } = place;
     const name = canonicalPath(place.path);
     const table = { id, location, branch };
-    const newest = isOfRows(change) && branch === MAIN && 'at' in place ? placeOf(place) : null;
+    const isKept = isOfRows(change) && branch === MAIN && versions.isRewritten !== true;
+    const newest = isKept && 'at' in place ? placeOf(place) : null;
     const task = {
       kind: 'change',
       name,

@@ -127,9 +127,11 @@ export class LibraryPool {
       const waiting = { owner, start: resolve };
       this.#waiting.push(waiting);
       const timer = setTimeout(resolve, millis);
-      signal.addEventListener('abort', () => resolve(), { once: true });
+      const give = (): void => resolve();
+      signal.addEventListener('abort', give, { once: true });
       stop = () => {
         clearTimeout(timer);
+        signal.removeEventListener('abort', give);
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
       };
     });

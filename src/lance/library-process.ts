@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../protocol/errors.ts';
 import { OverBudget } from '../protocol/budget.ts';
 import { TaskResult } from '../engine/workers/task-result.ts';
-import { LibraryEnded, type LanceRowsFile } from '../engine/versions/managed/lance-library.ts';
+import { LibraryEnded, type LanceRowsPart } from '../engine/versions/managed/lance-library.ts';
 import { FrameReader, sendFrame } from './wire/frames.ts';
 import type {
   FromLibrary,
@@ -55,7 +55,7 @@ export interface TaskInput {
   /** The values of its query vectors. */
   readonly vectors?: Uint8Array;
   /** The rows of a change. */
-  readonly rows?: Pick<LanceRowsFile, 'pieces'> | null;
+  readonly rows?: Pick<LanceRowsPart, 'pieces'> | null;
   /** Answers the questions of a change. Does not reject. */
   readonly versions?: (question: VersionQuestion) => Promise<VersionReply>;
 }
@@ -226,7 +226,7 @@ export class LibraryProcess {
   }
 
   /** Sends the rows of a change in pieces, as the process takes them, between other messages. */
-  async #sendRows(id: number, rows: Pick<LanceRowsFile, 'pieces'>): Promise<void> {
+  async #sendRows(id: number, rows: Pick<LanceRowsPart, 'pieces'>): Promise<void> {
     for await (const bytes of rows.pieces()) {
       for (let start = 0; start < bytes.byteLength; start += ROWS_PIECE_BYTES) {
         if (!this.#works.has(id)) return;

@@ -52,7 +52,16 @@ const shapes: Readonly<Partial<Record<OperationName, (body: Body) => Body>>> = {
   ExplainTableQueryPlan: nestQuery,
   AnalyzeTableQueryPlan: flattenQuery,
   RenameTable: nameNamespace,
+  DescribeTable: nameColumns,
 };
+
+/**
+ * LanceDB asks for the columns of an open table by a null version; it opens a table without a body. Null would
+ * count as absent.
+ */
+function nameColumns(body: Body): Body {
+  return body['version'] === null ? { ...body, needs_columns: true } : body;
+}
 
 const ofRequest: ReadonlySet<string> = new Set(['identity', 'context', 'id', 'verbose']);
 

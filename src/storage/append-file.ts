@@ -24,7 +24,9 @@ export class AppendFile {
     try {
       await syncFolder(dirname(path));
     } catch (error) {
-      await file.abandon();
+      // It is empty.
+      await rm(path, { force: true }).catch(() => undefined);
+      file.close();
       throw error;
     }
     return file;
@@ -53,13 +55,18 @@ export class AppendFile {
   }
 
   /**
-   * Closes after a failure. What was not synced is cut off, since nobody knows
-   * what became of it; a file of which nothing is left is removed. Where the
-   * disk refuses that too a torn last line stays behind. Does not throw.
+   * Closes after a failure. What was not synced is cut off, since nobody knows what became of it; a file of
+   * which nothing is left is removed. That is on stable storage after this.
+   * @throws the system's error when the bytes may still be there: the file stays open, to be abandoned again.
    */
   async abandon(): Promise<void> {
-    if (this.#synced > 0) await this.#file.truncate(this.#synced).catch(() => undefined);
-    else await rm(this.#path, { force: true }).catch(() => undefined);
+    if (this.#synced > 0) {
+      await this.#file.truncate(this.#synced);
+      await this.#file.sync();
+    } else {
+      await rm(this.#path, { force: true });
+      await syncFolder(dirname(this.#path));
+    }
     try {
       this.#file.close();
     } catch {

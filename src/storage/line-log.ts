@@ -69,7 +69,7 @@ const PROBE_BYTES = 2 ** 16;
  *
  * After a failure the file is left as it was at its last flush. Lines that
  * somebody waited for are refused and not in the log; the others go into a new
- * file as soon as the disk takes it.
+ * file as soon as the disk takes it. Nothing is written before the disk has taken that as well.
  */
 export class LineLog {
   readonly #options: LineLogOptions;
@@ -80,6 +80,8 @@ export class LineLog {
   /** How many lines are synced. */
   #synced = 0n;
   #file: AppendFile | undefined;
+  /** A file that may end with lines that were refused, or that are written again. */
+  #torn: AppendFile | undefined;
   #files = 0;
   #last: bigint | undefined;
   #writtenMillis = 0;
@@ -127,12 +129,16 @@ export class LineLog {
     this.#closed = true;
     await this.#working;
     // Timers that end meanwhile join this work instead of writing the same lines beside it.
-    if (this.#lines.length > 0) await this.#start();
+    if (this.#lines.length > 0 || this.#torn !== undefined) await this.#start();
     clearTimeout(this.#timer);
     clearTimeout(this.#syncTimer);
     this.#file?.close();
+    this.#torn?.close();
     const lost = countAll(this.#lines);
     if (lost > 0) throw new Error(`${lost} lines are lost: ${this.#failure}`);
+    if (this.#torn !== undefined) {
+      throw new Error(`lines that were refused may be in the log: ${this.#failure}`);
+    }
   }
 
   #addAwaited(line: LogLine): Promise<void> {
@@ -174,6 +180,7 @@ export class LineLog {
     // Lines that are added in this turn join the write.
     await Promise.resolve();
     try {
+      await this.#mend();
       if (this.#lines.length === 0) await this.#probe();
       do {
         while (this.#written < this.#lines.length) {
@@ -279,14 +286,25 @@ export class LineLog {
   async #fail(error: unknown): Promise<void> {
     const said = error instanceof Error ? error.message : String(error);
     this.#failure = `${this.#options.folder} cannot be written: ${said}`;
-    await this.#file?.abandon();
+    this.#torn ??= this.#file;
     this.#file = undefined;
+    try {
+      await this.#mend();
+    } catch {
+      // It is tried again before the next write.
+    }
     this.#options.framing?.dropped();
     const lines = this.#lines;
     this.#lines = lines.filter(({ waiter }) => waiter === undefined);
     this.#written = 0;
     this.#bytes = this.#lines.reduce((sum, line) => sum + sizeOf(line), 0);
     for (const { waiter } of lines) waiter?.reject(new Error(this.#failure));
+  }
+
+  /** Cuts off what a failed write may have left, before anything is written. @throws the system's error */
+  async #mend(): Promise<void> {
+    await this.#torn?.abandon();
+    this.#torn = undefined;
   }
 
   /** Finds out whether the disk takes anything, when there is nothing to write. */

@@ -3,7 +3,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Connection } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { arrow, connectTo, lancedb, rowsOf, tableOf } from '../clients/lancedb.ts';
+import { arrow, connectTo, lancedb, refusalOf, rowsOf, tableOf } from '../clients/lancedb.ts';
 import { casesOf } from '../support/cases.ts';
 import { waitUntil } from '../support/eventually.ts';
 import { childrenOf } from '../support/processes.ts';
@@ -81,6 +81,25 @@ describe('the first insert into a declared table', () => {
     await table.add([{ id: 6 }]);
     expect((await rowsOf(table.query().where('id > 5'))).length).toBe(1);
     expect(await idsIn('lake$client')).toEqual([5, 6]);
+  });
+
+  it.each(['lake', 'plain'])('is a create for LanceDB clients, in %s', async (namespace) => {
+    await ask(`${namespace}$asked`, 'declare');
+    const opened = await clients.openTable('asked', [namespace]);
+    const refused = {
+      status: 400,
+      code: 19,
+      error: `table /${namespace}/asked is declared and has no data: create it by create_table with its first rows and mode "overwrite"`,
+    };
+    expect(await refusalOf(opened.add([{ id: 1 }]))).toMatchObject(refused);
+    expect(await refusalOf(opened.schema())).toMatchObject(refused);
+    const options = { mode: 'overwrite' } as const;
+    const made = await clients.createTable('asked', [{ id: 1 }], [namespace], options);
+    await made.add([{ id: 2 }]);
+    const again = await clients.openTable('asked', [namespace]);
+    expect(await again.countRows()).toBe(2);
+    const location = (await ask(`${namespace}$asked`, 'describe')).json['location'];
+    expect(location === undefined).toBe(namespace === 'plain');
   });
 
   it('overwrites nothing, and keeps the metadata of the schema', async () => {

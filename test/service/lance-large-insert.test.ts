@@ -101,7 +101,8 @@ describe('a large body', () => {
 
   it('that the library cannot take is refused, and leaves nothing', async () => {
     await ask('refused', 'create', streamOf(1));
-    const { status, json } = await ask('refused', 'insert', streamOf(260));
+    const merge = 'merge_insert?on=v&when_not_matched_insert_all=true';
+    const { status, json } = await ask('refused', merge, streamOf(260));
     expect([status, json['code'], json['error']]).toEqual([
       400,
       13,

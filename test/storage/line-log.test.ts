@@ -1,6 +1,10 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, rename, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, it } from 'vitest';
 import { LineLog, type Framing, type LineLogOptions } from '../../src/storage/line-log.ts';
 import { countFlushes } from '../support/datasync.ts';
 import { testFolders } from '../support/folder.ts';
@@ -242,5 +246,78 @@ describe('a log whose folder cannot be written', () => {
     await log.append({ ...line('x'.repeat(2 ** 20)), lines: 30 }, false);
     expect(log.fault).toMatch(/; 30 lines are lost$/);
     await expect(log.close()).rejects.toThrow(/^70 lines are lost: .*ENOENT/);
+  });
+});
+
+const run = promisify(execFile);
+
+/** Bounds the size of every file of this process, in bytes, in place of a full disk. */
+async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
+  await run('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
+}
+
+/** Whether a file can be made one that only grows, which takes a right and a file system that has it. */
+const canOnlyGrow: boolean = looksForGrowth();
+
+function looksForGrowth(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'only-grows-'));
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  try {
+    execFileSync('chattr', ['+a', file], { stdio: 'ignore' });
+    execFileSync('chattr', ['-a', file], { stdio: 'ignore' });
+    return true;
+  } catch {
+    process.stderr.write('FILES THAT ONLY GROW ARE NOT TESTED: chattr +a is refused here\n');
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe('a log whose disk does not take back what a failed write left', () => {
+  afterEach(() => limitFiles('unlimited'));
+
+  const lazy = { framing: bare, lazyMillis: 0 };
+
+  it.runIf(canOnlyGrow)('writes nothing before its file is cut', async () => {
+    const folder = await newFolder();
+    const file = join(folder, '1.log');
+    const log = openLog(folder, lazy);
+    await log.append(line('one'), true);
+    await log.append(line('kept'), false);
+    await waitUntil(async () => (await readFile(file, 'utf8')) === 'one\nkept\n');
+    await run('chattr', ['+a', file]);
+    try {
+      await limitFiles('one\nkept\nre'.length);
+      await expect(log.append(line('refused'), true)).rejects.toThrow('EFBIG');
+      await limitFiles('unlimited');
+      await expect(log.append(line('refused too'), true)).rejects.toThrow('EPERM');
+      expect(await contents(folder)).toEqual({ '1.log': 'one\nkept\nre' });
+    } finally {
+      await run('chattr', ['-a', file]);
+    }
+    await eventually(() => expect(log.fault).toBeUndefined());
+    await log.append(line('last'), true);
+    expect(await contents(folder)).toEqual({ '1.log': 'one\n', '2.log': 'kept\nlast\n' });
+    await log.close();
+  });
+
+  it('writes nothing before its first file is gone', async () => {
+    const folder = join(await newFolder(), 'log');
+    await mkdir(folder);
+    const log = openLog(folder, lazy);
+    await log.append(line('kept'), false);
+    await waitUntil(async () => (await readdir(folder)).length === 1);
+    await waitUntil(async () => (await contents(folder))['1.log'] === 'kept\n');
+    await rename(folder, `${folder}-away`);
+    await limitFiles('kept\nre'.length);
+    await expect(log.append(line('refused'), true)).rejects.toThrow('EFBIG');
+    await limitFiles('unlimited');
+    await rename(`${folder}-away`, folder);
+    await eventually(() => expect(log.fault).toBeUndefined());
+    await log.append(line('last'), true);
+    expect(await contents(folder)).toEqual({ '2.log': 'kept\nlast\n' });
+    await log.close();
   });
 });

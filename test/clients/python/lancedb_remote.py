@@ -1,6 +1,7 @@
 """The remote client of LanceDB (`db://`), which speaks the LanceDB dialect."""
 
 from datetime import timedelta
+from urllib.request import Request, urlopen
 
 import lancedb
 from lancedb.index import FTS, BTree, IvfFlat
@@ -9,6 +10,7 @@ from checks import NAMESPACE, REFERENCE, SERVER, check, equal, more, refused, ro
 
 db = lancedb.connect("db://tests", api_key=SERVER["key"], host_override=SERVER["url"])
 here = [*NAMESPACE, "remote"]
+HEADERS = {"x-api-key": SERVER["key"], "content-type": "application/json"}
 
 
 def table():
@@ -36,6 +38,19 @@ def creates_and_opens_a_table():
     equal(table().schema, rows(0, 1).schema)
     equal(table().version >= 1, True)
     equal(table().count_rows(), 100)
+
+
+@check
+def fills_a_declared_table_by_creating_it():
+    declare = Request(f"{SERVER['url']}/v1/table/{'$'.join(here)}$declared/declare", b"{}", HEADERS)
+    urlopen(declare).close()
+    opened = db.open_table("declared", namespace_path=here)
+    refused(lambda: opened.add(rows(0, 3)), "create_table with its first rows")
+    db.create_table("declared", rows(0, 3), mode="overwrite", namespace_path=here)
+    opened = db.open_table("declared", namespace_path=here)
+    opened.add(rows(3, 2))
+    equal(opened.count_rows(), 5)
+    db.drop_table("declared", namespace_path=here)
 
 
 @check

@@ -51,6 +51,11 @@ function readFields<Result>(pbf: PbfReader, fields: FieldReaders<Result>, result
 
 const VARINT = 0;
 const BYTES = 2;
+/** The bits of a tag that say the kind of a field. */
+const KIND = 7;
+const KIND_BITS = 3;
+
+const NOTHING = new Uint8Array(0);
 
 export function bytesField(pbf: PbfReader): Uint8Array {
   requireKind(pbf, BYTES);
@@ -122,6 +127,29 @@ const entryFields: FieldReaders<{ key: string; value: string }> = {
   1: (entry, pbf) => (entry.key = utf8Field(pbf)),
   2: (entry, pbf) => (entry.value = utf8Field(pbf)),
 };
+
+/** A field of a message as it is encoded. */
+export interface EncodedField {
+  readonly number: number;
+  /** With its tag. */
+  readonly bytes: Uint8Array;
+  /** What follows the tag and the length; empty for numbers. */
+  readonly content: Uint8Array;
+}
+
+/** The fields of a message in their order. @throws LanceManifestError */
+export function* encodedFields(message: Uint8Array): Generator<EncodedField> {
+  const pbf = new PbfReader(message);
+  while (pbf.pos < pbf.length) {
+    const from = pbf.pos;
+    const tag = pbf.readVarint();
+    const isMessage = (tag & KIND) === BYTES;
+    const content = isMessage ? pbf.readBytes() : NOTHING;
+    if (!isMessage) pbf.skip(tag);
+    if (pbf.pos > pbf.length) throw damaged();
+    yield { number: tag >>> KIND_BITS, bytes: message.subarray(from, pbf.pos), content };
+  }
+}
 
 function requireKind(pbf: PbfReader, kind: number): void {
   if (pbf.type !== kind) throw damaged();

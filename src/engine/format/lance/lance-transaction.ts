@@ -71,7 +71,7 @@ export async function lanceTransaction(
 ): Promise<LanceTransaction> {
   const id = manifest.transactionFile;
   try {
-    const message = await messageOf(storage, path, manifest);
+    const message = await transactionMessage(storage, path, manifest);
     return { id, ...(message === null ? { change: null } : changeOf(message)) };
   } catch (error) {
     // An unreadable transaction is unknown, and judges assume the worst.
@@ -81,7 +81,11 @@ export async function lanceTransaction(
   }
 }
 
-async function messageOf(
+/**
+ * The message of the transaction that made a manifest; null if its writer recorded none.
+ * @throws LanceManifestError, and the error of the operating system for a file that is not there.
+ */
+export async function transactionMessage(
   storage: Storage,
   path: string,
   { transaction, transactionFile }: Pick<LanceManifest, 'transaction' | 'transactionFile'>,

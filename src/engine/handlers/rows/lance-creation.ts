@@ -17,6 +17,7 @@ import type {
   LanceRowsFile,
   LanceVersions,
 } from '../../versions/managed/lance-library.ts';
+import { changeInParts } from '../../versions/managed/parted-change.ts';
 import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import {
   letGo,
@@ -110,13 +111,13 @@ class Creation {
     const table = await this.#table();
     const mark = await this.#mark(table);
     try {
-      await library.change(
-        { ...table, path: this.#call.request.object, branch: MAIN },
-        { kind: 'create' },
-        rows,
-        this.#versions(table),
-        statementOf(this.#call),
-      );
+      const creation = {
+        place: { ...table, path: this.#call.request.object, branch: MAIN },
+        change: { kind: 'create' },
+        versions: this.#versions(table),
+        statement: statementOf(this.#call),
+      } as const;
+      await changeInParts({ ...this.#parts, library }, creation, rows);
     } catch (error) {
       if (this.#isDoubtful) throw error;
       await mark.removeFiles();

@@ -128,7 +128,7 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
   MergeInsertIntoTable: async (call, parts) => {
     const request = mergeParameters(call.request.query, timeoutOf(call));
     const { checkTime, ...merge } = request;
-    const rows = await rowsFileOf(parts, call);
+    const rows = await rowsFileOf(parts, call, true);
     return {
       change: { kind: 'merge', ...merge },
       rows,

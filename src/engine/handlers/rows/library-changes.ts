@@ -23,6 +23,7 @@ import type {
   LanceVersions,
 } from '../../versions/managed/lance-library.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
+import { changeInParts } from '../../versions/managed/parted-change.ts';
 import type { Gates, JudgeStaged } from '../../versions/managed/staged-manifest.ts';
 import type { BranchStart } from '../../versions/managed/managed-line.ts';
 import type { PlannedVersion } from '../../versions/managed/version-creation.ts';
@@ -214,7 +215,7 @@ export async function commitsOfLibrary(
       return versionText(planned);
     },
   };
-  const counts = await parts.library.change(place, change, rows, versions, statement);
+  const counts = await changeInParts(parts, { place, change, versions, statement }, rows);
   return { made, counts };
 }
 

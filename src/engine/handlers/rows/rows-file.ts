@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { crc32 } from '@node-rs/crc32';
+import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { OpenObject, TemporaryObject } from '../../../storage/storage.ts';
+import { itemAt } from '../../base/items.ts';
 import {
   asRefusal,
   openIncoming,
   type Incoming,
   type IncomingLimits,
 } from '../../format/incoming.ts';
+import { pieces } from '../../format/ingest.ts';
 import { Holding } from '../../format/memory/request-memory.ts';
 import { noRows } from '../../query/plan/answer.ts';
-import type { LanceRowsFile } from '../../versions/managed/lance-library.ts';
+import type { LanceRowsFile, LanceRowsPart } from '../../versions/managed/lance-library.ts';
 import type { Call } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import type { LanceAccess } from './library-reads.ts';
@@ -21,18 +24,25 @@ import type { LanceAccess } from './library-reads.ts';
 const IN_MEMORY = 8 * 2 ** 20;
 /** Size of the pieces in which a file is read. */
 const PIECE_BYTES = 2 ** 20;
+/** Files that the library could take at once: several changes share what it takes, and it copies each file. */
+const FILES_AT_ONCE = 4;
 
 /** Parts for reading the rows of requests. */
 export type RowsParts = IncomingLimits &
   Pick<ManagedParts, 'storage' | 'tables'> & { readonly lance?: LanceAccess | undefined };
 
 /**
- * The rows of a request as one Arrow file.
+ * The rows of a request as Arrow files.
+ * @param isWhole Whether the library needs them in one file.
  * @throws CatalogError InvalidInput, also for more than the library takes; OverBudget
  */
-export async function rowsFileOf(parts: RowsParts, { request }: Call): Promise<RowsFile> {
+export async function rowsFileOf(
+  parts: RowsParts,
+  { request }: Call,
+  isWhole = false,
+): Promise<RowsFile> {
   const incoming = await openIncoming(request, parts);
-  const file = new RowsFile(parts, request.budget);
+  const file = new RowsFile(parts, request.budget, isWhole);
   try {
     await file.fill(incoming);
     return file;
@@ -42,30 +52,49 @@ export async function rowsFileOf(parts: RowsParts, { request }: Call): Promise<R
   }
 }
 
+/** An Arrow file that is a part of the bytes of a request. */
+interface FilePart {
+  readonly start: number;
+  bytes: number;
+  /** CRC-32 of what was written to the disk. */
+  sum: number;
+}
+
 /**
- * The rows of a change as one Arrow file, in memory or in a file without a name: neither an error nor a
+ * The rows of a change as Arrow files, in memory or in a file without a name: neither an error nor a
  * crash leaves it behind. Close it in any case.
  */
 export class RowsFile implements LanceRowsFile {
   readonly #parts: RowsParts;
   readonly #memory: Holding;
+  /** Most bytes that the library takes at once. */
+  readonly #most: number;
+  /** Bytes with which a file ends. */
+  readonly #enough: number;
   #held: Uint8Array[] = [];
   #object: TemporaryObject | undefined;
   #written: OpenObject | undefined;
-  #bytes = 0;
   #rows = 0;
   #isClosed = false;
   readonly #reads = new Set<Promise<number>>();
-  /** CRC-32 of the bytes that were written to the disk. */
-  #sum = 0;
+  readonly #files: FilePart[] = [];
+  #writer: FileWriter | undefined;
 
-  constructor(parts: RowsParts, budget: RequestBudget) {
+  constructor(parts: RowsParts, budget: RequestBudget, isWhole: boolean) {
     this.#parts = parts;
     this.#memory = new Holding(budget);
+    this.#most = parts.lance?.library?.rowBytes ?? Infinity;
+    this.#enough = isWhole ? Infinity : this.#most / FILES_AT_ONCE;
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#files[0]?.bytes ?? 0;
+  }
+
+  get later(): readonly LanceRowsPart[] {
+    return this.#files
+      .slice(1)
+      .map((part) => ({ bytes: part.bytes, pieces: () => this.#piecesOf(part) }));
   }
 
   /** Number of rows. */
@@ -75,34 +104,33 @@ export class RowsFile implements LanceRowsFile {
 
   /** Writes all rows. @throws ArrowError, OverBudget */
   async fill({ schema, batches }: Incoming): Promise<void> {
-    const writer = new FileWriter(schema);
-    await this.#add([writer.begin()]);
-    let count = 0;
     for await (const batch of batches) {
-      await this.#add(writer.batch(batch));
-      count++;
+      for (const piece of pieces(batch)) await this.#write(schema, piece);
     }
     // The library takes no file without a batch.
-    if (count === 0) await this.#add(writer.batch(noRows(schema)));
-    await this.#add([writer.end()]);
-    this.#rows = writer.rows;
+    if (this.#files.length === 0) await this.#write(schema, noRows(schema));
+    await this.#end();
     this.#written = await this.#object?.written();
   }
 
+  pieces(): AsyncIterable<Uint8Array> {
+    return this.#piecesOf(itemAt(this.#files, 0));
+  }
+
   /** @throws Error at the end if the bytes on the disk are not those that were written */
-  async *pieces(): AsyncGenerator<Uint8Array> {
+  async *#piecesOf({ start, bytes, sum: written }: FilePart): AsyncGenerator<Uint8Array> {
     if (this.#written === undefined) {
       yield* this.#held;
       return;
     }
     let sum = 0;
-    for (let start = 0; start < this.#bytes; start += PIECE_BYTES) {
-      const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, this.#bytes - start));
-      await this.#read(this.#written, piece, start);
+    for (let at = 0; at < bytes; at += PIECE_BYTES) {
+      const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, bytes - at));
+      await this.#read(this.#written, piece, start + at);
       sum = crc32(piece, sum);
       yield piece;
     }
-    if (sum !== this.#sum) throw new Error('the rows of a request were changed on the disk');
+    if (sum !== written) throw new Error('the rows of a request were changed on the disk');
   }
 
   async close(): Promise<void> {
@@ -121,27 +149,45 @@ export class RowsFile implements LanceRowsFile {
     await read.finally(() => this.#reads.delete(read));
   }
 
+  async #write(schema: Schema, batch: RecordBatch): Promise<void> {
+    if (this.#writer === undefined) {
+      const { start, bytes } = this.#files.at(-1) ?? { start: 0, bytes: 0 };
+      this.#files.push({ start: start + bytes, bytes: 0, sum: 0 });
+      this.#writer = new FileWriter(schema);
+      await this.#add([this.#writer.begin()]);
+    }
+    await this.#add(this.#writer.batch(batch));
+    if (this.#writer.bytes >= this.#enough) await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    if (this.#writer === undefined) return;
+    await this.#add([this.#writer.end()]);
+    this.#rows += this.#writer.rows;
+    this.#writer = undefined;
+  }
+
   async #add(pieces: readonly Uint8Array[]): Promise<void> {
+    const file = itemAt(this.#files, this.#files.length - 1);
     const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-    this.#bytes += bytes;
-    this.#requireFit();
-    if (this.#object === undefined && this.#bytes <= IN_MEMORY) {
+    file.bytes += bytes;
+    this.#requireFit(file);
+    if (this.#object === undefined && file.bytes <= Math.min(IN_MEMORY, this.#enough)) {
       this.#memory.charge(bytes);
       this.#held.push(...pieces);
       return;
     }
     const all = [...this.#held.splice(0), ...pieces];
-    for (const piece of all) this.#sum = crc32(piece, this.#sum);
+    for (const piece of all) file.sum = crc32(piece, file.sum);
     await this.#spilled().write(all);
     this.#memory.close();
   }
 
-  #requireFit(): void {
-    const most = this.#parts.lance?.library?.rowBytes ?? Infinity;
-    if (this.#bytes <= most) return;
+  #requireFit({ bytes }: FilePart): void {
+    if (bytes <= this.#most) return;
     throw new CatalogError(
       'InvalidInput',
-      `the rows of the request take more than ${most} bytes, the most that the Lance library takes at once (half of lance.memory): send them in parts`,
+      `the rows of the request take more than ${this.#most} bytes, the most that the Lance library takes at once (half of lance.memory): send them in parts`,
     );
   }
 

@@ -1,6 +1,8 @@
 import { namedPath } from '../../../protocol/database.ts';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from 'apache-arrow';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { canonicalPath } from '../../../protocol/identifier.ts';
 import { schemaToJson, type JsonSchema, type Vocabulary } from '../../../arrow/json-schema.ts';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import { jsonAnswer, restOn } from '../call/answers.ts';
@@ -75,6 +77,7 @@ export async function describeTable(
   const { branch, version } = await readPlace(tags, found.content, call);
   const stored = await adoptedTable(call, found, branch);
   const table = stored.content;
+  requireColumns(call, table);
   const chain = await tables.chain(table, branch);
   if (table.kind !== 'engine') {
     return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
@@ -82,6 +85,19 @@ export async function describeTable(
   const { snapshot, record } = await tables.found(table, version, chain);
   if (!vends) restOn(call, stored, chain, record);
   return said.of(call, { table, snapshot, withUri });
+}
+
+/**
+ * LanceDB clients ask for the columns of an open table before they send rows for it. A declared one has none.
+ * @throws CatalogError InvalidTableState
+ */
+function requireColumns({ body, request }: Call, { kind }: TableRecord): void {
+  const isAsked = request.dialect === 'lancedb' && flagField(body, 'needs_columns', false);
+  if (kind !== 'declared' || !isAsked) return;
+  throw new CatalogError(
+    'InvalidTableState',
+    `table ${canonicalPath(request.object)} is declared and has no data: create it by create_table with its first rows and mode "overwrite"`,
+  );
 }
 
 const said = new DescriptionCache(answerOf);

@@ -161,6 +161,8 @@ interface LanceFieldUpdate {
  * a conflict. When it rejects, the change is given up, and nothing of it remains.
  */
 export interface LanceVersions {
+  /** Whether versions may hold more than the library staged: it opens the table anew for its next change. */
+  readonly isRewritten?: boolean;
   /** The newest version; undefined if there is none. */
   newest(branch: string): Promise<object | undefined>;
   at(branch: string, version: unknown): Promise<object>;
@@ -168,11 +170,17 @@ export interface LanceVersions {
   create(branch: string, body: Readonly<Record<string, unknown>>): Promise<object | undefined>;
 }
 
-/** The rows of a change, or its columns, as an Arrow file. */
-export interface LanceRowsFile {
+/** Rows as an Arrow file. */
+export interface LanceRowsPart {
   readonly bytes: number;
   /** The bytes from the beginning, each time. */
   pieces(): AsyncIterable<Uint8Array>;
+}
+
+/** The rows of a change, or its columns, as an Arrow file. */
+export interface LanceRowsFile extends LanceRowsPart {
+  /** Files of the rows behind these, if one is not enough. */
+  readonly later?: readonly LanceRowsPart[];
   /** Frees what the file takes, in any state. Does not throw. */
   close(): Promise<void>;
 }
@@ -200,7 +208,7 @@ export type LanceStatement = Pick<Statement, 'budget' | 'owner' | 'signal'>;
  * `LibraryEnded` when the process of the library has ended.
  */
 export interface LanceLibrary {
-  /** Most bytes of rows that one change may have. */
+  /** Most bytes of rows that the library takes at once. */
   readonly rowBytes: number;
   /** The rows as an Arrow file. Resolves once the first bytes are there. */
   query(
@@ -242,13 +250,13 @@ export interface LanceLibrary {
   /**
    * Changes a table.
    * @param table At its newest version, if rows of main are changed.
-   * @param rows The rows of the change, or its columns; none if null. The caller closes them.
+   * @param rows The rows of the change, or its columns, in one file; none if null. The caller closes them.
    * @throws what `versions.create` rejected with
    */
   change(
     table: LancePlace | LanceTableVersion,
     change: LanceTableChange,
-    rows: LanceRowsFile | null,
+    rows: LanceRowsPart | null,
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts>;
