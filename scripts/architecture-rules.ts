@@ -54,6 +54,7 @@ const floors: readonly string[] = [
   'sql/functions',
   'sql',
   'storage',
+  'storage/bucket',
   'store',
   'store/embedded',
   'store/redis',
@@ -163,6 +164,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/arrow/distance/distance-kernels.ts',
   ],
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/', 'src/lance/worker/'],
+  '@aws-sdk/client-s3': ['src/storage/bucket/bucket-client.ts'],
   '@lancedb/lancedb': ['src/lance/worker/'],
 };
 

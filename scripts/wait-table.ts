@@ -5,6 +5,7 @@ import { COUNT_MILLIS } from '../src/cli/processes/process-quota.ts';
 import { PROCESS_METRICS_MILLIS } from '../src/cli/processes/shared-metrics.ts';
 import { PROCESS_END_MILLIS } from '../src/cli/processes/supervisor.ts';
 import { SETTLE_MILLIS } from '../src/cli/service/read-only.ts';
+import { STORE_TRIAL_MILLIS } from '../src/cli/service/object-stores.ts';
 import { FIRST_LOOK_MILLIS } from '../src/cli/service/open-backends.ts';
 import { STORE_COMPARISON_MILLIS } from '../src/cli/service/store-integrity.ts';
 import {
@@ -36,6 +37,7 @@ import {
 } from '../src/lance/library-process.ts';
 import { POLICY_READING_MILLIS } from '../src/policy/policy-reader.ts';
 import { WEBHOOK_TIMEOUT } from '../src/policy/settings/commits.ts';
+import { bucketLimits } from '../src/storage/bucket/bucket-calls.ts';
 import { COMMIT_MILLIS } from '../src/store/embedded/store.ts';
 import { REDIS_COMMAND_MILLIS, REDIS_CONNECT_MILLIS } from '../src/store/redis/client.ts';
 import { QUOTA_ANSWER_MILLIS, SLOT_LEASE_MILLIS } from '../src/store/redis/quota.ts';
@@ -102,6 +104,33 @@ export const waits: readonly Wait[] = [
     ...fixed(COMMIT_MILLIS),
     end: 'the outcome is read back; 503 code 17 if it stays unknown',
     files: ['store/embedded/store.ts'],
+  },
+  {
+    what: 'connection to an object store',
+    ...fixed(bucketLimits.connect),
+    end: 'tried again until the deadline of the call',
+    files: ['storage/bucket/bucket-client.ts'],
+  },
+  {
+    what: 'one request to an object store with its answer, beyond 2 s for each MiB',
+    ...fixed(bucketLimits.attempt),
+    end: 'sent again until the deadline of the call',
+    files: ['storage/bucket/bucket-calls.ts'],
+    test: 'storage/bucket/bucket-faults.test.ts',
+  },
+  {
+    what: 'call to an object store with its turn, all requests and pauses, beyond 2 s for each MiB',
+    ...fixed(bucketLimits.deadline),
+    end: 'the object store is unavailable; a write whose outcome is unknown is looked for',
+    files: ['storage/bucket/bucket-calls.ts'],
+    test: 'storage/bucket/bucket-faults.test.ts',
+  },
+  {
+    what: 'call to an object store that is tried at a start',
+    ...fixed(STORE_TRIAL_MILLIS),
+    end: 'a warning in the log; the gateway starts',
+    files: ['storage/bucket/bucket-calls.ts'],
+    test: 'service/object-stores.test.ts',
   },
   {
     what: 'connection to Redis',

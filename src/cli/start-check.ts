@@ -20,6 +20,7 @@ import { signingKeyFault } from './config/key-findings.ts';
 import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
 import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
+import { objectStoreFaults } from './service/object-stores.ts';
 import { openBackends } from './service/open-backends.ts';
 import { requireLibrary } from './service/open-lance.ts';
 import { policyWarnings } from './service/open-policy.ts';
@@ -65,6 +66,7 @@ const parts: Readonly<Record<string, Look>> = {
   keys: lookAtKeys,
   audit: lookAtAudit,
   store: lookAtStore,
+  object_stores: lookAtObjectStores,
   backends: lookAtBackends,
   addresses: lookAtAddresses,
 };
@@ -231,6 +233,13 @@ async function lookAtEmbeddedStore({ folder, warnings }: Looking): Promise<Count
     );
   }
   return { kind: 'embedded', state: isThere ? 'there' : 'new' };
+}
+
+/** The stores are not tried: that writes an object. */
+async function lookAtObjectStores({ config, folder, warnings }: Looking): Promise<Counts> {
+  const settings = config.object_stores;
+  for (const fault of await objectStoreFaults(settings, folder.root)) warnings.push(fault);
+  return { object_stores: settings.length };
 }
 
 async function lookAtBackends({ config, warnings }: Looking): Promise<Counts> {

@@ -1,3 +1,5 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { runOnThread } from '../protocol/thread-run.ts';
 import { PolicyError } from './lines/policy-error.ts';
 import type { PolicyTexts } from './policy-folder.ts';
@@ -39,6 +41,32 @@ export class PolicyReader {
   /** Stops the reading in progress. */
   close(): void {
     this.#closing.abort();
+  }
+}
+
+/** Larger folders leave more garbage than a start should: it stays in the heap of the process. */
+const SMALL_BYTES = 2 ** 18;
+
+/**
+ * Reads the policy that a start waits for. A thread would load all modules again, so it reads large folders
+ * alone.
+ */
+export function firstReading(reader: PolicyReader): ReadPolicy {
+  return async (question) => {
+    if (!(await isSmall(question.folder))) return reader.read(question);
+    const { readPolicy } = await import('./policy-reading.ts');
+    return readPolicy(question);
+  };
+}
+
+async function isSmall(folder: string): Promise<boolean> {
+  try {
+    const names = await readdir(folder);
+    const files = await Promise.all(names.map((name) => stat(join(folder, name))));
+    return files.reduce((sum, { size }) => sum + size, 0) <= SMALL_BYTES;
+  } catch {
+    // What cannot be read is named by the reading itself.
+    return true;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Codes of the errors of a storage: those of the operating system, where it has one for the same thing. */
-type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC';
+type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC' | 'ESTALE';
 
 /** An error of a storage that is no file system. */
 export class StorageError extends Error {
@@ -72,5 +72,25 @@ export async function unlessMissing<Found>(
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
+  }
+}
+
+/** An object store does not answer, fails, or is too busy. */
+export class StorageUnavailable extends Error {
+  /** When to try again, in seconds. */
+  readonly retrySeconds: number;
+
+  constructor(message: string, retrySeconds: number, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'StorageUnavailable';
+    this.retrySeconds = retrySeconds;
+  }
+}
+
+/** An object store refuses the gateway, or cannot be used safely, until an operator acts. */
+export class StorageRefused extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'StorageRefused';
   }
 }

@@ -8,7 +8,7 @@
  */
 export interface Storage {
   /**
-   * Opens an object for reading.
+   * Opens an object for reading, as it is now.
    * @param links Which links may be followed; none when absent.
    * @throws an error that `isMissing` where there is none.
    */
@@ -51,6 +51,7 @@ export interface Storage {
   /**
    * Makes an object without a lasting name.
    * @param key A free name, which it may have for a moment.
+   * @throws an error that `isTaken` where the name is needed and taken.
    */
   temporary(key: string): TemporaryObject;
   /** Bytes that are free for new objects in a folder; infinite where nothing is known. */
@@ -135,6 +136,7 @@ export interface OpenObject {
   /**
    * Fills memory with bytes from a position on, as many as it holds or as there are.
    * @returns How many.
+   * @throws an error with the code ESTALE if another object has the name and the old bytes are gone.
    */
   read(into: Uint8Array, position: number): Promise<number>;
   /** The same at once; undefined where the bytes are many or far away. */

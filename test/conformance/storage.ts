@@ -67,7 +67,10 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       await storage.write(key, Buffer.from('another'));
       await object.close();
       expect((await storage.read(key)).toString()).toBe('another');
-      expect(() => storage.temporary(key)).toThrow(expect.objectContaining({ code: 'EEXIST' }));
+      // A storage that does not need the name does not mind that it is taken.
+      const refused = await second(storage, key).catch((error: unknown) => error);
+      if (refused !== undefined) expect(refused).toMatchObject({ code: 'EEXIST' });
+      expect((await storage.read(key)).toString()).toBe('another');
     });
 
     it('keep their bytes for a reader while another object gets the name', async () => {
@@ -79,6 +82,19 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect(await readText(object, 0, 3)).toBe('old');
       object.close();
       expect((await storage.read(key)).toString()).toBe('new!');
+    });
+
+    it('that are large and get replaced keep their bytes for a reader, or are not read on', async () => {
+      const { storage, folder } = await open();
+      const key = `${folder}/object`;
+      const bytes = Buffer.alloc(300_000, 'old ');
+      await storage.replace(key, bytes);
+      const object = await storage.open(key);
+      await storage.replace(key, Buffer.alloc(300_000, 'new '));
+      const read = await readText(object, 200_000, 8).catch((error: unknown) => error);
+      if (typeof read === 'string') expect(read).toBe('old old ');
+      else expect(read).toMatchObject({ code: 'ESTALE' });
+      object.close();
     });
 
     it('that are missing are said to be', async () => {
@@ -137,7 +153,7 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       const [key, other] = [`${folder}/taken`, `${folder}/other`];
       await storage.write(key, Buffer.from('first'));
       await storage.write(other, Buffer.from('second'));
-      expect(() => storage.create(key)).toThrow('EEXIST');
+      await expect(made(storage, key)).rejects.toMatchObject({ code: 'EEXIST' });
       expect(await storage.putIfAbsent(key, Buffer.from('x'))).toBe('exists');
       expect(await storage.linkIfAbsent(other, key)).toBe('exists');
       expect(await storage.renameIfAbsent(other, key)).toBe('exists');
@@ -257,7 +273,9 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect(await storage.remove(`${folder}/ab`, true)).toEqual({ files: 1, bytes: 2 });
       expect(await all(storage.tree(folder))).toHaveLength(6);
       expect(await storage.removeTree(`${folder}/a`, options)).toEqual(freed);
-      expect(await storage.names(folder)).toEqual(['ab']);
+      // An object store may name a folder for a while after its last object.
+      const left = await all(storage.tree(folder));
+      expect(left.map(({ path }) => path)).toEqual([`${folder}/ab`]);
     });
 
     it('that are kept are not removed', async () => {
@@ -270,6 +288,21 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect((await storage.read(`${folder}/a/b/two`)).toString()).toBe('a/b/two');
     });
   });
+}
+
+/** Makes an object in the way of streams. */
+async function made(storage: Storage, key: string): Promise<void> {
+  const object = storage.create(key);
+  await object.write([Buffer.from('made')]);
+  await object.end();
+  await object.sync();
+}
+
+/** Makes and closes a temporary object. */
+async function second(storage: Storage, key: string): Promise<void> {
+  const object = storage.temporary(key);
+  await object.write([Buffer.from('temporary')]);
+  await object.close();
 }
 
 async function readText(

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readPolicy } from '../../src/policy/policy-reading.ts';
-import { firstPolicyOf, PolicyReader } from '../../src/policy/policy-reader.ts';
+import { firstPolicyOf, firstReading, PolicyReader } from '../../src/policy/policy-reader.ts';
 import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
 import { watchPolicy } from '../../src/policy/watch.ts';
 import { eventually } from '../support/eventually.ts';
@@ -90,6 +90,19 @@ describe('policies that a thread reads', () => {
     await write({ 'policy.csv': [...lines, small].join('\n') });
     const [here, there] = [await turnsDuring(readPolicy), await turnsDuring(reader.read)];
     expect(there).toBeGreaterThan(10 * here);
+  });
+
+  it('are read here at a start, without a thread, where the folder is small', async () => {
+    const closed = new PolicyReader();
+    closed.close();
+    const first = await firstPolicyOf(folder, { read: firstReading(closed) });
+    const { snapshot } = await firstPolicyOf(folder, { read: reader.read });
+    expect(reads(first.snapshot, 'a')).toEqual(reads(snapshot, 'a'));
+    const lines = Array.from({ length: 10_000 }, (_, n) => `p, user:n${n}, /a/t${n}, read, allow`);
+    await write({ 'policy.csv': [...lines, small].join('\n') });
+    await expect(firstPolicyOf(folder, { read: firstReading(closed) })).rejects.toThrow();
+    const large = await firstPolicyOf(folder, { read: firstReading(reader) });
+    expect(large.snapshot.digest).not.toBe(first.snapshot.digest);
   });
 
   it('stay in force when the thread of the next one ends, and a change meanwhile is not lost', async () => {

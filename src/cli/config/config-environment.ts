@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import { ConfigError, type Given, type SettingSource } from './config-source.ts';
 import { configPaths, settingOf, variablesOf, type ConfigPath } from './config-table.ts';
 import type { HttpSetting } from './config-backends.ts';
+import { storeVariables, type ObjectStoreSetting } from './config-object-stores.ts';
 
 /** The variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -9,6 +10,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The variables of this process: the only place that reads them. */
 export function processEnvironment(): Environment {
   return process.env;
+}
+
+/** Keeps the AWS SDK from writing a text about versions of Node between the lines of the log. */
+export function silenceSdk(): void {
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
 }
 
 export const CONFIG_VARIABLE = 'ARROWGATE_CONFIG';
@@ -71,4 +77,31 @@ export function credentialFault(
   if (value === undefined || value === '') return `the variable ${name} is not set`;
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)) return undefined;
   return `the variable ${name} holds what cannot stand in a header`;
+}
+
+/** The part of an object store's setting that names its credentials. */
+type StoreCredentials = Pick<ObjectStoreSetting, 'name' | 'credentials_env'>;
+
+/** The credentials of an object store; null for the chain of the AWS SDK. @throws ConfigError when a variable is not set */
+export function storeCredentials(
+  setting: StoreCredentials,
+  environment: Environment,
+): { readonly id: string; readonly secret: string } | null {
+  const fault = storeCredentialsFault(setting, environment);
+  if (fault !== undefined) throw new ConfigError(`the object store ${setting.name}: ${fault}`);
+  if (setting.credentials_env === null) return null;
+  const { id, secret } = storeVariables(setting.credentials_env);
+  return { id: environment[id] ?? '', secret: environment[secret] ?? '' };
+}
+
+/** Why the credentials of an object store are unusable; never contains them. */
+export function storeCredentialsFault(
+  { credentials_env: name }: StoreCredentials,
+  environment: Environment,
+): string | undefined {
+  if (name === null) return undefined;
+  const missing = Object.values(storeVariables(name)).find(
+    (variable) => (environment[variable] ?? '') === '',
+  );
+  return missing === undefined ? undefined : `the variable ${missing} is not set`;
 }

@@ -3,6 +3,7 @@ import { formats } from './config-formats.ts';
 import { tableFormats } from '../../engine/versions/table-format.ts';
 import { defaultBudget } from '../../protocol/budget.ts';
 import { backends, embeddedAlone } from './config-backends.ts';
+import { objectStores } from './config-object-stores.ts';
 import {
   age,
   catalogName,
@@ -188,6 +189,12 @@ export const settings = {
     'who may use the folders that the gateway creates for Lance clients: as the umask at start permits, its owner, its group, or all users',
   ),
   'locations.allowed': setting(texts, [], '[]', 'folders in which tables may be registered'),
+  object_stores: setting(
+    objectStores,
+    [],
+    '[]',
+    'S3-compatible object stores, which are tried at the start; no table can lie there yet',
+  ),
   backends: setting(
     backends,
     embeddedAlone,

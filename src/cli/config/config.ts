@@ -1,6 +1,7 @@
 import {
   credentialFault,
   CONFIG_VARIABLE,
+  storeCredentialsFault,
   environmentSource,
   textValue,
   type Environment,
@@ -8,6 +9,7 @@ import {
 import { ConfigError, sourceText, type Given, type SettingSource } from './config-source.ts';
 import { fileSource, readConfigFile } from './config-file.ts';
 import type { SettingReading } from './config-kinds.ts';
+import { storeOfLocation } from './config-object-stores.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
 /** Default configuration file; read if it exists. */
@@ -54,21 +56,33 @@ function configOf(sources: readonly SettingSource[]): Config {
   return config;
 }
 
-/** A backend whose credential is missing would refuse everything later. @throws ConfigError */
+/** A backend or object store without its credential would refuse everything later. @throws ConfigError */
 function checkCredentials(
-  { backends }: Config,
+  { backends, object_stores: stores }: Config,
   sources: readonly SettingSource[],
   environment: Environment,
 ): void {
-  const given = givenFirst('backends', sources);
-  if (given === undefined) return;
   for (const [at, backend] of backends.entries()) {
     const fault = backend.type === 'http' ? credentialFault(backend, environment) : undefined;
-    if (fault === undefined) continue;
-    const place = [at, 'credential_env'];
-    const where = given.inside?.(place) ?? `${given.where}${sourceText(place)}`;
-    throw new ConfigError(`${where}: ${fault}`);
+    refuse('backends', [at, 'credential_env'], fault, sources);
   }
+  for (const [at, store] of stores.entries()) {
+    const fault = storeCredentialsFault(store, environment);
+    refuse('object_stores', [at, 'credentials_env'], fault, sources);
+  }
+}
+
+/** @throws ConfigError if a value inside of a setting has a fault */
+function refuse(
+  path: ConfigPath,
+  place: readonly (string | number)[],
+  fault: string | undefined,
+  sources: readonly SettingSource[],
+): void {
+  const given = givenFirst(path, sources);
+  if (given === undefined || fault === undefined) return;
+  const where = given.inside?.(place) ?? `${given.where}${sourceText(place)}`;
+  throw new ConfigError(`${where}: ${fault}`);
 }
 
 function flagSource(flags: Flags): SettingSource {
@@ -145,5 +159,21 @@ function checkTogether(config: Config, where: (path: ConfigPath) => string): voi
   const admin = config['listen.admin.port'];
   if (admin !== null && admin !== 0 && admin === config['listen.port']) {
     throw new ConfigError(`${where('listen.admin.port')} is ${admin}, which is listen.port too`);
+  }
+  checkFolders(config, where);
+}
+
+/** Tables lie in folders only. @throws ConfigError for a location in an object store */
+function checkFolders(config: Config, where: (path: ConfigPath) => string): void {
+  const { 'locations.managed': managed, 'locations.allowed': allowed } = config;
+  const places: readonly (readonly [ConfigPath, string | null])[] = [
+    ['locations.managed', managed],
+    ...allowed.map((each) => ['locations.allowed', each] as const),
+  ];
+  for (const [path, location] of places) {
+    if (location === null || storeOfLocation(location) === undefined) continue;
+    throw new ConfigError(
+      `${where(path)} names ${JSON.stringify(location)}, but must name a folder: tables in object stores are not supported`,
+    );
   }
 }

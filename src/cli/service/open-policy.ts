@@ -4,7 +4,12 @@ import { administrator } from '../../gateway/identity/key-ring.ts';
 import { PolicyArchive } from '../../gateway/decision/policy-archive.ts';
 import { Shadow } from '../../gateway/shadow.ts';
 import { Tokens } from '../../gateway/identity/tokens.ts';
-import { firstPolicyOf, PolicyReader, type ReadOptions } from '../../policy/policy-reader.ts';
+import {
+  firstPolicyOf,
+  firstReading,
+  PolicyReader,
+  type ReadOptions,
+} from '../../policy/policy-reader.ts';
 import type { PolicyChange, ServedPolicy } from '../../policy/served-policy.ts';
 import { watchShadow } from '../../policy/shadow-policy.ts';
 import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
@@ -26,7 +31,10 @@ export async function firstPolicy({
   const reader = new PolicyReader();
   opened.add(() => reader.close());
   const check = rulesCheck(config, processEnvironment());
-  const first = await firstPolicyOf(resolve(config.policies), { read: reader.read, check });
+  const first = await firstPolicyOf(resolve(config.policies), {
+    read: firstReading(reader),
+    check,
+  });
   return { first, reader };
 }
 

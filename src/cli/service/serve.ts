@@ -33,6 +33,7 @@ import { Opened, type Start } from './opened.ts';
 import { StoreIntegrity } from './store-integrity.ts';
 import { joinMetrics } from '../processes/shared-metrics.ts';
 import { openLance } from './open-lance.ts';
+import { tryObjectStores } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
@@ -262,6 +263,7 @@ async function openLogAndCatalog(
   unwritable: string | undefined,
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
+  await tryObjectStores(config.object_stores, { spill: folder.root, log });
   const watch = { ...given, lance: openLance(start) };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {

@@ -18,7 +18,7 @@ import {
   type BodyLimits,
 } from './bounded-body.ts';
 import type { RemoteOptions } from './backend-options.ts';
-import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
+import { CircuitBreaker, type Trial } from '../../storage/circuit-breaker.ts';
 import type { OnDisconnect } from './exchange.ts';
 import { BackendUnavailable, ExchangeFault } from './remote-error.ts';
 import type { Forwarded } from './forwarded-request.ts';
@@ -116,7 +116,9 @@ export class RemoteBackend implements Backend, Guarded {
   constructor(options: RemoteOptions, log: Logger) {
     const { name, breaker, credential } = options;
     this.options = options;
-    this.#breaker = new CircuitBreaker({ name, ...breaker });
+    const failed = `the backend ${name} failed and is tried again later`;
+    const refusal = (seconds: number): Error => new BackendUnavailable(failed, String(seconds));
+    this.#breaker = new CircuitBreaker({ refusal, ...breaker });
     this.#forwarder = new Forwarder(options);
     this.#own = { ...credentialHeader(credential), ...databaseHeader(options) };
     this.#monitor = new RemoteMonitor({

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { CircuitBreaker } from './circuit-breaker.ts';
+import type { CircuitBreaker } from '../../storage/circuit-breaker.ts';
 import type { Probe, TrustProbe } from './trust-probe.ts';
 
 /** Pauses between health checks of an available and an unavailable backend, in ms. */

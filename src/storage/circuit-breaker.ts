@@ -1,16 +1,14 @@
-import { BackendUnavailable } from './remote-error.ts';
-
 /** A request that the breaker let through and whose result is not known yet. */
 export interface Trial {
   succeeded(): void;
   failed(): void;
-  /** The backend is not at fault, for example because the client disconnected. */
+  /** The service is not at fault, for example because the client disconnected. */
   undecided(): void;
 }
 
 interface BreakerOptions {
-  /** Name of the backend, for the sentence of a refusal. */
-  readonly name: string;
+  /** The error of a refused request. @param seconds Time until the next trial, at least 1. */
+  readonly refusal: (seconds: number) => Error;
   readonly failures: number;
   /** Milliseconds. */
   readonly open: number;
@@ -19,8 +17,8 @@ interface BreakerOptions {
 }
 
 /**
- * Circuit breaker: after several failures in a row, requests to a backend are refused at once.
- * When the pause is over, one request is let through, and its result decides for all.
+ * Circuit breaker: after several failures in a row, requests to another service are refused at
+ * once. When the pause is over, one request is let through, and its result decides for all.
  */
 export class CircuitBreaker {
   readonly #options: BreakerOptions;
@@ -43,17 +41,12 @@ export class CircuitBreaker {
     return this.#until !== undefined;
   }
 
-  /** Lets a request through. @throws BackendUnavailable while the circuit breaker is open */
+  /** Lets a request through. @throws the `refusal` while the circuit breaker is open */
   enter(): Trial {
     if (this.#until === undefined) return new OneTrial(this.#noted);
     const left = this.#until - this.#now();
     if (left > 0 || this.#trying) {
-      const seconds = Math.max(1, Math.ceil(left / 1000));
-      const { name } = this.#options;
-      throw new BackendUnavailable(
-        `the backend ${name} failed and is tried again later`,
-        String(seconds),
-      );
+      throw this.#options.refusal(Math.max(1, Math.ceil(left / 1000)));
     }
     this.#trying = true;
     return new OneTrial((well) => {
@@ -84,7 +77,7 @@ export class CircuitBreaker {
 class OneTrial implements Trial {
   #report: ((well: boolean | undefined) => void) | undefined;
 
-  /** @param report Called with whether the backend succeeded; undefined if that is not known. */
+  /** @param report Called with whether the service succeeded; undefined if that is not known. */
   constructor(report: (well: boolean | undefined) => void) {
     this.#report = report;
   }

@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CircuitBreaker } from '../circuit-breaker.ts';
+import { StorageRefused, StorageUnavailable } from '../storage-error.ts';
+import { faultOf, faultText } from './bucket-fault.ts';
+
+/** Bounds of the requests to an object store. Times in ms. */
+export interface BucketLimits {
+  /** Requests that are sent at the same time; as many as 16 times that wait for their turn. */
+  readonly connections: number;
+  /** A connection. */
+  readonly connect: number;
+  /** One request with its answer. */
+  readonly attempt: number;
+  /** One call, with all its attempts and pauses. */
+  readonly deadline: number;
+  /** Consecutive failed calls after which calls are refused at once, and for how long. */
+  readonly breaker: { readonly failures: number; readonly open: number };
+}
+
+export const bucketLimits: BucketLimits = {
+  connections: 64,
+  connect: 3_000,
+  attempt: 10_000,
+  deadline: 30_000,
+  breaker: { failures: 3, open: 5_000 },
+};
+
+/** Slowest transfer of a body that is waited for, in bytes per ms. */
+const SLOWEST_BYTES = 512;
+/** Longest pause before the second attempt; each later one may be twice as long as the one before. */
+const FIRST_PAUSE_MILLIS = 50;
+const LONGEST_PAUSE_MILLIS = 2_000;
+/** Waiting calls for each one that is sent. */
+const WAITING = 16;
+
+/**
+ * Sends requests to one object store: some at a time, again after transient faults with growing
+ * random pauses until a deadline, and none while the store is known to be unavailable.
+ */
+export class BucketCalls {
+  readonly #name: string;
+  readonly #limits: BucketLimits;
+  readonly #breaker: CircuitBreaker;
+  readonly #waiting: (() => void)[] = [];
+  #sending = 0;
+
+  /** @param name Of the object store, for errors. */
+  constructor(name: string, limits: BucketLimits) {
+    this.#name = name;
+    this.#limits = limits;
+    const refusal = (seconds: number): Error =>
+      this.#unavailable('it failed and is tried again later', seconds);
+    this.#breaker = new CircuitBreaker({ refusal, ...limits.breaker });
+  }
+
+  /**
+   * Runs one call.
+   * @param attempt Sends one request and reads its answer; it stops when the signal aborts.
+   * @param bytes Size of the body that is sent or read: large ones get more time.
+   * @throws StorageUnavailable after the deadline, StorageRefused, and other errors of `attempt`.
+   */
+  async run<Result>(
+    attempt: (signal: AbortSignal) => Promise<Result>,
+    bytes: number = 0,
+  ): Promise<Result> {
+    const trial = this.#breaker.enter();
+    try {
+      const result = await this.#attempts(attempt, Math.ceil(bytes / SLOWEST_BYTES));
+      trial.succeeded();
+      return result;
+    } catch (error) {
+      // The wait for a turn tells nothing about the store.
+      if (error instanceof TooManyCalls) trial.undecided();
+      else if (error instanceof StorageUnavailable) trial.failed();
+      else trial.succeeded();
+      throw error;
+    }
+  }
+
+  async #attempts<Result>(
+    attempt: (signal: AbortSignal) => Promise<Result>,
+    extra: number,
+  ): Promise<Result> {
+    const until = performance.now() + this.#limits.deadline + extra;
+    for (let count = 0; ; count += 1) {
+      const fault = await this.#turn(attempt, extra, until);
+      if ('result' in fault) return fault.result;
+      const { error } = fault;
+      if (error instanceof StorageUnavailable) throw error;
+      const kind = faultOf(error);
+      if (kind === 'refused') throw this.#refused(error);
+      if (kind !== 'transient') throw error;
+      const longest = Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS * 2 ** count);
+      const pause = longest * (0.5 + Math.random() / 2);
+      if (performance.now() + pause >= until) throw this.#unavailable(faultText(error), 1, error);
+      await sleep(pause);
+    }
+  }
+
+  /** One attempt in its turn. */
+  async #turn<Result>(
+    attempt: (signal: AbortSignal) => Promise<Result>,
+    extra: number,
+    until: number,
+  ): Promise<{ readonly result: Result } | { readonly error: unknown }> {
+    try {
+      await this.#enter(until);
+    } catch (error) {
+      return { error };
+    }
+    try {
+      const left = Math.max(1, Math.ceil(until - performance.now()));
+      const millis = Math.min(this.#limits.attempt + extra, left);
+      return { result: await attempt(AbortSignal.timeout(millis)) };
+    } catch (error) {
+      return { error };
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #enter(until: number): Promise<void> {
+    const { connections } = this.#limits;
+    if (this.#sending < connections) {
+      this.#sending += 1;
+      return;
+    }
+    if (this.#waiting.length >= connections * WAITING) throw this.#busy();
+    // The slot of the one that leaves is handed on.
+    await new Promise<void>((resolve, reject) => {
+      const turn = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
+        reject(this.#busy());
+      }, until - performance.now());
+      this.#waiting.push(turn);
+    });
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#sending -= 1;
+    else next();
+  }
+
+  #busy(): TooManyCalls {
+    return new TooManyCalls(`too many requests wait for the object store ${this.#name}`, 1);
+  }
+
+  #unavailable(why: string, seconds: number, cause?: unknown): StorageUnavailable {
+    const message = `the object store ${this.#name} is unavailable: ${why}`;
+    return new StorageUnavailable(message, seconds, cause);
+  }
+
+  #refused(error: unknown): StorageRefused {
+    return new StorageRefused(
+      `the object store ${this.#name} refuses the gateway: ${faultText(error)}; check its url, endpoint, region, certificate and credentials`,
+      error,
+    );
+  }
+}
+
+/** A call that did not get its turn. */
+class TooManyCalls extends StorageUnavailable {}

@@ -1,0 +1,368 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import { StorageError, StorageRefused } from '../storage-error.ts';
+import type { Placed } from '../storage.ts';
+import { BucketCalls, bucketLimits } from './bucket-calls.ts';
+import { CutBody, faultOf } from './bucket-fault.ts';
+import type { BucketHead, BucketPage, BucketPlace, Listed, UploadedPart } from './bucket-place.ts';
+
+/** Metadata of an object: which write made it. */
+const MARK = 'arrowgate-write';
+
+/** Most keys of one page of a listing, and of one removal. */
+const PAGE_KEYS = 1000;
+
+/**
+ * The requests that the gateway sends to one bucket. Keys are those of the bucket, with the prefix.
+ * Every method throws StorageUnavailable and StorageRefused.
+ */
+export class BucketClient {
+  readonly #client: S3Client;
+  readonly #calls: BucketCalls;
+  readonly #bucket: string;
+  readonly #name: string;
+  readonly #page: number;
+
+  constructor(place: BucketPlace) {
+    const { name, bucket, endpoint, region, pathStyle, credentials } = place;
+    const { limits = bucketLimits, page = PAGE_KEYS } = place;
+    const agent = { keepAlive: true, maxSockets: limits.connections };
+    this.#client = new S3Client({
+      region,
+      forcePathStyle: pathStyle,
+      ...(endpoint === null ? {} : { endpoint }),
+      ...(credentials === null
+        ? {}
+        : { credentials: { accessKeyId: credentials.id, secretAccessKey: credentials.secret } }),
+      // A repeated conditional request needs to know that an earlier one may have taken effect.
+      maxAttempts: 1,
+      // Stores that are not of AWS refuse the trailing checksums; a signature covers the body.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      expectContinueHeader: false,
+      requestHandler: {
+        connectionTimeout: limits.connect,
+        httpAgent: agent,
+        httpsAgent: agent,
+      },
+    });
+    this.#calls = new BucketCalls(name, limits);
+    this.#bucket = bucket;
+    this.#name = name;
+    this.#page = page;
+  }
+
+  /** Describes an object; undefined if there is none. */
+  async head(key: string): Promise<BucketHead | undefined> {
+    const found = await this.#found(() => this.#head(key));
+    if (found !== undefined) return found;
+    // An answer without a body does not tell a missing object from a missing bucket.
+    const first = await this.first(key, 1);
+    return first === undefined ? undefined : this.#head(key);
+  }
+
+  #head(key: string): Promise<BucketHead> {
+    return this.#calls.run(async (abortSignal) => {
+      const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
+      const answer = await this.#client.send(command, { abortSignal });
+      return {
+        bytes: answer.ContentLength ?? 0,
+        tag: answer.ETag ?? '',
+        writtenMillis: answer.LastModified?.getTime() ?? 0,
+        mark: answer.Metadata?.[MARK],
+      };
+    });
+  }
+
+  /**
+   * Reads a range of an object into memory.
+   * @param tag Entity tag that the object must have.
+   * @returns How many bytes there are, and the object's size and entity tag; undefined if there is no object.
+   * @throws StorageError ESTALE if the object has another tag.
+   */
+  async range(
+    key: string,
+    position: number,
+    into: Uint8Array,
+    tag?: string,
+  ): Promise<BucketRange | undefined> {
+    try {
+      return await this.#found(() => this.#range(key, position, into, tag));
+    } catch (error) {
+      if (faultOf(error) !== 'precondition') throw error;
+      throw new StorageError('ESTALE', `the object ${key} was replaced while it was read`);
+    }
+  }
+
+  /** The first bytes of an object, as many as there are; undefined if there is no object. */
+  async first(key: string, most: number): Promise<(BucketRange & FirstBytes) | undefined> {
+    const bytes = new Uint8Array(most);
+    try {
+      const found = await this.#found(() => this.#range(key, 0, bytes, undefined));
+      return found && { ...found, bytes: bytes.subarray(0, found.read) };
+    } catch (error) {
+      if (faultOf(error) !== 'range') throw error;
+      const { tag, writtenMillis } = await this.#head(key);
+      return { read: 0, size: 0, tag, writtenMillis, bytes: new Uint8Array() };
+    }
+  }
+
+  #range(
+    key: string,
+    position: number,
+    into: Uint8Array,
+    tag: string | undefined,
+  ): Promise<BucketRange> {
+    const range = `bytes=${position}-${position + into.byteLength - 1}`;
+    const input = { Bucket: this.#bucket, Key: key, Range: range };
+    return this.#calls.run(async (abortSignal) => {
+      const command = new GetObjectCommand(tag === undefined ? input : { ...input, IfMatch: tag });
+      const answer = await this.#client.send(command, { abortSignal });
+      const body = answer.Body as Readable;
+      const size = sizeOf(answer.ContentRange) ?? answer.ContentLength ?? 0;
+      const wanted = Math.min(into.byteLength, Math.max(0, size - position));
+      if (!(answer.ContentRange?.startsWith(`bytes ${position}-`) ?? position === 0)) {
+        body.destroy();
+        throw this.#refused('it answers other bytes than the range that was requested');
+      }
+      await fill(body, into.subarray(0, wanted), abortSignal);
+      const { ETag = '', LastModified } = answer;
+      return { read: wanted, size, tag: ETag, writtenMillis: LastModified?.getTime() ?? 0 };
+    }, into.byteLength);
+  }
+
+  /** Writes an object in place of any other. */
+  async put(key: string, bytes: Uint8Array): Promise<void> {
+    const input = { Bucket: this.#bucket, Key: key, Body: bytes, ContentLength: bytes.byteLength };
+    await this.#calls.run(
+      (abortSignal) => this.#client.send(new PutObjectCommand(input), { abortSignal }),
+      bytes.byteLength,
+    );
+  }
+
+  /**
+   * Writes an object unless there is one: of many writers one creates it. If an answer was lost, the
+   * mark of the object tells whether this write made it.
+   */
+  async putNew(key: string, bytes: Uint8Array): Promise<Placed> {
+    const mark = randomUUID();
+    let isUncertain = false;
+    const input = {
+      Bucket: this.#bucket,
+      Key: key,
+      Body: bytes,
+      ContentLength: bytes.byteLength,
+      IfNoneMatch: '*',
+      Metadata: { [MARK]: mark },
+    };
+    const attempt = async (abortSignal: AbortSignal): Promise<Placed> => {
+      try {
+        await this.#client.send(new PutObjectCommand(input), { abortSignal });
+        return 'created';
+      } catch (error) {
+        if (faultOf(error) === 'precondition') return 'exists';
+        isUncertain = true;
+        throw error;
+      }
+    };
+    const placed = await this.#certainly(key, mark, () =>
+      this.#calls.run(attempt, bytes.byteLength),
+    );
+    if (placed === 'created' || !isUncertain) return placed;
+    return (await this.head(key))?.mark === mark ? 'created' : 'exists';
+  }
+
+  /** The result of a write. If it failed, the object is looked at once more: it may be there. */
+  async #certainly(key: string, mark: string, write: () => Promise<Placed>): Promise<Placed> {
+    try {
+      return await write();
+    } catch (error) {
+      if (error instanceof StorageRefused) throw error;
+      const found = await this.head(key).catch(() => undefined);
+      if (found?.mark === mark) return 'created';
+      throw error;
+    }
+  }
+
+  /** Removes an object, if there is one. */
+  async remove(key: string): Promise<void> {
+    const command = { Bucket: this.#bucket, Key: key };
+    await this.#calls.run((abortSignal) =>
+      this.#client.send(new DeleteObjectCommand(command), { abortSignal }),
+    );
+  }
+
+  /** Removes up to a thousand objects. */
+  async removeAll(keys: readonly string[]): Promise<void> {
+    const Delete = { Quiet: true, Objects: keys.map((Key) => ({ Key })) };
+    await this.#calls.run(async (abortSignal) => {
+      const command = new DeleteObjectsCommand({ Bucket: this.#bucket, Delete });
+      const { Errors: [fault] = [] } = await this.#client.send(command, { abortSignal });
+      if (fault === undefined) return;
+      const error = new Error(fault.Message);
+      throw Object.assign(error, { name: fault.Code ?? 'Error', $metadata: {} });
+    });
+  }
+
+  /** Lists keys that begin with a prefix, page by page. @param delimiter After which keys are joined to one prefix. */
+  async *pages(prefix: string, delimiter?: string, most = this.#page): AsyncGenerator<BucketPage> {
+    let token: string | undefined;
+    do {
+      const input = {
+        Bucket: this.#bucket,
+        Prefix: prefix,
+        MaxKeys: most,
+        ...(delimiter === undefined ? {} : { Delimiter: delimiter }),
+        ...(token === undefined ? {} : { ContinuationToken: token }),
+      };
+      const page = await this.#calls.run((abortSignal) =>
+        this.#client.send(new ListObjectsV2Command(input), { abortSignal }),
+      );
+      yield {
+        objects: (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }): Listed => ({
+          key: Key,
+          bytes: Size,
+          writtenMillis: LastModified?.getTime() ?? 0,
+        })),
+        prefixes: (page.CommonPrefixes ?? []).map(({ Prefix = '' }) => Prefix),
+      };
+      const next = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+      if (page.IsTruncated === true && (next === undefined || next === token)) {
+        throw this.#refused('a page of a listing does not lead to the next one');
+      }
+      token = next;
+    } while (token !== undefined);
+  }
+
+  /** Begins a multipart upload. @param mark Of the object, once it is complete. */
+  async begin(key: string, mark: string): Promise<string> {
+    const input = { Bucket: this.#bucket, Key: key, Metadata: { [MARK]: mark } };
+    const { UploadId } = await this.#calls.run((abortSignal) =>
+      this.#client.send(new CreateMultipartUploadCommand(input), { abortSignal }),
+    );
+    if (UploadId === undefined) throw this.#refused('a multipart upload has no id');
+    return UploadId;
+  }
+
+  /** Uploads a part. @param number From 1 on. */
+  async part(
+    key: string,
+    upload: string,
+    number: number,
+    bytes: Uint8Array,
+  ): Promise<UploadedPart> {
+    const input = {
+      Bucket: this.#bucket,
+      Key: key,
+      UploadId: upload,
+      PartNumber: number,
+      Body: bytes,
+      ContentLength: bytes.byteLength,
+    };
+    const { ETag = '' } = await this.#calls.run(
+      (abortSignal) => this.#client.send(new UploadPartCommand(input), { abortSignal }),
+      bytes.byteLength,
+    );
+    return { number, tag: ETag };
+  }
+
+  /** Makes an object of the parts of an upload. */
+  async complete(
+    key: string,
+    upload: string,
+    mark: string,
+    parts: readonly UploadedPart[],
+  ): Promise<void> {
+    const Parts = parts.map(({ number, tag }) => ({ PartNumber: number, ETag: tag }));
+    const input = {
+      Bucket: this.#bucket,
+      Key: key,
+      UploadId: upload,
+      MultipartUpload: { Parts },
+    };
+    await this.#certainly(key, mark, async () => {
+      await this.#calls.run((abortSignal) =>
+        this.#client.send(new CompleteMultipartUploadCommand(input), { abortSignal }),
+      );
+      return 'created';
+    });
+  }
+
+  /** Removes the parts of an unneeded upload. */
+  async abandon(key: string, upload: string): Promise<void> {
+    const input = { Bucket: this.#bucket, Key: key, UploadId: upload };
+    await this.#calls.run((abortSignal) =>
+      this.#client.send(new AbortMultipartUploadCommand(input), { abortSignal }),
+    );
+  }
+
+  /** Closes the connections. */
+  close(): void {
+    this.#client.destroy();
+  }
+
+  /** The result of a request; undefined if there is no object. */
+  async #found<Found>(request: () => Promise<Found>): Promise<Found | undefined> {
+    try {
+      return await request();
+    } catch (error) {
+      if (faultOf(error) === 'missing') return undefined;
+      throw error;
+    }
+  }
+
+  #refused(why: string): StorageRefused {
+    return new StorageRefused(`the object store ${this.#name} cannot be used: ${why}`);
+  }
+}
+
+/** A range that was read. */
+export interface BucketRange {
+  readonly read: number;
+  /** Of the whole object. */
+  readonly size: number;
+  readonly tag: string;
+  readonly writtenMillis: number;
+}
+
+interface FirstBytes {
+  readonly bytes: Uint8Array;
+}
+
+/** Size of an object by the header `content-range`. */
+function sizeOf(range: string | undefined): number | undefined {
+  const text = /\/(\d+)$/.exec(range ?? '')?.[1];
+  return text === undefined ? undefined : Number(text);
+}
+
+/** Reads a body into memory. @throws CutBody if it is shorter */
+async function fill(body: Readable, into: Uint8Array, signal: AbortSignal): Promise<void> {
+  const stop = (): void => void body.destroy(new CutBody('the body took too long'));
+  signal.addEventListener('abort', stop, { once: true });
+  let at = 0;
+  try {
+    // Up to its end, so that the connection can be used again.
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      const piece = chunk.subarray(0, into.byteLength - at);
+      into.set(piece, at);
+      at += piece.byteLength;
+      if (piece.byteLength < chunk.byteLength) break;
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+  if (at < into.byteLength) throw new CutBody('the body ended early');
+}

@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../src/cli/config/config.ts';
+import { storeCredentials, type Environment } from '../../../src/cli/config/config-environment.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'arrowgate-config-'));
+const file = join(folder, 'a.yaml');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function load(yaml: string, environment: Environment = {}) {
+  writeFileSync(file, yaml);
+  return loadConfig({ config: file, values: new Map(), serving: true }, environment);
+}
+
+const store = (more: string): string =>
+  `object_stores:\n  - name: lake\n    url: s3://bucket/a/b\n${more}`;
+
+describe('The list of object stores', () => {
+  it('is empty by default', () => {
+    expect(load('').object_stores).toEqual([]);
+  });
+
+  it('is filled in with the documented defaults', () => {
+    expect(load(store('')).object_stores).toEqual([
+      {
+        name: 'lake',
+        bucket: 'bucket',
+        prefix: 'a/b',
+        endpoint: null,
+        region: 'us-east-1',
+        path_style: false,
+        credentials_env: null,
+      },
+    ]);
+  });
+
+  it('takes every key', () => {
+    const [lake] = load(
+      '{object_stores: [{name: l, url: "s3://bucket/", endpoint: "http://h:1/", region: eu, path_style: true, credentials_env: L, vend: {role_arn: null, duration: 1h, static: false}}]}',
+      { L_ACCESS_KEY_ID: 'id', L_SECRET_ACCESS_KEY: 'secret' },
+    ).object_stores;
+    const more = { bucket: 'bucket', prefix: '', endpoint: 'http://h:1', region: 'eu' };
+    expect(lake).toEqual({ name: 'l', ...more, path_style: true, credentials_env: 'L' });
+  });
+
+  it('names credentials by variables, and never holds them', () => {
+    const environment = { LAKE_ACCESS_KEY_ID: 'the-id', LAKE_SECRET_ACCESS_KEY: 'the-secret' };
+    const { object_stores: stores } = load(store('    credentials_env: LAKE\n'), environment);
+    expect(JSON.stringify(stores)).not.toMatch(/the-/);
+    expect(storeCredentials(stores[0]!, environment)).toEqual({
+      id: 'the-id',
+      secret: 'the-secret',
+    });
+    expect(storeCredentials(load(store('')).object_stores[0]!, environment)).toBeNull();
+    expect(() => storeCredentials(stores[0]!, {})).toThrow(
+      'the object store lake: the variable LAKE_ACCESS_KEY_ID is not set',
+    );
+  });
+
+  it('can lie beside each other, in one bucket too', () => {
+    const yaml = `${store('')}  - { name: other, url: "s3://bucket/a/bc" }\n  - { name: far, url: "s3://bucket/a/b", endpoint: "http://h" }\n`;
+    expect(load(yaml).object_stores).toHaveLength(3);
+  });
+
+  it.each([
+    [
+      'object_stores: { name: lake }\n',
+      'F:1: object_stores is {"name":"lake"}, but must be a list of object stores',
+    ],
+    ['object_stores: [lake]\n', 'F:1: object_stores[0] is "lake", but must be keys and values'],
+    [store('    bucket: b\n'), 'F:4: object_stores[0].bucket is not a key of the configuration'],
+    [
+      store('    region: ""\n'),
+      'F:4: object_stores[0].region is "", but must be a text that is not empty',
+    ],
+    [
+      store('    path_style: yes\n'),
+      'F:4: object_stores[0].path_style is "yes", but must be true or false',
+    ],
+    [
+      store('    endpoint: "h:1"\n'),
+      'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com',
+    ],
+    [
+      store('    endpoint: "https://u:p@h"\n'),
+      'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com',
+    ],
+    [
+      store('    endpoint: "https://h/path"\n'),
+      'F:4: object_stores[0].endpoint is wrong, but must be an address such as https://s3.example.com',
+    ],
+    [
+      store('    credentials_env: AKIA/x\n'),
+      'F:4: object_stores[0].credentials_env is wrong, but must be the name of an environment variable',
+    ],
+    [
+      store('    credentials_env: LAKE\n'),
+      'F:4: object_stores[0].credentials_env: the variable LAKE_ACCESS_KEY_ID is not set',
+    ],
+    [
+      store('    vend: { static: true }\n'),
+      'F:4: object_stores[0].vend.static is true, but must be false: the gateway hands out no credentials of object stores',
+    ],
+    [
+      store('    vend: { role_arn: a }\n'),
+      'F:4: object_stores[0].vend.role_arn is "a", but must be null: the gateway hands out no credentials of object stores',
+    ],
+    [
+      store('    vend: { role: a }\n'),
+      'F:4: object_stores[0].vend.role is not a key of the configuration',
+    ],
+    [
+      `${store('')}  - { name: lake, url: "s3://other" }\n`,
+      'F:4: object_stores[1].name is "lake", but must be a name that no other object store has',
+    ],
+    [
+      `${store('')}  - { name: other, url: "s3://bucket/a/" }\n`,
+      'F:4: object_stores[1].url is "s3://bucket/a", but must be a place that does not overlap with that of another object store',
+    ],
+    [
+      `${store('')}  - { name: other, url: "s3://bucket" }\n`,
+      'F:4: object_stores[1].url is "s3://bucket/", but must be a place that does not overlap with that of another object store',
+    ],
+    [
+      `${store('')}locations: { managed: "lake:/lance" }\n`,
+      'F:4: locations.managed names "lake:/lance", but must name a folder: tables in object stores are not supported',
+    ],
+    [
+      `${store('')}locations: { allowed: [/a, "lake:/lance"] }\n`,
+      'F:4: locations.allowed names "lake:/lance", but must name a folder: tables in object stores are not supported',
+    ],
+  ])('%j is refused', (yaml, sentence) => {
+    expect(() => load(yaml)).toThrow(sentence.replace('F', file));
+  });
+
+  it.each([
+    'http://bucket',
+    's3://',
+    's3://B',
+    's3://b',
+    's3://bucket//a',
+    's3://bucket/a/../b',
+    's3://bucket/.',
+    7,
+  ])('%j is no place of an object store', (url) => {
+    const yaml = JSON.stringify({ object_stores: [{ name: 'lake', url }] });
+    expect(() => load(yaml)).toThrow('object_stores[0].url is');
+    expect(() => load(yaml)).toThrow('must be of the form s3://BUCKET/PREFIX');
+  });
+});

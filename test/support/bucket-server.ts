@@ -1,0 +1,141 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { silenceSdk } from '../../src/cli/config/config-environment.ts';
+import type { BucketPlace } from '../../src/storage/bucket/bucket-place.ts';
+import { pythonFault, pythonWithBuckets } from './client-packages.ts';
+import { eventually } from './eventually.ts';
+
+silenceSdk();
+
+/** Whether S3 servers can be run. Says loudly when they cannot; that is an error for `npm run test:bucket`. */
+export const hasBuckets: boolean = looksForPython();
+
+function looksForPython(): boolean {
+  const fault = pythonFault();
+  if (fault === undefined) return true;
+  const sentence = `object stores cannot be tested: ${fault}`;
+  if (process.env['ARROWGATE_TEST_BUCKETS'] === 'all') throw new Error(sentence);
+  const line = '*'.repeat(72);
+  process.stderr.write(`${line}\narrowgate: OBJECT STORES ARE NOT TESTED: ${fault}\n${line}\n`);
+  return false;
+}
+
+const MOTO = fileURLToPath(new URL('moto_server.py', import.meta.url));
+
+/** Credentials of the servers. */
+export const BUCKET_CREDENTIALS = { id: 'arrowgate', secret: 'a-secret-of-the-tests' };
+
+/** The servers that tests run. */
+export type BucketServerKind = 'seaweedfs' | 'moto';
+
+/** An S3 server on a folder of its own, with one bucket. */
+export class BucketServer {
+  readonly endpoint: string;
+  readonly bucket = 'lake';
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+
+  private constructor(port: number, child: ChildProcess, folder: string) {
+    this.endpoint = `http://127.0.0.1:${port}`;
+    this.#child = child;
+    this.#folder = folder;
+  }
+
+  /** @throws Error when Python or the server's package cannot be had */
+  static async start(kind: BucketServerKind): Promise<BucketServer> {
+    const python = await pythonWithBuckets();
+    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bucket-'));
+    const port = await freePort();
+    const child = kind === 'moto' ? startMoto(python, port) : await startWeed(python, folder, port);
+    const server = new BucketServer(port, child, folder);
+    await eventually(() => server.#makeBucket());
+    return server;
+  }
+
+  /** A place in the bucket that nothing else uses. */
+  place(more: Partial<BucketPlace> = {}): BucketPlace {
+    return {
+      name: 'lake',
+      bucket: this.bucket,
+      prefix: `test/${randomUUID()}`,
+      endpoint: this.endpoint,
+      region: 'us-east-1',
+      pathStyle: true,
+      credentials: BUCKET_CREDENTIALS,
+      ...more,
+    };
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode === null) {
+      const ended = once(this.#child, 'exit');
+      this.#child.kill('SIGKILL');
+      await ended;
+    }
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #makeBucket(): Promise<void> {
+    if (this.#child.exitCode !== null) throw new Error('the S3 server did not start');
+    const { id, secret } = BUCKET_CREDENTIALS;
+    const client = new S3Client({
+      endpoint: this.endpoint,
+      region: 'us-east-1',
+      forcePathStyle: true,
+      credentials: { accessKeyId: id, secretAccessKey: secret },
+      maxAttempts: 1,
+    });
+    try {
+      await client.send(new CreateBucketCommand({ Bucket: this.bucket }));
+    } finally {
+      client.destroy();
+    }
+  }
+}
+
+function startMoto(python: string, port: number): ChildProcess {
+  return spawn(python, [MOTO, String(port)], { stdio: 'ignore' });
+}
+
+async function startWeed(python: string, folder: string, port: number): Promise<ChildProcess> {
+  const { id, secret } = BUCKET_CREDENTIALS;
+  const identity = {
+    name: 'admin',
+    credentials: [{ accessKey: id, secretKey: secret }],
+    actions: ['Admin', 'Read', 'Write', 'List', 'Tagging'],
+  };
+  const config = join(folder, 's3.json');
+  await writeFile(config, JSON.stringify({ identities: [identity] }));
+  const ports = await Promise.all(
+    ['master', 'volume', 'filer', 'webdav', 'admin'].map(async (part) => [part, await freePort()]),
+  );
+  const flags = ports.map(([part, free]) => `-${part}.port=${free}`);
+  return spawn(
+    join(dirname(python), 'weed'),
+    [
+      'mini',
+      `-dir=${folder}`,
+      '-ip=127.0.0.1',
+      `-s3.port=${port}`,
+      `-s3.config=${config}`,
+      ...flags,
+    ],
+    { stdio: 'ignore', cwd: folder },
+  );
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
