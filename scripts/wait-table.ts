@@ -255,7 +255,7 @@ export const waits: readonly Wait[] = [
     what: 'work of the Lance library on a request',
     ...byKey('budget.time'),
     end: '400 code 13',
-    files: ['lance/worker/running-task.ts'],
+    files: ['lance/lance-rows.ts', 'lance/worker/running-task.ts'],
     test: 'service/lance-library.test.ts',
   },
   {

@@ -12,11 +12,17 @@ export class ChangeCommit {
   #refusal: unknown;
   #isClosed = false;
   readonly #isSeveral: boolean;
+  /** Resolves with the first commit; stays open if there is none. */
+  readonly first: Promise<void>;
+  #haveFirst: () => void = () => undefined;
 
   /** @param isSeveral Whether the change is several commits, one after the other. */
   constructor(versions: LanceVersions, isSeveral = false) {
     this.#versions = versions;
     this.#isSeveral = isSeveral;
+    this.first = new Promise((resolve) => {
+      this.#haveFirst = resolve;
+    });
   }
 
   /** Answers a question of the library. Does not reject. */
@@ -65,7 +71,9 @@ export class ChangeCommit {
       },
     );
     const made = await entry;
-    return made === undefined ? refused(409, 14) : granted({ version: made });
+    if (made === undefined) return refused(409, 14);
+    this.#haveFirst();
+    return granted({ version: made });
   }
 }
 

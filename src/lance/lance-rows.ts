@@ -135,16 +135,18 @@ export class LanceRows implements LanceLibrary {
       rowBytes: rows?.bytes ?? null,
     } as const;
     const input = { rows, versions: (question: VersionQuestion) => commit.answer(question) };
+    const counts = repeated(async (): Promise<LanceCounts> => {
+      try {
+        return countsOf(JSON.parse(await textOf(await this.#pool.run(task, statement, input))));
+      } catch (error) {
+        // A committed change stays, whatever became of the process.
+        if (await commit.isMade()) return {};
+        throw error;
+      }
+    });
+    const known = commit.first.then((): LanceCounts => ({}));
     try {
-      return await repeated(async () => {
-        try {
-          return countsOf(JSON.parse(await textOf(await this.#pool.run(task, statement, input))));
-        } catch (error) {
-          // A committed change stays, whatever became of the process.
-          if (await commit.isMade()) return {};
-          throw error;
-        }
-      });
+      return await (isCounted(change) ? Promise.race([counts, known]) : counts);
     } finally {
       await commit.close();
     }
@@ -200,6 +202,11 @@ async function* filesIn(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
       isLength = !isLength;
     }
   }
+}
+
+/** Whether the manifest of a change says all that its answer does, so that nobody waits for the library after the commit. */
+function isCounted({ kind }: LanceTableChange): boolean {
+  return kind === 'append' || kind === 'overwrite' || kind === 'delete';
 }
 
 /** Whether a change is one of rows: it begins with the newest version, and its table may stay open. */

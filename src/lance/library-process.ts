@@ -13,6 +13,7 @@ import type {
   VersionQuestion,
   VersionReply,
 } from './wire/messages.ts';
+import { withLargeReads } from './large-reads.ts';
 import { libraryFault } from './library-fault.ts';
 
 /** The built program: the process runs no TypeScript. Found from the sources as well as from what is built of them. */
@@ -97,11 +98,10 @@ export class LibraryProcess {
   constructor(options: LibraryProcessOptions) {
     this.#options = options;
     this.#child = startProcess(options.memory);
-    this.#socket = this.#child.stdio[3] as Socket;
     const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
       this.#receive(message, parts);
     const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
-    this.#socket.on('data', (chunk: Buffer) => {
+    this.#socket = withLargeReads(this.#child.stdio[3] as Socket, (chunk) => {
       try {
         frames.add(chunk);
       } catch {

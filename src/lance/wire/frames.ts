@@ -78,13 +78,25 @@ export class FrameReader<Message> {
   /** @returns What follows the frame. */
   #addBytes(chunk: Uint8Array, begun: BegunFrame<Message>): Uint8Array {
     const part = chunk.subarray(0, begun.missing);
-    if (part.byteLength > 0) begun.parts.push(part);
+    if (part.byteLength > 0) addPart(begun.parts, part);
     begun.missing -= part.byteLength;
     if (begun.missing === 0) {
       this.#begun = undefined;
       this.#onFrame(begun.message, begun.parts);
     }
     return chunk.subarray(part.byteLength);
+  }
+}
+
+/** Adds bytes, to those before if they lie behind them. */
+function addPart(parts: Uint8Array[], part: Uint8Array): void {
+  const last = parts.at(-1);
+  const isNext =
+    last?.buffer === part.buffer && last.byteOffset + last.byteLength === part.byteOffset;
+  if (!isNext) parts.push(part);
+  else {
+    const length = last.byteLength + part.byteLength;
+    parts[parts.length - 1] = new Uint8Array(last.buffer, last.byteOffset, length);
   }
 }
 

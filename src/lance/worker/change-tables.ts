@@ -29,6 +29,8 @@ interface IdleTable extends OpenTable {
 /** A table that one change uses. */
 interface LentTable {
   readonly table: LanceDb.Table;
+  /** Has the next change of the table wait for the end of this use: its own is committed. */
+  returnSoon(): void;
   /**
    * Ends the use.
    * @param version The version that the change made. Undefined closes the table.
@@ -53,6 +55,8 @@ export class ChangeTables {
   readonly #options: ChangeTablesOptions;
   /** By table and location; the one that was used last is the last one. */
   readonly #idle = new Map<string, IdleTable>();
+  /** Ends of changes that are committed, by the same. Their answers need not wait for them. */
+  readonly #ending = new Map<string, Promise<void>>();
 
   constructor(options: ChangeTablesOptions) {
     this.#options = options;
@@ -66,15 +70,27 @@ export class ChangeTables {
    */
   async lend(at: TableAtVersion, answer: AnswerVersions): Promise<LentTable> {
     const key = keyOf(at);
+    await this.#ending.get(key);
     const open = (await this.#takeIdle(key, at)) ?? (await this.#open(at, pinned(at)));
     this.#options.endpoint.answer(open.name, answer);
-    return { table: open.table, giveBack: (version) => this.#giveBack(key, open, version) };
+    let end = (): void => undefined;
+    return {
+      table: open.table,
+      returnSoon: () => {
+        end = this.#beginEnd(key);
+      },
+      giveBack: (version) => {
+        this.#giveBack(key, open, version);
+        end();
+      },
+    };
   }
 
   /** Opens a table for one change. @throws as the library does */
   async open(place: TablePlace, answer: AnswerVersions): Promise<LentTable> {
     const open = await this.#open(place, answer);
-    return { table: open.table, giveBack: () => this.#close(open) };
+    const returnSoon = (): void => undefined;
+    return { table: open.table, returnSoon, giveBack: () => this.#close(open) };
   }
 
   /** Connects to the place of a table. */
@@ -101,6 +117,19 @@ export class ChangeTables {
       this.close(connected);
       throw error;
     }
+  }
+
+  /** Has the next change of a table wait until the function is called that this returns. */
+  #beginEnd(key: string): () => void {
+    let resolve = (): void => undefined;
+    const ended = new Promise<void>((done) => {
+      resolve = done;
+    });
+    this.#ending.set(key, ended);
+    return () => {
+      if (this.#ending.get(key) === ended) this.#ending.delete(key);
+      resolve();
+    };
   }
 
   /** The table as a change left it, at the newest version. */

@@ -56,6 +56,8 @@ export function changedTable(parts: ChangeParts, change: LanceTableChange): Prom
 /** The commits of a change, as the library asks for them. */
 class Commits {
   readonly answer: AnswerVersions;
+  /** Called with each commit. */
+  onMade: () => void = () => undefined;
   #made: number | undefined;
   #isSpoilt = false;
 
@@ -64,8 +66,11 @@ class Commits {
       const reply = await ask(question);
       if (question.action !== 'version/create') return reply;
       const { version, manifest_path } = question.body;
-      if (reply.status < 400) this.#made = Number(version);
-      else this.#isSpoilt = true;
+      if (reply.status >= 400) this.#isSpoilt = true;
+      else {
+        this.#made = Number(version);
+        this.onMade();
+      }
       if (reply.status < 400 || reply.status === 409) return reply;
       // The library takes every failure of a commit for a conflict and repeats it for minutes. So a commit that
       // the catalog refused looks to it as if it had succeeded; the gateway knows better.
@@ -98,6 +103,7 @@ async function changedBy(
 ): Promise<object> {
   const { answer } = commits;
   const lent = await (newest === null ? tables.open(place, answer) : tables.lend(newest, answer));
+  commits.onMade = () => lent.returnSoon();
   let isDone = false;
   try {
     const counts = await changed({ library, table: lent.table, rows }, change);

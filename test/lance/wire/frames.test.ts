@@ -63,6 +63,23 @@ it('does not copy the bytes of a message', () => {
   expect(Buffer.concat(found).toString()).toBe('abcde');
 });
 
+it('joins bytes of a message that lie one behind the other', () => {
+  const all = Buffer.alloc(15);
+  all.writeUInt32LE(2, 0);
+  all.writeUInt32LE(5, 4);
+  all.write('{}abcde', 8);
+  const found: Uint8Array[] = [];
+  const reader = new FrameReader((_, parts) => found.push(...parts));
+  for (const [start, end] of [
+    [0, 12],
+    [12, 14],
+    [14, 15],
+  ] as const)
+    reader.add(all.subarray(start, end));
+  expect(found.map((part) => Buffer.from(part).toString())).toEqual(['abcde']);
+  expect(found[0]!.buffer).toBe(all.buffer);
+});
+
 it('refuses bytes that are no frame', () => {
   const reader = new FrameReader(() => undefined);
   expect(() => reader.add(Buffer.alloc(8, 0xff))).toThrow('no frame');

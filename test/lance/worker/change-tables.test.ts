@@ -42,6 +42,8 @@ class CommittedTable {
   readonly asked: string[] = [];
   /** The answer to the next commit, if it is refused. */
   refusal: number | undefined;
+  /** Called in a later turn than each commit. */
+  committed: () => void = () => undefined;
 
   private constructor(name: string) {
     this.#name = name;
@@ -77,6 +79,7 @@ class CommittedTable {
       this.#version = Number(body['version']);
       const final = join(this.place.location, this.place.at.manifest);
       await rename(join('/', String(body['manifest_path'])), final);
+      setImmediate(() => this.committed());
     }
     const { location, at } = this.place;
     const manifest_path = join(location, at.manifest).slice(1);
@@ -140,6 +143,30 @@ describe('tables that are open for changes', () => {
     tables = mine;
     await table.change({ kind: 'delete', predicate: 'id IN (1, 4)' });
     expect(await table.ids()).toEqual([2, 3]);
+  });
+
+  it('are waited for after a commit, and not opened beside it', async () => {
+    const table = await CommittedTable.make('rows', 1);
+    const answer = (question: VersionQuestion): Promise<VersionReply> => table.answer(question);
+    const one = await tables.lend(table.place, answer);
+    one.returnSoon();
+    const next = tables.lend(table.place, answer);
+    one.giveBack(1);
+    expect((await next).table).toBe(one.table);
+    (await next).giveBack(1);
+  });
+
+  it('are asked to return as soon as the catalog has committed', async () => {
+    const table = await CommittedTable.make('rows', 1);
+    await table.change({ kind: 'append' }, 2);
+    const kept = await tables.lend(table.place, (question) => table.answer(question));
+    kept.giveBack(table.place.at.version);
+    let next: Promise<{ readonly table: unknown }> | undefined;
+    table.committed = () => {
+      next ??= tables.lend(table.place, (question) => table.answer(question));
+    };
+    await table.change({ kind: 'append' }, 3);
+    expect((await next)?.table).toBe(kept.table);
   });
 
   it('are never shared by two changes', async () => {
