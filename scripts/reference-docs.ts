@@ -7,6 +7,7 @@ import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
 import { buckets, metricTable } from '../src/gateway/telemetry/metric-table.ts';
 import type { TSchema } from 'typebox';
 import { commitsSchema, requirementSchemas } from '../src/policy/settings/commits-schema.ts';
+import { restrictionsSchema } from '../src/policy/settings/restrictions-schema.ts';
 import { issuersSchema } from '../src/policy/settings/issuers-schema.ts';
 import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operations/operation.ts';
@@ -29,6 +30,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
     'docs/schemas/cases.schema.json': schemaDoc('cases.yaml', casesSchema()),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
+    'docs/schemas/restrictions.schema.json': schemaDoc('restrictions.yaml', restrictionsSchema),
   };
 }
 
