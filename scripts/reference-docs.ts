@@ -88,9 +88,11 @@ function operationsDoc(): string {
   return doc(
     'Operations',
     `Each operation has its routes, the access group that a policy line may name instead of it, the
-contents of its body, and the modes that need extra rights. Every route is also accepted with a trailing
+contents of its body, the modes that need extra rights, and what becomes of it for callers whom
+[restrictions](../guide/restrictions.md) bind on the table: it is applied to visible rows and columns, harmless, or
+refused. Every route is also accepted with a trailing
 slash. The last operations are not part of the specification: LanceDB calls them.`,
-    ['Operation', 'Routes', 'Access', 'Body', 'Answer', 'Modes'],
+    ['Operation', 'Routes', 'Access', 'Body', 'Answer', 'Modes', 'Restricted'],
     operationNames.map((name) => operationRow(operations[name])),
   );
 }
@@ -108,6 +110,7 @@ function operationRow(operation: Operation): readonly string[] {
           `${mode}: ${need.instead ? 'instead ' : 'also '}${need.actions.join(', ')}`,
       )
       .join('<br>') || '–',
+    operation.restricted,
   ];
 }
 

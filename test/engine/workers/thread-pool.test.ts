@@ -139,7 +139,7 @@ describe('a pool of threads', () => {
 
   it('counts as the main thread does', async () => {
     const predicate = "value > 0.5 AND name LIKE 'row 1%'";
-    const count = await commonWork().count(predicate, stored.snapshot, ownStatement());
+    const count = await commonWork().count(predicate, asVisible(stored.snapshot), ownStatement());
     expect(count).toBe(await countRows(stored.reader, asVisible(stored.snapshot), predicate));
     expect(count).toBeGreaterThan(0n);
   });
@@ -332,7 +332,7 @@ describe('a formula on a thread', () => {
 });
 
 describe('heavy work', () => {
-  const test = (predicate: string) => predicateOf(stored.snapshot, predicate);
+  const test = (predicate: string) => predicateOf(asVisible(stored.snapshot), predicate);
   const plan = (query: Query) => planQuery(parseQueryRequest(query), asVisible(stored.snapshot));
 
   it('is to sort many rows, and to look through more bytes than are light', () => {

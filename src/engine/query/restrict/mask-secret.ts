@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
@@ -9,6 +9,7 @@ export type MaskSecret = () => Promise<Uint8Array>;
 
 const BYTES = 32;
 const MODE = 0o600;
+const FOLDER_MODE = 0o700;
 
 /**
  * The key of a catalog: 32 random bytes in `private/mask-key`, made when a hash first needs it. All
@@ -24,6 +25,7 @@ export function maskSecretIn(storage: Storage, data: string, readOnly: boolean):
 async function readSecret(storage: Storage, path: string, readOnly: boolean): Promise<Uint8Array> {
   const found = await unlessMissing(storage.read(path));
   if (found === undefined && !readOnly) {
+    await storage.folders?.make(dirname(path), FOLDER_MODE);
     await storage.putIfAbsent(path, randomBytes(BYTES), MODE);
     return checked(await storage.read(path));
   }

@@ -28,43 +28,48 @@ export interface MaskUse {
 
 /** The masking of a column; undefined if its type has none of that kind. */
 export function maskingOf(mask: Mask, type: DataType, use: MaskUse): Masking | undefined {
-  if (mask.mask === 'null') {
-    return { reads: false, nulls: true, apply: (_, rows) => nullsOf(type, rows) };
+  switch (mask.mask) {
+    case 'null':
+      return { reads: false, nulls: true, apply: (_, rows) => nullsOf(type, rows) };
+    case 'constant':
+      return isNested(type) ? undefined : computed(literalOf(mask.value), false, type, use);
+    case 'year':
+    case 'month': {
+      const isDay = DataType.isDate(type) || DataType.isTimestamp(type);
+      return isDay ? computed(`date_trunc('${mask.mask}', ${VALUE})`, true, type, use) : undefined;
+    }
+    case 'round': {
+      const sql = roundingOf(mask.to, type);
+      return sql === undefined ? undefined : computed(sql, true, type, use);
+    }
+    default:
+      return isText(type) ? replacingTexts(textOf(mask, use), type, use) : undefined;
   }
-  if (mask.mask === 'sha256') return isText(type) ? hashing(type, use) : undefined;
-  const sql = sqlOf(mask, type);
-  return sql === undefined ? undefined : computed(sql, mask.mask !== 'constant', type, use);
 }
 
 /** The name of the masked column in the SQL of masks. */
 const VALUE = 'v';
 
-/** The SQL of a mask over `v`; undefined if the type has none. */
-function sqlOf(mask: Mask, type: DataType): string | undefined {
-  if (mask.mask === 'null' || mask.mask === 'sha256') return undefined;
-  if (mask.mask === 'constant') return isNested(type) ? undefined : literalOf(mask.value);
-  if (mask.mask === 'year' || mask.mask === 'month') {
-    const isDate = DataType.isDate(type) || DataType.isTimestamp(type);
-    return isDate ? `date_trunc('${mask.mask}', v)` : undefined;
+/** What a mask makes of a text. Characters are code points. */
+function textOf(mask: Mask, { secret }: MaskUse): (text: string) => string {
+  if (mask.mask === 'alphanum') {
+    return (text) => text.replaceAll(/[\p{L}\p{M}]/gu, 'x').replaceAll(/\p{N}/gu, 'n');
   }
-  if (mask.mask === 'round') return roundingOf(mask.to, type);
-  return isText(type) ? textMasks[mask.mask](mask) : undefined;
+  if (mask.mask === 'first' || mask.mask === 'last') return starring(mask);
+  return (text) => {
+    if (secret === undefined) throw new Error('a hash needs the key of the catalog');
+    return createHmac('sha256', secret).update(text).digest('hex');
+  };
 }
 
-/** A null stays null. */
-const kept = (sql: string) => `CASE WHEN v IS NULL THEN NULL ELSE ${sql} END`;
-
-const stars = (n: number) => `repeat('*', greatest(character_length(v) - ${n}, 0))`;
-
-const textMasks = {
-  first: (mask: Mask) => kept(`left(v, ${charactersOf(mask)}) || ${stars(charactersOf(mask))}`),
-  last: (mask: Mask) => kept(`${stars(charactersOf(mask))} || right(v, ${charactersOf(mask)})`),
-  alphanum: () =>
-    `regexp_replace(regexp_replace(v, '[\\p{L}\\p{M}]', 'x', 'g'), '\\p{N}', 'n', 'g')`,
-};
-
-function charactersOf(mask: Mask): number {
-  return 'n' in mask ? mask.n : 0;
+function starring({ mask, n }: Extract<Mask, { mask: 'first' | 'last' }>): (text: string) => string {
+  return (text) => {
+    const characters = [...text];
+    const hidden = '*'.repeat(Math.max(0, characters.length - n));
+    const isFirst = mask === 'first';
+    const kept = isFirst ? characters.slice(0, n) : characters.slice(Math.max(0, characters.length - n));
+    return isFirst ? kept.join('') + hidden : hidden + kept.join('');
+  };
 }
 
 /** The nearest multiple; of integers, the one towards zero where the nearest is beyond the type. */
@@ -105,30 +110,35 @@ function computed(sql: string, reads: boolean, type: DataType, { statement }: Ma
   };
 }
 
-/** Length of a hash as text. */
-const HASH_BYTES = 64;
-/** Hashes between looks at the clock. */
-const HASHES = 256;
+/** Texts between looks at the clock. */
+const TEXTS = 256;
 
-/** HMAC-SHA-256 of the UTF-8 of each text, in hexadecimal. */
-function hashing(type: DataType, { statement, secret }: MaskUse): Masking {
+/** Replaces each text; a null stays null. */
+function replacingTexts(
+  replace: (text: string) => string,
+  type: DataType,
+  { statement: { budget } }: MaskUse,
+): Masking {
   return {
     reads: true,
     nulls: false,
     async apply(column, rows) {
-      if (secret === undefined) throw new Error('a hash needs the key of the catalog');
       const texts = new Vector(column === null ? [] : [column]);
-      const pace = new Pace(statement.budget);
-      statement.budget.charge(rows * HASH_BYTES);
-      const hashed: (string | null)[] = [];
+      const pace = new Pace(budget);
+      const replaced: (string | null)[] = [];
+      let held = 0;
       for (let row = 0; row < rows; row++) {
         const text: unknown = texts.get(row);
-        const isText = typeof text === 'string';
-        hashed.push(isText ? createHmac('sha256', secret).update(text).digest('hex') : null);
-        if (row % HASHES === 0) await pace.turn();
+        const value = typeof text === 'string' ? replace(text) : null;
+        const bytes = 2 * (value?.length ?? 0);
+        budget.charge(bytes);
+        held += bytes;
+        replaced.push(value);
+        if (row % TEXTS === 0) await pace.turn();
       }
-      statement.budget.release(rows * HASH_BYTES);
-      return concatData(vectorFromArray(hashed, type).data);
+      const result = concatData(vectorFromArray(replaced, type).data);
+      budget.release(held);
+      return result;
     },
   };
 }
