@@ -45,16 +45,20 @@ if (openFiles() < ${FEW_FILES}) for (const file of files) await import(file);
 await import(PROGRAM);
 `;
 
-/** Packages of many small modules, or ones that every command loads; all others are loaded where they are installed. */
-const JOINED = [
-  'apache-arrow',
-  'flatbuffers',
-  'ipaddr.js',
-  'jose',
-  'lossless-json',
-  'tslib',
-  'typebox',
+/** Packages with native code or with files of their own, and ones that few processes load. All others are joined. */
+const APART = [
+  '@foxglove/wasm-zstd',
+  '@lancedb/lancedb',
+  '@node-rs/crc32',
+  '@opentelemetry',
+  'fs-native-extensions',
+  'lmdb',
+  'lz4-napi',
 ];
+
+/** Packages that are joined may require modules of Node. */
+const requiring = `import { createRequire as requireFrom } from 'node:module';
+const require = requireFrom(import.meta.url);`;
 
 const { metafile } = await build({
   metafile: true,
@@ -67,6 +71,7 @@ const { metafile } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node20',
+  banner: { js: requiring },
   legalComments: 'linked',
   logLevel: 'warning',
   plugins: [{ name: 'places', setup: places }],
@@ -108,7 +113,7 @@ function leavesFirst(file) {
 
 function places({ onResolve, onLoad }) {
   onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
-    if (kind === 'entry-point' || JOINED.some((name) => isOf(name, path))) return undefined;
+    if (kind === 'entry-point' || !APART.some((name) => isOf(name, path))) return undefined;
     return { path, external: true };
   });
   onLoad({ filter: /\.js$/ }, async ({ path }) => {

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 
 /** Size of each of a file's two slots, in bytes. */
 const SLOT_BYTES = 4096;

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 
 /**
  * First byte of a sealed value. No text in UTF-8 begins with it, so values that were written

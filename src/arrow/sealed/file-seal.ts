@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 
 /**
  * The identity of a sealed file and the checksum of its seal block, as the record that names the
@@ -138,6 +138,7 @@ export function decodeSealBlock(bytes: Uint8Array): SealBlock | undefined {
   const portions = block.readUInt32LE(IDENTITY + 12);
   if (portions !== Math.ceil(contentBytes / SEALED_PORTION)) return undefined;
   if (HEAD + 4 * portions + SEAL_END > block.length) return undefined;
-  const sums = Uint32Array.from({ length: portions }, (_, at) => block.readUInt32LE(HEAD + 4 * at));
+  const sums = new Uint32Array(portions);
+  for (let at = 0; at < portions; at++) sums[at] = block.readUInt32LE(HEAD + 4 * at);
   return { contentBytes, tailSum: block.readUInt32LE(IDENTITY + 8), sums };
 }

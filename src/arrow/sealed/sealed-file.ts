@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { FOOTER_END, footerBytes, openFile, type ArrowFile } from '../ipc/file-reader.ts';
 import type { RandomAccess } from '../ipc/random-access.ts';
 import { ArrowError } from '../arrow-error.ts';

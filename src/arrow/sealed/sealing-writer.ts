@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter, type FileLayout } from '../ipc/file-writer.ts';
 import { encodeSealBlock, type FileSeal } from './file-seal.ts';

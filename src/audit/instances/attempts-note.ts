@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { isMissing } from '../../storage/storage-error.ts';
 import type { AttemptsNote } from '../chain/open-attempts.ts';
 import { logStorage, readBeside } from '../chain/log-files.ts';

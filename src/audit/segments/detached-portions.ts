@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { isMissing } from '../../storage/storage-error.ts';
 import { RecordFault } from '../record/decoding.ts';
 import { StatementFault } from '../signing/statement.ts';

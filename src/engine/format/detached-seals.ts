@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { LRUCache } from 'lru-cache';
 import { DamagedFile, placeOfSeal, type FileSeal } from '../../arrow/sealed/file-seal.ts';
 import type { Storage } from '../../storage/storage.ts';

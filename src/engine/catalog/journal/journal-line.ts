@@ -1,5 +1,5 @@
 import type { StoreChange, Write } from '../../../store/store.ts';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 
 /**
  * An object as one line of JSON, `{"crc32":"…",…}` with its newline. The checksum

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import type { ByteStream } from '../../../protocol/backend.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Fields } from '../../base/fields.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
 import { CatalogError } from '../../../protocol/errors.ts';

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { numbersAt, padded, type Numbers } from './postings.ts';
 
 /** Consecutive rows of a fragment with the lengths of their texts. */

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { pairs } from '../../base/items.ts';
 
 /** Integers of the smallest width that holds the greatest of them. */

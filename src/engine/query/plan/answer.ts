@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
 import { ArrowError } from '../../../arrow/arrow-error.ts';

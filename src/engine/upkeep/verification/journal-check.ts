@@ -1,5 +1,5 @@
 import type { Storage } from '../../../storage/storage.ts';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import type { StoreChange, Store } from '../../../store/store.ts';
 import { readJournal, type JournalDamage } from '../../catalog/journal/journal-reader.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
