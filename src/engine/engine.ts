@@ -286,8 +286,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const transactions = new Transactions(store, committer);
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
-  const answerMemory = new AnswerMemory(ANSWERS_BYTES);
-  const maskSecret = maskSecretIn(storage, data, readOnly);
+  const answering = { heavy, answerMemory: new AnswerMemory(ANSWERS_BYTES) };
+  const reading = { ...answering, reader, maskSecret: maskSecretIn(storage, data, readOnly) };
   const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
@@ -299,20 +299,16 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
   const keeper = new JournalKeeper({ storage, folder: join(data, 'catalog'), store, committer });
   const attend: Attend = (...seen) => following.attend(...seen);
-  const working = { reader, heavy, answerMemory, maskSecret, transactions, runner, attend, held, unpack };
+  const working = { ...reading, transactions, runner, attend, held, unpack };
   const built = builtHandlers(options, { ...managed, ...working });
-  const reading = { reader, heavy, answerMemory, maskSecret };
-  const found = { storage, root, places, memory, manifests, ...reading };
+  const found = { ...reading, storage, root, places, memory, manifests };
   const past = pastHandlers({ ...found, store: recent.store });
+  const handlers = withRecall(withFreshness({ catalog, tables }, built), past);
   const answers = { store, committer, ...timesOf(options, clock) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     threads: heavy,
-    handlers: withVirtualTables(
-      virtual,
-      withRecall(withFreshness({ catalog, tables }, built), past),
-      { heavy, answerMemory },
-    ),
+    handlers: withVirtualTables(virtual, handlers, answering),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
     judging: judges,

@@ -29,14 +29,7 @@ export function authorize(
   };
   const trial = shadow?.trial(principal, decisionId, circumstances, request);
   trial?.judge(needs);
-  const permit = new SnapshotPermit(
-    policy,
-    principal,
-    decisionId,
-    circumstances,
-    request,
-    trial,
-  );
+  const permit = new SnapshotPermit(policy, principal, decisionId, circumstances, request, trial);
   let rule: string | null | undefined;
   for (const need of needs) {
     const verdict = verdictOn(need, permit);

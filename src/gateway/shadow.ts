@@ -4,7 +4,12 @@ import type { Circumstances } from '../policy/conditions/circumstances.ts';
 import type { ShadowSource } from '../policy/shadow-policy.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RequestOutcome } from './outcome.ts';
-import { SnapshotPermit, type RestrictedRequest, judgeNeed, type PolicyTrial } from './decision/permit.ts';
+import {
+  SnapshotPermit,
+  type RestrictedRequest,
+  judgeNeed,
+  type PolicyTrial,
+} from './decision/permit.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operations/operation.ts';
 import type { Need } from './decision/known-route.ts';

@@ -205,7 +205,10 @@ function emptyRoles(
     ...policies.map(({ subject }) => subject),
     ...limits.limits.flatMap((limit) => [...(limit.subjects ?? [])]),
     ...commits.rules.flatMap(({ except }) => except),
-    ...restrictions.restrictions.flatMap(({ subjects, except }) => [...(subjects ?? []), ...except]),
+    ...restrictions.restrictions.flatMap(({ subjects, except }) => [
+      ...(subjects ?? []),
+      ...except,
+    ]),
   ]);
   const empty = new Map<string, boolean>();
   return roles.flatMap(({ line, role }) => {

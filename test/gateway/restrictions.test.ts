@@ -30,7 +30,10 @@ async function started(more: Partial<Setup> = {}): Promise<{ readonly 'x-api-key
 }
 
 /** The documented request of an operation on `/prod/t`. */
-function requestLine({ routes: [route] }: Operation): { readonly method: string; readonly path: string } {
+function requestLine({ routes: [route] }: Operation): {
+  readonly method: string;
+  readonly path: string;
+} {
   const path = route!.path
     .replace('{id}', 'prod$t')
     .replace('{index_name}', 'i')
@@ -49,7 +52,11 @@ describe('a caller whom restrictions bind', () => {
       const operation = operations[name];
       if (!namesObject(operation)) continue;
       const { method, path } = requestLine(operation);
-      const asked = { method, headers: { ...headers, 'content-type': 'application/json' }, body: '{}' };
+      const asked = {
+        method,
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: '{}',
+      };
       const reply = await ask(harness, path, method === 'GET' ? { method, headers } : asked);
       const passed = harness.events.includes(`handle ${name}`);
       expect([name, passed], reply.text).toEqual([name, operation.restricted !== 'refused']);
@@ -86,7 +93,9 @@ describe('a caller whom restrictions bind', () => {
     expect((await ask(harness, '/v1/table/dev$t/drop', { headers })).status).toBe(200);
     expect((await ask(harness, '/v1/table/prod$t/drop', { headers: admin })).status).toBe(200);
     // A namespace has no rows.
-    expect((await ask(harness, '/v1/namespace/prod/list', { method: 'GET', headers })).status).toBe(200);
+    expect((await ask(harness, '/v1/namespace/prod/list', { method: 'GET', headers })).status).toBe(
+      200,
+    );
   });
 
   it('has no right that only the body asks for', async () => {

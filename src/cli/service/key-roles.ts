@@ -15,7 +15,10 @@ export function roleWarnings(
     ...namesInLines(policy),
     ...limits.limits.flatMap(({ subjects }) => [...(subjects ?? [])]),
     ...commits.rules.flatMap(({ except }) => except),
-    ...restrictions.restrictions.flatMap(({ subjects, except }) => [...(subjects ?? []), ...except]),
+    ...restrictions.restrictions.flatMap(({ subjects, except }) => [
+      ...(subjects ?? []),
+      ...except,
+    ]),
   ]);
   return roles
     .filter((role) => !named.has(role))

@@ -150,7 +150,12 @@ export class HeavyWork implements FormulaThreads {
     rows?: VirtualRows,
   ): Promise<string> {
     const message = snapshotMessage(snapshot);
-    const task = { kind: 'analyze', request, snapshot: message, virtual: rows !== undefined } as const;
+    const task = {
+      kind: 'analyze',
+      request,
+      snapshot: message,
+      virtual: rows !== undefined,
+    } as const;
     return Buffer.concat(await this.#all(task, statement, rows)).toString();
   }
 

@@ -203,7 +203,8 @@ export class SnapshotPermit implements Permit {
 
   /** A backend that cannot ask would read restricted tables as a whole. */
   holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
-    if (action !== 'see' && this.#policy.restrictions.bindsBelow(this.principal, object)) return false;
+    if (action !== 'see' && this.#policy.restrictions.bindsBelow(this.principal, object))
+      return false;
     return this.#policy.holdsBelow(this.principal, action, object);
   }
 

@@ -26,7 +26,9 @@ export interface RecordedQuestion {
 }
 
 /** As much of the request as decides whether restrictions refuse it. */
-export function restrictedRequestOf({ asking }: Pick<RecordedQuestion, 'asking'>): RestrictedRequest {
+export function restrictedRequestOf({
+  asking,
+}: Pick<RecordedQuestion, 'asking'>): RestrictedRequest {
   const { operation, object } = asking;
   return { route: { operation: operation.name, object }, context: () => new Map() };
 }

@@ -38,7 +38,11 @@ export function parseRestrictions(text: string): readonly WrittenRestriction[] {
   });
   for (const [index, { name, line }] of restrictions.entries()) {
     if (restrictions.findIndex((other) => other.name === name) === index) continue;
-    findings.push({ file: RESTRICTIONS_FILE, line, text: `two restrictions have the name ${name}` });
+    findings.push({
+      file: RESTRICTIONS_FILE,
+      line,
+      text: `two restrictions have the name ${name}`,
+    });
   }
   if (findings.length === 0) return restrictions;
   throw new PolicyError(findings.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)));

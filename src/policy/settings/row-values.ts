@@ -27,7 +27,7 @@ const principalValues: Readonly<Record<string, (values: RowValues) => string | r
  * @throws SqlError for what is not SQL, or names a value that does not exist
  */
 export function withRowValues(sql: string, values: RowValues): string {
-  const characters = [...sql];
+  const characters = Array.from(sql);
   const tokens = tokensOf(sql);
   const parts: string[] = [];
   let done = 0;
@@ -68,7 +68,11 @@ function literalAt(tokens: readonly Token[], at: number, values: RowValues): str
   const of = token.text.toLowerCase();
   if (of !== 'principal' && of !== 'ctx') return undefined;
   if (!isSymbol(dot, '.') || (name?.kind !== 'name' && name?.kind !== 'quoted')) {
-    throw new SqlError('syntax', `expected a name after ${of}, such as ${sample[of]}`, token.position);
+    throw new SqlError(
+      'syntax',
+      `expected a name after ${of}, such as ${sample[of]}`,
+      token.position,
+    );
   }
   if (isSymbol(tokens[at + 3], '.')) {
     throw new SqlError('syntax', `${of}.${name.text} has no parts`, token.position);

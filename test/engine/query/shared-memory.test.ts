@@ -113,7 +113,9 @@ describe('answers that are sent at the same time', () => {
     for (const name of names) alone.set(name, await answer(queries[name]!, 0));
     const expected = await countRows(stored.reader, asVisible(stored.snapshot), 'value > 100');
     const rounds = names.flatMap((name) => [0, 3, 40].map((late) => ({ name, late })));
-    const counts = rounds.map(() => countRows(stored.reader, asVisible(stored.snapshot), 'value > 100'));
+    const counts = rounds.map(() =>
+      countRows(stored.reader, asVisible(stored.snapshot), 'value > 100'),
+    );
     const together = await Promise.all(
       rounds.map(async ({ name, late }) => ({ name, found: await answer(queries[name]!, late) })),
     );

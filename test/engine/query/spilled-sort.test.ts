@@ -134,7 +134,10 @@ function run(
   body: Record<string, JsonValue>,
   budget: RequestBudget,
 ): AsyncGenerator<RecordBatch> {
-  return execute(planQuery(parseQueryRequest(body), asVisible(snapshot), ownStatement(budget)), reader);
+  return execute(
+    planQuery(parseQueryRequest(body), asVisible(snapshot), ownStatement(budget)),
+    reader,
+  );
 }
 
 async function ids(batches: AsyncIterable<RecordBatch>): Promise<readonly bigint[]> {

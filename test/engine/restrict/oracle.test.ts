@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { casesOf } from '../../support/cases.ts';
 import {
   filters,
@@ -132,7 +132,10 @@ describe('a restricted table', () => {
 
 async function compareTable(table: string, copy: string, seed: number): Promise<void> {
   const parts = [0, 40, 80].map((from) =>
-    Array.from({ length: 40 }, (_, at) => fc.sample(row(from + at), { numRuns: 1, seed: seed + from + at })[0]!),
+    Array.from(
+      { length: 40 },
+      (_, at) => fc.sample(row(from + at), { numRuns: 1, seed: seed + from + at })[0]!,
+    ),
   );
   const [{ kept, masked }] = fc.sample(restrictions, { numRuns: 1, seed }) as [
     { kept: (typeof filters)[number][]; masked: TestMask[] },

@@ -5,7 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Mask, Restrictions } from '../../../src/protocol/restrictions.ts';
 import { lancedb, ask } from '../../support/request.ts';
 import { TestPermit } from '../../support/permit.ts';
-import { RestrictedEngine, restrictionsOf, streamOfRows, type TestRow } from './restricted-table.ts';
+import {
+  RestrictedEngine,
+  restrictionsOf,
+  streamOfRows,
+  type TestRow,
+} from './restricted-table.ts';
 
 const rows = Array.from({ length: 30 }, (_, id): TestRow => ({
   id: BigInt(id),
@@ -69,7 +74,9 @@ describe('what a bound caller asks', () => {
   it('sees masked values only, wherever a value can be asked for', async () => {
     expect(await ids({ filter: "email LIKE 'secret%' OR email LIKE '%@%'" })).toEqual([]);
     expect(await ids({ filter: "email = 'hidden'", k: 2 })).toEqual([0, 2]);
-    expect(await query({ columns: { e: 'upper(email)' }, k: 1 })).toEqual({ rows: [{ e: 'HIDDEN' }] });
+    expect(await query({ columns: { e: 'upper(email)' }, k: 1 })).toEqual({
+      rows: [{ e: 'HIDDEN' }],
+    });
     const order_by = [{ column_name: 'email', ascending: false }];
     expect(await ids({ order_by, k: 3 })).toEqual([0, 2, 4]);
   });
@@ -97,7 +104,9 @@ describe('what a bound caller asks', () => {
   });
 
   it('searches texts by the statistics of visible rows', async () => {
-    const search = (words: string) => ({ full_text_query: { string_query: { query: words, columns: ['words'] } } });
+    const search = (words: string) => ({
+      full_text_query: { string_query: { query: words, columns: ['words'] } },
+    });
     expect(await ids({ ...search('unheard'), k: 5 })).toEqual([]);
     expect((await ids({ ...search('whale'), k: 50 })).length).toBe(15);
   });
@@ -124,9 +133,15 @@ describe('what a bound caller asks', () => {
       expect(json).not.toHaveProperty('location');
       expect(json).not.toHaveProperty('stats');
       const { fields } = (json as unknown as { schema: { fields: { name: string }[] } }).schema;
-      expect(fields.map(({ name }) => name)).toEqual(
-        ['id', 'region', 'amount', 'email', 'words', 'day', 'vec'],
-      );
+      expect(fields.map(({ name }) => name)).toEqual([
+        'id',
+        'region',
+        'amount',
+        'email',
+        'words',
+        'day',
+        'vec',
+      ]);
     }
     const located = ask(tested.engine.backend, 'POST /v1/table/t/describe', {
       body: { with_table_uri: true },
@@ -180,7 +195,16 @@ describe('a restriction that does not fit', () => {
 
 describe('tables and operations to which restrictions are not applied', () => {
   it('are refused by the engine as well as by the gateway', async () => {
-    const actions = ['insert', 'update', 'delete', 'stats', 'index/list', 'version/list', 'tags/list', 'clone'];
+    const actions = [
+      'insert',
+      'update',
+      'delete',
+      'stats',
+      'index/list',
+      'version/list',
+      'tags/list',
+      'clone',
+    ];
     for (const action of actions) {
       await expect(tested.send('t', action, {}, eu), action).rejects.toThrow(
         'on /t: the restriction own cannot be applied to it',
@@ -207,7 +231,10 @@ describe('threads', () => {
       const values = Array.from({ length: count }, (_, id) => BigInt(id));
       const table = new Table({
         id: vectorFromArray(values, new Int64()),
-        region: vectorFromArray(values.map((id) => (id % 3n === 0n ? 'eu' : 'us')), new Utf8()),
+        region: vectorFromArray(
+          values.map((id) => (id % 3n === 0n ? 'eu' : 'us')),
+          new Utf8(),
+        ),
       });
       await threaded.send('t', 'create', tableToIPC(table, 'stream'), null);
       const own = filtered("region = 'eu'");
@@ -231,7 +258,9 @@ describe('visible snapshots', () => {
   it('are made by the step that applies restrictions, of rows of the service, and in threads', () => {
     const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
-      .filter((name) => /\basVisible\b|as VisibleSnapshot/.test(readFileSync(join('src', name), 'utf8')));
+      .filter((name) =>
+        /\basVisible\b|as VisibleSnapshot/.test(readFileSync(join('src', name), 'utf8')),
+      );
     expect(files.toSorted()).toEqual([
       'engine/query/restrict/visible-rows.ts',
       'engine/query/scan/virtual-rows.ts',

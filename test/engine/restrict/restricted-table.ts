@@ -113,13 +113,17 @@ export const masks: readonly TestMask[] = [
     column: 'email',
     as: { mask: 'first', n: 2 },
     value: (text: string | null) =>
-      text === null ? null : [...text].slice(0, 2).join('') + stars([...text].length - 2),
+      text === null
+        ? null
+        : Array.from(text).slice(0, 2).join('') + stars(Array.from(text).length - 2),
   },
   {
     column: 'email',
     as: { mask: 'last', n: 3 },
     value: (text: string | null) =>
-      text === null ? null : stars([...text].length - 3) + [...text].slice(-3).join(''),
+      text === null
+        ? null
+        : stars(Array.from(text).length - 3) + Array.from(text).slice(-3).join(''),
   },
   {
     column: 'words',
@@ -170,7 +174,11 @@ export function restrictionsOf(
 /** The rows that a bound caller sees, and the columns that are left. */
 export function visibleOfRows(
   rows: readonly TestRow[],
-  { kept, masked, secret }: { kept: readonly TestFilter[]; masked: readonly TestMask[]; secret: Uint8Array },
+  {
+    kept,
+    masked,
+    secret,
+  }: { kept: readonly TestFilter[]; masked: readonly TestMask[]; secret: Uint8Array },
 ): { readonly rows: readonly TestRow[]; readonly names: readonly ColumnName[] } {
   const names = columnNames.filter(
     (name) => !masked.some(({ column, as }) => column === name && as === 'hidden'),
@@ -186,7 +194,10 @@ export function visibleOfRows(
 }
 
 /** An answer as something that can be compared: rows, a number, or a refusal. */
-export type Told = { readonly rows: unknown[] } | { readonly count: JsonValue } | { readonly refused: string };
+export type Told =
+  | { readonly rows: unknown[] }
+  | { readonly count: JsonValue }
+  | { readonly refused: string };
 
 /** The engine with tables that a bound caller and an administrator ask. */
 export class RestrictedEngine {
@@ -220,7 +231,12 @@ export class RestrictedEngine {
   }
 
   /** @param restrictions Null for an administrator. */
-  async send(table: string, action: string, body: object | Uint8Array, restrictions: Restrictions | null) {
+  async send(
+    table: string,
+    action: string,
+    body: object | Uint8Array,
+    restrictions: Restrictions | null,
+  ) {
     const permit = new TestPermit({ restrictionsOn: () => restrictions });
     return ask(this.engine.backend, `POST /v1/table/${table}/${action}`, { body, permit });
   }

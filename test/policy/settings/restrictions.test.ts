@@ -55,14 +55,34 @@ describe('restrictions', () => {
   });
 
   it.each([
-    ['restrictions: {}\n', 1, 'restrictions must be a list of at most 1000 restrictions, not a mapping'],
+    [
+      'restrictions: {}\n',
+      1,
+      'restrictions must be a list of at most 1000 restrictions, not a mapping',
+    ],
     [one(), 2, 'the restriction r has neither rows nor columns'],
-    [one('canary: id = 7'), 4, 'unknown key "canary": there are name, tables, subjects, except, rows, columns'],
+    [
+      one('canary: id = 7'),
+      4,
+      'unknown key "canary": there are name, tables, subjects, except, rows, columns',
+    ],
     [one('rows: id >'), 4, 'rows cannot be read: '],
-    [one('rows: id = 1 -- or so'), 4, 'rows cannot be read: expected an expression, found a comment, at position 8'],
+    [
+      one('rows: id = 1 -- or so'),
+      4,
+      'rows cannot be read: expected an expression, found a comment, at position 8',
+    ],
     [one('rows: owner = principal.groups'), 4, 'rows cannot be read: principal.groups is a list'],
-    [one('rows: owner IN (1, principal.groups)'), 4, 'rows cannot be read: principal.groups is a list'],
-    [one('rows: owner = principal.name'), 4, 'rows cannot be read: principal has subject, groups, roles, not name'],
+    [
+      one('rows: owner IN (1, principal.groups)'),
+      4,
+      'rows cannot be read: principal.groups is a list',
+    ],
+    [
+      one('rows: owner = principal.name'),
+      4,
+      'rows cannot be read: principal has subject, groups, roles, not name',
+    ],
     [one('rows: owner = principal'), 4, 'rows cannot be read: expected a name after principal'],
     [one('rows: owner = ctx.a.b'), 4, 'rows cannot be read: ctx.a has no parts'],
     [one('columns: { a: masked }'), 4, 'columns must be a mapping with at least one column'],
@@ -71,7 +91,11 @@ describe('restrictions', () => {
     [one('rows: "true"', 'subjects: [analyst]'), 5, 'the subject "analyst" is none of'],
     [one('rows: "true"', 'except: [admin]'), 5, 'the subject "admin" is none of'],
     [one('rows: "true"').replace('/t', 't'), 3, 'the pattern "t" does not begin with "/"'],
-    [`${one('rows: "true"')}${one('rows: "true"').split('\n').slice(1).join('\n')}`, 5, 'two restrictions have the name r'],
+    [
+      `${one('rows: "true"')}${one('rows: "true"').split('\n').slice(1).join('\n')}`,
+      5,
+      'two restrictions have the name r',
+    ],
   ])('refuses %j', (text, line, sentence) => {
     const [finding] = findingsOf(text);
     expect(finding).toContain(`restrictions.yaml:${line}: ${sentence}`);

@@ -11,7 +11,12 @@ import type { VisibleSnapshot } from '../../query/scan/visible-snapshot.ts';
 import { countOfRows } from '../../virtual/row-answers.ts';
 import { restOn } from '../call/answers.ts';
 import { inLibrary, libraryTable } from './library-reads.ts';
-import { findEngineTable, findVisibleRows, requestedTable, type TableReads } from './table-reads.ts';
+import {
+  findEngineTable,
+  findVisibleRows,
+  requestedTable,
+  type TableReads,
+} from './table-reads.ts';
 
 /** CountTableRows: the number alone, of any size. */
 export function countTableRows(reads: TableReads): Handler {

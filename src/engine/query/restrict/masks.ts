@@ -28,46 +28,53 @@ export interface MaskUse {
 
 /** The masking of a column; undefined if its type has none of that kind. */
 export function maskingOf(mask: Mask, type: DataType, use: MaskUse): Masking | undefined {
-  switch (mask.mask) {
-    case 'null':
-      return { reads: false, nulls: true, apply: (_, rows) => nullsOf(type, rows) };
-    case 'constant':
-      return isNested(type) ? undefined : computed(literalOf(mask.value), false, type, use);
-    case 'year':
-    case 'month': {
-      const isDay = DataType.isDate(type) || DataType.isTimestamp(type);
-      return isDay ? computed(`date_trunc('${mask.mask}', ${VALUE})`, true, type, use) : undefined;
-    }
-    case 'round': {
-      const sql = roundingOf(mask.to, type);
-      return sql === undefined ? undefined : computed(sql, true, type, use);
-    }
-    default:
-      return isText(type) ? replacingTexts(textOf(mask, use), type, use) : undefined;
+  if (mask.mask === 'null') {
+    return { reads: false, nulls: true, apply: (_, rows) => nullsOf(type, rows) };
   }
+  if (mask.mask === 'constant') {
+    return isNested(type) ? undefined : computed(literalOf(mask.value), false, type, use);
+  }
+  const sql = sqlOf(mask, type);
+  if (sql !== undefined) return computed(sql, true, type, use);
+  const replace = textOf(mask, use);
+  return replace === undefined || !isText(type) ? undefined : replacingTexts(replace, type, use);
+}
+
+/** The SQL of a mask over the column; undefined if it has none of that type. */
+function sqlOf(mask: Mask, type: DataType): string | undefined {
+  if (mask.mask === 'round') return roundingOf(mask.to, type);
+  if (mask.mask !== 'year' && mask.mask !== 'month') return undefined;
+  const isDay = DataType.isDate(type) || DataType.isTimestamp(type);
+  return isDay ? `date_trunc('${mask.mask}', ${VALUE})` : undefined;
 }
 
 /** The name of the masked column in the SQL of masks. */
 const VALUE = 'v';
 
-/** What a mask makes of a text. Characters are code points. */
-function textOf(mask: Mask, { secret }: MaskUse): (text: string) => string {
+/** What a mask makes of a text; undefined for masks of other values. Characters are code points. */
+function textOf(mask: Mask, { secret }: MaskUse): ((text: string) => string) | undefined {
   if (mask.mask === 'alphanum') {
     return (text) => text.replaceAll(/[\p{L}\p{M}]/gu, 'x').replaceAll(/\p{N}/gu, 'n');
   }
   if (mask.mask === 'first' || mask.mask === 'last') return starring(mask);
+  if (mask.mask !== 'sha256') return undefined;
   return (text) => {
     if (secret === undefined) throw new Error('a hash needs the key of the catalog');
     return createHmac('sha256', secret).update(text).digest('hex');
   };
 }
 
-function starring({ mask, n }: Extract<Mask, { mask: 'first' | 'last' }>): (text: string) => string {
+function starring({
+  mask,
+  n,
+}: Extract<Mask, { mask: 'first' | 'last' }>): (text: string) => string {
   return (text) => {
-    const characters = [...text];
+    const characters = Array.from(text);
     const hidden = '*'.repeat(Math.max(0, characters.length - n));
     const isFirst = mask === 'first';
-    const kept = isFirst ? characters.slice(0, n) : characters.slice(Math.max(0, characters.length - n));
+    const kept = isFirst
+      ? characters.slice(0, n)
+      : characters.slice(Math.max(0, characters.length - n));
     return isFirst ? kept.join('') + hidden : hidden + kept.join('');
   };
 }
