@@ -7,6 +7,9 @@ import type { ConnectionKeeper, ConnectionLimit } from './connection-limit.ts';
 /** Connections are reused until this long before their backend closes them, in ms. */
 const SPARE_MILLIS = 1_000;
 
+/** A connection reads on while it holds less, in bytes: it keeps what it has read for as long as a client stalls. */
+const READ_AHEAD = { highWaterMark: 2 ** 12 };
+
 /** A client for one request at a time. It connects when a request needs it. */
 export interface PooledClient {
   readonly client: Client;
@@ -30,7 +33,7 @@ export class ClientPool implements ConnectionKeeper {
     this.#options = options;
     this.#limit = limit;
     // The exchange limits the time of a connection attempt.
-    this.#connector = buildConnector({ timeout: 0, rejectUnauthorized: true });
+    this.#connector = buildConnector({ timeout: 0, rejectUnauthorized: true, ...READ_AHEAD });
     limit.add(this);
   }
 

@@ -152,6 +152,8 @@ export class WholeRequest implements SentRequest, Seated, Dispatcher.DispatchHan
     if (this.#isOver || this.#head === undefined) return;
     const { status, headers } = this.#head;
     const stream = new Readable({
+      // A piece that waits behind the one being sent would be held for as long as a client stalls.
+      highWaterMark: 0,
       read: () => this.#controller?.resume(),
       destroy: (error, done) => {
         this.abandon();
