@@ -85,6 +85,7 @@ const floors: readonly string[] = [
   'engine/index/vectors',
   'engine/index/text',
   'engine/query/scan',
+  'engine/query/restrict',
   'engine/query/plan',
   'engine/query/rows',
   'engine/query/search',

@@ -7,6 +7,7 @@ import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
 import { buckets, metricTable } from '../src/gateway/telemetry/metric-table.ts';
 import type { TSchema } from 'typebox';
 import { commitsSchema, requirementSchemas } from '../src/policy/settings/commits-schema.ts';
+import { restrictionsSchema } from '../src/policy/settings/restrictions-schema.ts';
 import { issuersSchema } from '../src/policy/settings/issuers-schema.ts';
 import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operations/operation.ts';
@@ -29,6 +30,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
     'docs/schemas/cases.schema.json': schemaDoc('cases.yaml', casesSchema()),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
+    'docs/schemas/restrictions.schema.json': schemaDoc('restrictions.yaml', restrictionsSchema),
   };
 }
 
@@ -86,9 +88,11 @@ function operationsDoc(): string {
   return doc(
     'Operations',
     `Each operation has its routes, the access group that a policy line may name instead of it, the
-contents of its body, and the modes that need extra rights. Every route is also accepted with a trailing
+contents of its body, the modes that need extra rights, and what becomes of it for callers whom
+[restrictions](../guide/restrictions.md) bind on the table: it is applied to visible rows and columns, harmless, or
+refused. Every route is also accepted with a trailing
 slash. The last operations are not part of the specification: LanceDB calls them.`,
-    ['Operation', 'Routes', 'Access', 'Body', 'Answer', 'Modes'],
+    ['Operation', 'Routes', 'Access', 'Body', 'Answer', 'Modes', 'Restricted'],
     operationNames.map((name) => operationRow(operations[name])),
   );
 }
@@ -106,6 +110,7 @@ function operationRow(operation: Operation): readonly string[] {
           `${mode}: ${need.instead ? 'instead ' : 'also '}${need.actions.join(', ')}`,
       )
       .join('<br>') || '–',
+    operation.restricted,
   ];
 }
 

@@ -50,6 +50,7 @@ const permit: Permit = {
     credential: { kind: 'key', id: 'none' },
   },
   decisionId: 'none',
+  restrictionsOn: () => null,
   require: () => undefined,
   holds: () => true,
   holdsOnBranches: () => true,

@@ -88,6 +88,7 @@ import { VersionStore } from './versions/lines/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { AnswerMemory, ANSWERS_BYTES } from './format/memory/answer-memory.ts';
+import { maskSecretIn, type MaskSecret } from './query/restrict/mask-secret.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { indexerOn, unpackerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
@@ -285,7 +286,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const transactions = new Transactions(store, committer);
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
-  const answerMemory = new AnswerMemory(ANSWERS_BYTES);
+  const answering = { heavy, answerMemory: new AnswerMemory(ANSWERS_BYTES) };
+  const reading = { ...answering, reader, maskSecret: maskSecretIn(storage, data, readOnly) };
   const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
@@ -297,19 +299,16 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
   const keeper = new JournalKeeper({ storage, folder: join(data, 'catalog'), store, committer });
   const attend: Attend = (...seen) => following.attend(...seen);
-  const working = { reader, heavy, answerMemory, transactions, runner, attend, held, unpack };
+  const working = { ...reading, transactions, runner, attend, held, unpack };
   const built = builtHandlers(options, { ...managed, ...working });
-  const found = { storage, root, places, memory, manifests, reader, heavy, answerMemory };
+  const found = { ...reading, storage, root, places, memory, manifests };
   const past = pastHandlers({ ...found, store: recent.store });
+  const handlers = withRecall(withFreshness({ catalog, tables }, built), past);
   const answers = { store, committer, ...timesOf(options, clock) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     threads: heavy,
-    handlers: withVirtualTables(
-      virtual,
-      withRecall(withFreshness({ catalog, tables }, built), past),
-      { heavy, answerMemory },
-    ),
+    handlers: withVirtualTables(virtual, handlers, answering),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
     judging: judges,
@@ -498,6 +497,7 @@ interface HandlerParts extends LanceParts {
   readonly reader: FragmentReader;
   readonly heavy: HeavyWork;
   readonly answerMemory: AnswerMemory;
+  readonly maskSecret: MaskSecret;
   readonly transactions: Transactions;
   readonly runner: JobRunner;
   readonly attend: Attend;
@@ -541,8 +541,8 @@ function handlerTable(
   parts: HandlerParts,
   writing: ReturnType<typeof writingParts>,
 ): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, answerMemory, lance } = parts;
-  const reading = { catalog, tables, tags, reader, heavy, answerMemory, lance };
+  const { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance } = parts;
+  const reading = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance };
   const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),

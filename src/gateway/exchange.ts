@@ -88,7 +88,12 @@ async function pass(gateway: Gateway, received: Received): Promise<RequestOutcom
     const counted = limit(identified, policy, gateway);
     const limited = (request = counted instanceof Promise ? await counted : counted);
     const scanning = gateway.scans.begin(limited);
-    const authorized = (request = authorize(scanning, policy, gateway.shadow));
+    const authorized = (request = authorize(
+      scanning,
+      policy,
+      gateway.shadow,
+      gateway.trustedProxies,
+    ));
     const checked = checkCommit(
       authorized,
       policy,

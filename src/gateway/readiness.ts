@@ -129,5 +129,6 @@ function manages(gateway: Gateway, received: Received, principal: Principal): bo
     principal,
     received.decisionId,
     circumstancesOf(received),
+    null,
   ).holds('manage', []);
 }

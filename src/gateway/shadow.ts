@@ -4,7 +4,12 @@ import type { Circumstances } from '../policy/conditions/circumstances.ts';
 import type { ShadowSource } from '../policy/shadow-policy.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RequestOutcome } from './outcome.ts';
-import { SnapshotPermit, judgeNeed, type PolicyTrial } from './decision/permit.ts';
+import {
+  SnapshotPermit,
+  type RestrictedRequest,
+  judgeNeed,
+  type PolicyTrial,
+} from './decision/permit.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operations/operation.ts';
 import type { Need } from './decision/known-route.ts';
@@ -91,10 +96,15 @@ export class Shadow {
   }
 
   /** The trial of a request; undefined where there is no shadow policy. */
-  trial(principal: Principal, decisionId: string, circumstances: Circumstances): Trial | undefined {
+  trial(
+    principal: Principal,
+    decisionId: string,
+    circumstances: Circumstances,
+    request: RestrictedRequest,
+  ): Trial | undefined {
     const policy = this.#source.current();
     if (policy === undefined) return undefined;
-    const permit = new SnapshotPermit(policy, principal, decisionId, circumstances);
+    const permit = new SnapshotPermit(policy, principal, decisionId, circumstances, request);
     return new Trial(permit, (error) => this.#fail(policy.digest, error));
   }
 

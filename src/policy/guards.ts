@@ -6,8 +6,8 @@ import type { RoleLine } from './lines/policy-line.ts';
 import { RoleGraph } from './lines/role-graph.ts';
 
 /**
- * The restrictions of a policy: deny lines, the memberships that make deny lines and limits apply,
- * and the entries of the YAML files. A file that is written slowly lacks its end,
+ * The restricting parts of a policy: deny lines, the memberships that make deny lines, limits and
+ * restrictions apply, and the entries of the YAML files. A file that is written slowly lacks its end,
  * so a policy that has lost some of this may be half of one.
  */
 export interface Guards {
@@ -17,7 +17,7 @@ export interface Guards {
   /** Each membership, by its cells. */
   readonly memberships: ReadonlyMap<string, string>;
   readonly roles: RoleGraph;
-  /** Subjects of deny lines and limits. Null when every membership counts. */
+  /** Subjects of deny lines, limits and restrictions. Null when every membership counts. */
   readonly bound: ReadonlySet<string> | null;
   /** The entries of each YAML file that restricts. */
   readonly entries: ReadonlyMap<keyof PolicyTexts, readonly unknown[]>;
@@ -35,6 +35,7 @@ interface GuardingFile {
 const guardingFiles: readonly GuardingFile[] = [
   { part: 'limits', list: 'limits', whole: true },
   { part: 'commits', list: 'rules', whole: true },
+  { part: 'restrictions', list: 'restrictions', whole: true },
   { part: 'issuers', list: 'issuers', whole: false },
 ];
 
@@ -71,8 +72,9 @@ function subjectOf({ cells }: CsvLine): string {
 }
 
 function limited(entries: Guards['entries']): readonly string[] {
-  return (entries.get('limits') ?? []).flatMap((limit) => {
-    const subjects: unknown = isMapping(limit) ? limit['subjects'] : undefined;
+  const bounded = [...(entries.get('limits') ?? []), ...(entries.get('restrictions') ?? [])];
+  return bounded.flatMap((entry) => {
+    const subjects: unknown = isMapping(entry) ? entry['subjects'] : undefined;
     return Array.isArray(subjects) ? subjects.map(String) : [];
   });
 }

@@ -200,11 +200,15 @@ function emptyRoles(
   graph: RoleGraph,
 ): readonly PolicyFinding[] {
   if (snapshot.slow) return [];
-  const { limits, commits } = snapshot;
+  const { limits, commits, restrictions } = snapshot;
   const subjects = new Set([
     ...policies.map(({ subject }) => subject),
     ...limits.limits.flatMap((limit) => [...(limit.subjects ?? [])]),
     ...commits.rules.flatMap(({ except }) => except),
+    ...restrictions.restrictions.flatMap(({ subjects, except }) => [
+      ...(subjects ?? []),
+      ...except,
+    ]),
   ]);
   const empty = new Map<string, boolean>();
   return roles.flatMap(({ line, role }) => {

@@ -11,6 +11,7 @@ import type { Issuer } from './settings/issuer.ts';
 import { guardsOf, type Guards } from './guards.ts';
 import { loadIssuers } from './settings/issuers.ts';
 import { parseLimits } from './settings/limits.ts';
+import { parseRestrictions } from './settings/restrictions.ts';
 import { parseModel, type PolicyModel } from './lines/model.ts';
 import type { PolicyCase } from './settings/case-reader.ts';
 import {
@@ -125,13 +126,14 @@ function settingsOf(
   issuers: readonly Issuer[],
   policies: readonly PolicyLine[],
 ): PolicySettings {
-  const { limits = '', commits } = texts;
+  const { limits = '', commits, restrictions } = texts;
   return {
     digest: policyDigest(texts),
     remarks: inertLines(policies).map(formatFinding),
     issuers,
     limits: parseLimits(limits),
     rules: commits === undefined ? [] : parseCommits(commits),
+    restrictions: restrictions === undefined ? [] : parseRestrictions(restrictions),
     commitsDigest: commits === undefined ? '' : createHash('sha256').update(commits).digest('hex'),
   };
 }

@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import { ISSUERS_FILE } from './settings/issuers.ts';
 import { LIMITS_FILE } from './settings/limit.ts';
+import { RESTRICTIONS_FILE } from './settings/restrictions.ts';
 import { CASES_FILE } from './settings/case-reader.ts';
 import { PolicyError } from './lines/policy-error.ts';
 import { MODEL_FILE, POLICY_FILE } from './lines/policy-line.ts';
@@ -18,6 +19,7 @@ export interface PolicyTexts {
   readonly issuers?: string | undefined;
   readonly limits?: string | undefined;
   readonly commits?: string | undefined;
+  readonly restrictions?: string | undefined;
 }
 
 const decidingFiles: Readonly<Record<keyof PolicyTexts, string>> = {
@@ -26,6 +28,7 @@ const decidingFiles: Readonly<Record<keyof PolicyTexts, string>> = {
   issuers: ISSUERS_FILE,
   limits: LIMITS_FILE,
   commits: COMMITS_FILE,
+  restrictions: RESTRICTIONS_FILE,
 };
 
 /** Every file of a policy folder that is read, save the key sets that `issuers.yaml` names. */
@@ -105,9 +108,10 @@ async function readAll(folder: string): Promise<PolicyFolder | PolicyError> {
     const limits = await optional(LIMITS_FILE);
     const issuers = await optional(ISSUERS_FILE);
     const commits = await optional(COMMITS_FILE);
+    const restrictions = await optional(RESTRICTIONS_FILE);
     const cases = await optional(CASES_FILE);
     const seal = await optional(SEAL_FILE);
-    return { texts: { model, policy, issuers, limits, commits }, cases, seal };
+    return { texts: { model, policy, issuers, limits, commits, restrictions }, cases, seal };
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;
@@ -121,7 +125,7 @@ async function namesIn(folder: string): Promise<ReadonlySet<string>> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const text = `whether there is such a file cannot be seen in the folder ${folder} (${code})`;
-    const files = [LIMITS_FILE, ISSUERS_FILE, COMMITS_FILE];
+    const files = [LIMITS_FILE, ISSUERS_FILE, COMMITS_FILE, RESTRICTIONS_FILE];
     throw new PolicyError(
       files.map((file) => ({ file, text })),
       true,
@@ -143,14 +147,16 @@ async function readText(folder: string, file: string): Promise<string> {
 
 /**
  * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text; last, and only
- * where they exist, `issuers.yaml`, `limits.yaml` and `commits.yaml`, each with its name.
+ * where they exist, `issuers.yaml`, `limits.yaml`, `commits.yaml` and `restrictions.yaml`, each with its name.
  */
-export function policyDigest({ model, policy, issuers, limits, commits }: PolicyTexts): string {
+export function policyDigest(texts: PolicyTexts): string {
+  const { model, policy, issuers, limits, commits, restrictions } = texts;
   const hash = createHash('sha256');
   const optional = [
     ...(issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`]),
     ...(limits === undefined ? [] : [`${LIMITS_FILE}\n${limits}`]),
     ...(commits === undefined ? [] : [`${COMMITS_FILE}\n${commits}`]),
+    ...(restrictions === undefined ? [] : [`${RESTRICTIONS_FILE}\n${restrictions}`]),
   ];
   for (const text of [model, policy, ...optional])
     hash.update(`${Buffer.byteLength(text)}\n`).update(text);

@@ -1,5 +1,6 @@
 import { encodeSegment } from '../protocol/identifier.ts';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
+import { RESTRICTIONS_FILE } from './settings/restrictions.ts';
 import { LIMITS_FILE } from './settings/limit.ts';
 import type { FolderPolicy } from './load.ts';
 import { nearestName } from './nearest.ts';
@@ -89,6 +90,17 @@ function mentionsIn({ policies, roles, snapshot }: FolderPolicy): readonly Menti
         what: `the rule ${rule} excepts`,
       })),
     ),
+    ...snapshot.restrictions.restrictions.flatMap(({ name: one, subjects, except, line }) => {
+      const mention = { file: RESTRICTIONS_FILE, line, outside: true };
+      return [
+        ...(subjects ?? []).map((name) => ({
+          ...mention,
+          name,
+          what: `the restriction ${one} is about`,
+        })),
+        ...except.map((name) => ({ ...mention, name, what: `the restriction ${one} excepts` })),
+      ];
+    }),
   ];
 }
 

@@ -1,6 +1,7 @@
 import type { Action } from './operations/operation.ts';
 import type { ObjectPath } from './identifier.ts';
 import type { Principal } from './principal.ts';
+import type { Restrictions } from './restrictions.ts';
 
 declare const filtered: unique symbol;
 
@@ -27,6 +28,8 @@ export function joined(parts: readonly VisibleNames[]): VisibleNames {
 export interface Permit {
   readonly principal: Principal;
   readonly decisionId: string;
+  /** What binds the caller on a table; null for nothing. */
+  restrictionsOn(object: ObjectPath): Restrictions | null;
   /**
    * Asks for a right that the route did not show.
    * @throws CatalogError PermissionDenied, in the same words whether or not the object exists.

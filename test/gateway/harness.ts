@@ -129,6 +129,8 @@ export interface Setup {
   readonly limits?: string;
   /** The text of `commits.yaml`. */
   readonly commits?: string;
+  /** The text of `restrictions.yaml`. */
+  readonly restrictions?: string;
   readonly quota?: Quota;
   readonly trustedProxies?: readonly string[];
   readonly refused?: () => string | undefined;
@@ -208,6 +210,8 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
   await writeFile(join(policies, 'policy.csv'), setup.policy ?? POLICY);
   if (setup.limits !== undefined) await writeFile(join(policies, 'limits.yaml'), setup.limits);
   if (setup.commits !== undefined) await writeFile(join(policies, 'commits.yaml'), setup.commits);
+  if (setup.restrictions !== undefined)
+    await writeFile(join(policies, 'restrictions.yaml'), setup.restrictions);
   const snapshot = await loadPolicy(policies);
   const log = pino({ level: 'info' }, { write: (line: string) => void parts.logged.push(line) });
   const keys = new KeyRing(parts.keyPath, ADMIN, () => undefined);

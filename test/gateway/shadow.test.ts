@@ -96,7 +96,14 @@ describe('a shadow policy', () => {
     const log = pino({}, { write: (line: string) => void logged.push(line) });
     const shadow = new Shadow({ current: () => undefined, refused: () => 'bad files' }, log);
     expect(shadow.fault()).toBe('bad files');
-    expect(shadow.trial(principal('user:ann'), 'd', { context: new Map() })).toBeUndefined();
+    expect(
+      shadow.trial(
+        principal('user:ann'),
+        'd',
+        { context: new Map() },
+        { route: { operation: 'QueryTable', object: ['t'] }, context: () => new Map() },
+      ),
+    ).toBeUndefined();
     const request = { decisionId: 'd1', principal: principal('user:ann') };
     const note = (decision: 'allow' | 'deny' | null, seconds: number): void => {
       const found = decision && { decision, rule: 'policy.csv:7', policy_digest: 'abc' };

@@ -266,7 +266,7 @@ describe('a start', () => {
     if (process.getuid?.() === 0) process.seteuid?.(0);
     await chmod(folder, 0o755);
     expect(load).toMatchObject({
-      findings: ['limits.yaml', 'issuers.yaml', 'commits.yaml'].map(
+      findings: ['limits.yaml', 'issuers.yaml', 'commits.yaml', 'restrictions.yaml'].map(
         (file) =>
           `${file}: whether there is such a file cannot be seen in the folder ${folder} (EACCES)`,
       ),

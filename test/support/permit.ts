@@ -3,6 +3,7 @@ import { canonicalPath, type ObjectPath } from '../../src/protocol/identifier.ts
 import type { Action } from '../../src/protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../src/protocol/permit.ts';
 import type { Principal } from '../../src/protocol/principal.ts';
+import type { Restrictions } from '../../src/protocol/restrictions.ts';
 
 const tester: Principal = {
   subject: 'user:tester',
@@ -14,6 +15,7 @@ const tester: Principal = {
 /** What a permit for tests allows. Absent is everything. */
 export interface PermitRules {
   readonly holds?: (action: Action, object: ObjectPath, branch?: string) => boolean;
+  readonly restrictionsOn?: (object: ObjectPath) => Restrictions | null;
   readonly sees?: (object: ObjectPath, kind: 'namespace' | 'table') => boolean;
   readonly holdsBelow?: (action: Action | 'see', object: ObjectPath) => boolean;
 }
@@ -28,6 +30,10 @@ export class TestPermit implements Permit {
 
   constructor(rules: PermitRules = {}) {
     this.#rules = rules;
+  }
+
+  restrictionsOn(object: ObjectPath): Restrictions | null {
+    return this.#rules.restrictionsOn?.(object) ?? null;
   }
 
   require(action: Action, object: ObjectPath, branch?: string): void {

@@ -1,3 +1,4 @@
+import { asVisible } from '../../src/engine/query/scan/visible-snapshot.ts';
 import { tableFromIPC, type Table } from 'apache-arrow';
 import { expect } from 'vitest';
 import { answerSizes, rowsAnswer } from '../../src/engine/query/plan/answer.ts';
@@ -28,7 +29,7 @@ export async function madeAnswer(
   { snapshot, reader }: Queried,
   body: Record<string, JsonValue>,
 ): Promise<Answer> {
-  const plan = planQuery(parseQueryRequest(body), snapshot);
+  const plan = planQuery(parseQueryRequest(body), asVisible(snapshot));
   return rowsAnswer({
     schema: plan.schema,
     batches: execute(plan, reader),

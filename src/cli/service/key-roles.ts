@@ -10,11 +10,15 @@ export function roleWarnings(
   policy: Pick<FolderPolicy, 'policies' | 'roles' | 'snapshot'>,
 ): readonly string[] {
   if (policy.snapshot.slow) return [];
-  const { limits, commits } = policy.snapshot;
+  const { limits, commits, restrictions } = policy.snapshot;
   const named = new Set([
     ...namesInLines(policy),
     ...limits.limits.flatMap(({ subjects }) => [...(subjects ?? [])]),
     ...commits.rules.flatMap(({ except }) => except),
+    ...restrictions.restrictions.flatMap(({ subjects, except }) => [
+      ...(subjects ?? []),
+      ...except,
+    ]),
   ]);
   return roles
     .filter((role) => !named.has(role))

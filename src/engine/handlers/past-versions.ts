@@ -11,6 +11,7 @@ import { Tables } from '../versions/tables.ts';
 import { LanceTagFolder } from '../versions/managed/lance-refs.ts';
 import { Tags } from '../versions/lines/tags.ts';
 import type { AnswerMemory } from '../format/memory/answer-memory.ts';
+import type { MaskSecret } from '../query/restrict/mask-secret.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
 import { countTableRows } from './rows/count-table-rows.ts';
 import { describeTable } from './tables/describe-table.ts';
@@ -33,6 +34,7 @@ interface PastParts {
   readonly reader: BatchSource;
   readonly heavy: HeavyWork;
   readonly answerMemory: AnswerMemory;
+  readonly maskSecret: MaskSecret;
 }
 
 /** Operations that can answer for a version from cached records without the store. */
@@ -41,6 +43,7 @@ export function pastHandlers({
   reader,
   heavy,
   answerMemory,
+  maskSecret,
   ...parts
 }: PastParts): HandlerTable {
   const committer: Committer = {
@@ -50,7 +53,7 @@ export function pastHandlers({
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ ...parts, store, committer });
   const tags = new Tags(store, committer, new LanceTagFolder(parts.storage, undefined));
-  const reads = { catalog, tables, tags, reader, heavy, answerMemory };
+  const reads = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret };
   return {
     DescribeTable: (call) => describeTable(catalog, tables, tags, call),
     TableExists: (call) => tableExists(catalog, tables, call),

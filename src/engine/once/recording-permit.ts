@@ -2,6 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
+import type { Restrictions } from '../../protocol/restrictions.ts';
 
 /** A right that a change needed beyond what the route shows: of an object or a branch that only the body names, or of what lies below. */
 export interface RequestedRight {
@@ -32,6 +33,10 @@ export class RecordingPermit implements Permit {
   /** Rights granted so far. */
   get granted(): readonly RequestedRight[] {
     return [...this.#granted.values()];
+  }
+
+  restrictionsOn(object: ObjectPath): Restrictions | null {
+    return this.#permit.restrictionsOn(object);
   }
 
   require(action: Action, object: ObjectPath, branch?: string): void {

@@ -1,38 +1,19 @@
-import type { RecordBatch } from 'apache-arrow';
 import { schemaToJson } from '../../arrow/json-schema.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import { stringifyJson } from '../../protocol/json.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import { operationNames, operations } from '../../protocol/operations/operations.ts';
 import type { VirtualTable } from '../../protocol/virtual-table.ts';
 import { jsonAnswer } from '../handlers/call/answers.ts';
 import type { Call, Handler, HandlerTable } from '../handlers/call/handler.ts';
 import { namedBranch } from '../handlers/call/parameters.ts';
-import { attended } from '../query/scan/attended.ts';
-import type { AnswerMemory } from '../format/memory/answer-memory.ts';
-import { repeatedAnswer } from '../query/plan/answer-body.ts';
-import { reservedBytes } from '../query/plan/reserved-bytes.ts';
-import { rowsAfter } from '../query/rows-after.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
-import { fileAnswer, rowsAnswer, versionHeaders } from '../query/plan/answer.ts';
-import { countRows, predicateOf } from '../query/rows/count.ts';
-import { execute } from '../query/execute.ts';
+import { notApplied } from '../handlers/call/restricted-calls.ts';
 import { countField, textField } from '../base/fields.ts';
-import { planQuery } from '../query/plan/plan.ts';
-import { statementOf, type Statement } from '../base/statement.ts';
 import { parseQueryRequest } from '../request/request.ts';
-import type { HeavyWork } from '../workers/heavy-work.ts';
 import { MAIN } from '../format/chain.ts';
+import { countOfRows, rowsOfQuery, type VirtualReads } from './row-answers.ts';
 import { ONLY_VERSION, VirtualRows } from '../query/scan/virtual-rows.ts';
-
-/** Parts of the operations on virtual tables. */
-interface VirtualReads {
-  readonly heavy: HeavyWork;
-  /** Memory that answers in flight share. */
-  readonly answerMemory: AnswerMemory;
-}
 
 type VirtualHandler = (table: VirtualTable, call: Call, reads: VirtualReads) => Promise<Answer>;
 
@@ -62,6 +43,7 @@ export function withVirtualTables(
       if (table === undefined) return handler(call);
       const answer = own[name];
       if (answer === undefined) throw notOf(name, table);
+      requireUnrestricted(call);
       requireOnly(table, call);
       return answer(table, call, reads);
     };
@@ -79,6 +61,13 @@ function notOf(name: OperationName, { path }: VirtualTable): CatalogError {
     'Unsupported',
     `${canonicalPath(path)} is a table of the service itself: it answers ${names}, not ${name}`,
   );
+}
+
+/** Restrictions are not applied to the rows of the service itself. */
+function requireUnrestricted({ permit, request }: Call): void {
+  const restrictions = permit.restrictionsOn(request.object);
+  if (restrictions === null) return;
+  throw notApplied(request, permit, restrictions, 'its rows are those of the service itself');
 }
 
 /** There is one line of one version. */
@@ -115,88 +104,12 @@ async function describe({ path, schema }: VirtualTable, call: Call): Promise<Ans
   });
 }
 
-async function query(
-  table: VirtualTable,
-  call: Call,
-  { heavy, answerMemory }: VirtualReads,
-): Promise<Answer> {
+async function query(table: VirtualTable, call: Call, reads: VirtualReads): Promise<Answer> {
   const request = parseQueryRequest(call.body);
-  const rows = await VirtualRows.of(table);
-  const plan = planQuery(request, rows.snapshot, statementOf(call));
-  if (heavy.isHeavyQuery(plan)) {
-    const run = () => opened(rows.again(), (own) => heavy.query(request, plan, own));
-    return fileAnswer(ONLY_VERSION, await repeatedAnswer(run, heavy.claimOf(plan)));
-  }
-  const signal = call.request.signal();
-  type Work = (source: BatchSource, own: VirtualRows) => AsyncGenerator<RecordBatch>;
-  const read = (work: Work) => {
-    const own = rows.again();
-    return closing(own, () => work(attended(own, signal), own));
-  };
-  return rowsAnswer({
-    schema: plan.schema,
-    batches: read((source) => execute(plan, source)),
-    memory: answerMemory,
-    reserve: reservedBytes(plan),
-    after: (sent) =>
-      read((source, own) => rowsAfter(plan, source, (part) => own.batchRows(part), sent)),
-    version: ONLY_VERSION,
-    signal,
-  });
-}
-
-/** An answer that has begun, and closes the rows at its end. */
-async function opened(
-  rows: VirtualRows,
-  begin: (rows: VirtualRows) => Promise<AsyncGenerator<Uint8Array>>,
-): Promise<AsyncGenerator<Uint8Array>> {
-  try {
-    const bytes = await begin(rows);
-    return closing(rows, () => bytes);
-  } catch (error) {
-    await rows.close();
-    throw error;
-  }
-}
-
-async function* closing<Item>(
-  rows: VirtualRows,
-  read: () => AsyncGenerator<Item>,
-): AsyncGenerator<Item> {
-  try {
-    yield* read();
-  } finally {
-    await rows.close();
-  }
+  return rowsOfQuery(await VirtualRows.of(table), request, call, reads);
 }
 
 async function count(table: VirtualTable, call: Call, { heavy }: VirtualReads): Promise<Answer> {
   const predicate = textField(call.body, 'predicate');
-  const rows = await VirtualRows.of(table);
-  try {
-    return {
-      status: 200,
-      contentType: 'application/json',
-      headers: versionHeaders(ONLY_VERSION),
-      body: stringifyJson(await counted(rows, predicate, statementOf(call), heavy)),
-    };
-  } finally {
-    await rows.close();
-  }
-}
-
-async function counted(
-  rows: VirtualRows,
-  predicate: string | null,
-  statement: Statement,
-  heavy: HeavyWork,
-): Promise<bigint> {
-  const { snapshot } = rows;
-  if (predicate !== null) {
-    const formula = predicateOf(snapshot, predicate, statement);
-    if (heavy.isHeavyCount(snapshot, formula)) {
-      return heavy.count(predicate, snapshot, statement, rows);
-    }
-  }
-  return countRows(attended(rows, statement.signal()), snapshot, predicate, statement);
+  return countOfRows(await VirtualRows.of(table), predicate, call, heavy);
 }

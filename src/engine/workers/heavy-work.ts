@@ -19,6 +19,7 @@ import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts
 import { unindexed, type TextPlan } from '../index/text/text-plan.ts';
 import { leavesOf, type TextQuery } from '../request/text-query.ts';
 import type { VirtualRows } from '../query/scan/virtual-rows.ts';
+import type { VisibleSnapshot } from '../query/scan/visible-snapshot.ts';
 import { rowsFor } from './caller-rows.ts';
 import { formulaMessage, decodeRowNumbers, valuesOfStream } from './formula-task.ts';
 import { snapshotMessage, type Task } from './task.ts';
@@ -143,15 +144,25 @@ export class HeavyWork implements FormulaThreads {
   }
 
   /** The plan of a query that is run, as text. @throws CatalogError as when it is run here. */
-  async analyze(request: QueryRequest, { statement, snapshot }: QueryPlan): Promise<string> {
-    const task = { kind: 'analyze', request, snapshot: snapshotMessage(snapshot) } as const;
-    return Buffer.concat(await this.#all(task, statement)).toString();
+  async analyze(
+    request: QueryRequest,
+    { statement, snapshot }: QueryPlan,
+    rows?: VirtualRows,
+  ): Promise<string> {
+    const message = snapshotMessage(snapshot);
+    const task = {
+      kind: 'analyze',
+      request,
+      snapshot: message,
+      virtual: rows !== undefined,
+    } as const;
+    return Buffer.concat(await this.#all(task, statement, rows)).toString();
   }
 
   /** Counts rows on a thread. @throws CatalogError as the count itself does. */
   async count(
     predicate: string,
-    snapshot: Snapshot,
+    snapshot: VisibleSnapshot,
     statement: Statement,
     rows?: VirtualRows,
   ): Promise<bigint> {

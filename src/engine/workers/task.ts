@@ -4,6 +4,7 @@ import type { FormulaMessage } from './formula-task.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import type { QueryRequest } from '../request/request.ts';
+import { asVisible, type VisibleSnapshot } from '../query/scan/visible-snapshot.ts';
 import { CatalogError, errorTable } from '../../protocol/errors.ts';
 import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
@@ -45,7 +46,11 @@ type TaskWork =
       readonly now: bigint;
       readonly snapshot: SnapshotMessage;
     })
-  | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
+  | (CallerRows & {
+      readonly kind: 'analyze';
+      readonly request: QueryRequest;
+      readonly snapshot: SnapshotMessage;
+    })
   | (CallerRows & {
       readonly kind: 'count';
       readonly predicate: string;
@@ -138,4 +143,9 @@ export function snapshotMessage(snapshot: Snapshot): SnapshotMessage {
 
 export function snapshotOf(message: SnapshotMessage, storage: Storage): Snapshot {
   return { ...message, storage, schema: decodeSchema(message.schema) };
+}
+
+/** The snapshot of a query or a count: these are planned over visible ones only. */
+export function visibleOf(message: SnapshotMessage, storage: Storage): VisibleSnapshot {
+  return asVisible(snapshotOf(message, storage));
 }

@@ -13,7 +13,7 @@ import type { BatchSource, FragmentReader } from '../query/scan/fragment-reader.
 import { callerRows, type AskCaller } from './caller-rows.ts';
 import { asRefusal, type IncomingLimits } from '../format/incoming.ts';
 import { evaluated } from './formula-task.ts';
-import { snapshotOf, snapshotMessage, type Task, type IndexStep } from './task.ts';
+import { snapshotOf, snapshotMessage, visibleOf, type Task, type IndexStep } from './task.ts';
 import type { ByteStream } from '../../protocol/backend.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { indexHere, type FragmentIndexer } from '../indexing/index-files.ts';
@@ -158,7 +158,7 @@ interface TaskUse {
 const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
   query: async function* ({ request, snapshot: message, virtual, now }, reader, use) {
     const { signal, budget, ask } = use;
-    const snapshot = snapshotOf(message, reader.storage);
+    const snapshot = visibleOf(message, reader.storage);
     const source: BatchSource = virtual === true ? callerRows(snapshot, ask) : reader;
     const plan = planQuery(request, snapshot, { ...ownStatement(budget), now });
     const { body } = await rowsAnswer({
@@ -172,15 +172,18 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
   },
   count: async function* ({ predicate, snapshot: message, virtual }, source, use) {
     const { signal, budget, ask } = use;
-    const snapshot = snapshotOf(message, source.storage);
+    const snapshot = visibleOf(message, source.storage);
     const read = attended(virtual === true ? callerRows(snapshot, ask) : source, signal);
     const statement = ownStatement(budget);
     const count = await countRows(read, snapshot, predicate, statement);
     yield new TextEncoder().encode(String(count));
   },
-  analyze: async function* ({ request, snapshot }, source, { signal, budget }) {
-    const plan = planQuery(request, snapshotOf(snapshot, source.storage), ownStatement(budget));
-    yield new TextEncoder().encode(await analyzePlan(plan, attended(source, signal)));
+  analyze: async function* ({ request, snapshot: message, virtual }, source, use) {
+    const { signal, budget, ask } = use;
+    const snapshot = visibleOf(message, source.storage);
+    const read = attended(virtual === true ? callerRows(snapshot, ask) : source, signal);
+    const plan = planQuery(request, snapshot, ownStatement(budget));
+    yield new TextEncoder().encode(await analyzePlan(plan, read));
   },
   formula: async function* ({ formula }, _, { budget }) {
     const statement = { ...ownStatement(budget), now: formula.now };

@@ -7,6 +7,7 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import { namesObject } from '../../protocol/operations/operations.ts';
 import type { Permit } from '../../protocol/permit.ts';
+import { refusedUnderRestrictions } from '../../protocol/restrictions.ts';
 import { hasBody } from './bounded-body.ts';
 
 /** A backend that cannot use a permit. */
@@ -33,10 +34,24 @@ type Rule = (request: GuardedRequest, permit: Permit, backend: Guarded) => void;
  * @throws CatalogError Unsupported if no caller could pass; PermissionDenied
  */
 export function guard(request: GuardedRequest, permit: Permit, backend: Guarded): void {
+  restricted(request, permit);
   branchesOfBody(request, permit, backend);
   databases(request, backend);
   if (backend.trust.has(request.operation.name)) return;
   for (const rule of rules) rule(request, permit, backend);
+}
+
+/** Whatever a backend elsewhere is trusted with: it knows no restrictions. */
+function restricted({ operation, object }: GuardedRequest, permit: Permit): void {
+  if (operation.restricted === 'harmless') return;
+  const restrictions = permit.restrictionsOn(object);
+  if (restrictions === null) return;
+  const { name } = operation;
+  const { names } = restrictions;
+  throw new CatalogError(
+    'PermissionDenied',
+    refusedUnderRestrictions(permit.principal.subject, name, object, names),
+  );
 }
 
 const rules: readonly Rule[] = [objectsOfBody, commits, modesOfBody, locations, mismatches];

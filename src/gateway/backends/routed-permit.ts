@@ -3,6 +3,7 @@ import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import type { Principal } from '../../protocol/principal.ts';
+import type { Restrictions } from '../../protocol/restrictions.ts';
 
 /** Which objects a backend serves, of several. */
 export interface Territory {
@@ -37,6 +38,10 @@ export class RoutedPermit implements Permit {
 
   get decisionId(): string {
     return this.#permit.decisionId;
+  }
+
+  restrictionsOn(object: ObjectPath): Restrictions | null {
+    return this.#permit.restrictionsOn(object);
   }
 
   require(action: Action, object: ObjectPath, branch?: string): void {

@@ -4,9 +4,16 @@ import { MAIN_BRANCH, isAboutBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
+import { operations } from '../../protocol/operations/operations.ts';
 import type { Principal } from '../../protocol/principal.ts';
+import {
+  refusedUnderRestrictions,
+  type Restrictions,
+  type RoutedAction,
+} from '../../protocol/restrictions.ts';
 import { onBranch, type Circumstances } from '../../policy/conditions/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
+import { restrictionRule, restrictionsFor } from '../../policy/settings/restriction-book.ts';
 import type { Need } from './known-route.ts';
 
 /** The requested rights, in order; consecutive rights on several objects form one entry. */
@@ -52,6 +59,13 @@ export interface PolicyTrial {
   difference(decided: Decision): ShadowVerdict | null;
 }
 
+/** What of a request decides about restrictions. */
+export interface RestrictedRequest {
+  readonly route: RoutedAction;
+  /** Context that the caller did not choose. */
+  readonly context: () => ReadonlyMap<string, string>;
+}
+
 /**
  * The permit of one request. Every question is answered by the policy that was
  * in force when the request was decided, whatever is loaded meanwhile, under the
@@ -69,15 +83,19 @@ export class SnapshotPermit implements Permit {
   /** The circumstances while the branch is open, and those on branches. */
   #open: Circumstances | undefined;
   #onBranches: Map<string, Circumstances> | undefined;
+  readonly #request: RestrictedRequest | null;
 
+  /** @param request Null for a permit that no request uses: it holds no right on a restricted table. */
   constructor(
     policy: PolicySnapshot,
     principal: Principal,
     decisionId: string,
     circumstances: Circumstances,
+    request: RestrictedRequest | null,
     trial?: PolicyTrial,
   ) {
     this.trial = trial;
+    this.#request = request;
     this.#policy = policy;
     this.#circumstances = circumstances;
     this.principal = principal;
@@ -115,7 +133,39 @@ export class SnapshotPermit implements Permit {
    */
   verdict(action: Action, object: ObjectPath, branch?: string | null): Verdict {
     const meant = branch === undefined && isAboutBranch(action) ? MAIN_BRANCH : branch;
-    return this.#policy.decide(this.principal, action, object, this.#on(meant));
+    const verdict = this.#policy.decide(this.principal, action, object, this.#on(meant));
+    return this.#restricted(action, object, verdict);
+  }
+
+  restrictionsOn(object: ObjectPath): Restrictions | null {
+    const bound = this.#policy.restrictions.binding(this.principal, object);
+    if (bound.length === 0) return null;
+    return restrictionsFor(bound, this.principal, this.#request?.context() ?? new Map());
+  }
+
+  /**
+   * The verdict on a table that restrictions bind. The backend applies them for the operation and the
+   * object of the route only: every other right, of a mode or of an object in the body, is refused.
+   */
+  #restricted(action: Action, object: ObjectPath, verdict: Verdict): Verdict {
+    const bound = this.#policy.restrictions.binding(this.principal, object);
+    const [first] = bound;
+    if (first === undefined || !verdict.allowed || this.#isApplied(action, object)) return verdict;
+    const names = bound.map(({ name }) => name);
+    return {
+      allowed: false,
+      rule: restrictionRule(first),
+      reason: 'a restriction cannot be applied to it',
+      sentence: refusedUnderRestrictions(this.principal.subject, action, object, names),
+    };
+  }
+
+  #isApplied(action: Action, object: ObjectPath): boolean {
+    const operation = Object.values(operations).find(({ name }) => name === action);
+    if (operation === undefined || operation.restricted === 'refused') return false;
+    if (operation.restricted === 'harmless') return true;
+    const route = this.#request?.route;
+    return route?.operation === action && canonicalPath(route.object) === canonicalPath(object);
   }
 
   require(action: Action, object: ObjectPath, branch?: string): void {
@@ -133,7 +183,7 @@ export class SnapshotPermit implements Permit {
   refuse(action: Action, object: ObjectPath, verdict: Verdict): never {
     this.#refused = verdict;
     const what = `${this.principal.subject} may not ${action} on ${canonicalPath(object)}`;
-    throw new Denied(what, verdict, this);
+    throw new Denied(verdict.sentence ?? what, verdict, this);
   }
 
   holds(action: Action, object: ObjectPath, branch?: string): boolean {
@@ -143,14 +193,18 @@ export class SnapshotPermit implements Permit {
   /** If the branch is unknown, allow lines for some branches fail and deny lines for some branches hold. */
   holdsOnBranches(action: Action, object: ObjectPath): boolean {
     const anywhere = onBranch(this.#circumstances, undefined);
-    return this.#policy.decide(this.principal, action, object, anywhere).allowed;
+    const verdict = this.#policy.decide(this.principal, action, object, anywhere);
+    return this.#restricted(action, object, verdict).allowed;
   }
 
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#policy.sees(this.principal, object, kind, this.#on(null));
   }
 
+  /** A backend that cannot ask would read restricted tables as a whole. */
   holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
+    if (action !== 'see' && this.#policy.restrictions.bindsBelow(this.principal, object))
+      return false;
     return this.#policy.holdsBelow(this.principal, action, object);
   }
 

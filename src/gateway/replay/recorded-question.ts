@@ -7,6 +7,7 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import { isOperationName, operations } from '../../protocol/operations/operations.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { RightsInput } from '../decision/needs.ts';
+import type { RestrictedRequest } from '../decision/permit.ts';
 
 /** A right that the backend required. */
 interface RecordedRight {
@@ -22,6 +23,14 @@ export interface RecordedQuestion {
   readonly rights: readonly RecordedRight[];
   /** Whether a proxy only described the request, and sent it to its backend itself. */
   readonly described: boolean;
+}
+
+/** As much of the request as decides whether restrictions refuse it. */
+export function restrictedRequestOf({
+  asking,
+}: Pick<RecordedQuestion, 'asking'>): RestrictedRequest {
+  const { operation, object } = asking;
+  return { route: { operation: operation.name, object }, context: () => new Map() };
 }
 
 /** A record about which nothing can be decided, and why. */

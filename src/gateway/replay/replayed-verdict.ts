@@ -5,7 +5,7 @@ import { canonicalPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
 import { needsOf, refuseUnseen, unlistedCatalog } from '../decision/needs.ts';
-import type { RecordedQuestion } from './recorded-question.ts';
+import { restrictedRequestOf, type RecordedQuestion } from './recorded-question.ts';
 
 /** The verdict of a policy on a recorded request. */
 export interface ReplayedVerdict {
@@ -26,7 +26,13 @@ export function replayedVerdict(
   circumstances: Circumstances,
 ): ReplayedVerdict {
   const { principal, asking, rights, described } = question;
-  const permit = new SnapshotPermit(policy, principal, '', circumstances);
+  const permit = new SnapshotPermit(
+    policy,
+    principal,
+    '',
+    circumstances,
+    restrictedRequestOf(question),
+  );
   const own = { action: asking.operation.name, object: canonicalPath(asking.object) };
   let first: { readonly rule: string | null; readonly reason: string } | undefined;
   for (const need of needsOf(asking)) {

@@ -8,7 +8,11 @@ import { EVERYONE } from '../../policy/lines/pattern.ts';
 import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
 import { needsOf } from '../decision/needs.ts';
 import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
-import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
+import {
+  recordedQuestion,
+  restrictedRequestOf,
+  type RecordedQuestion,
+} from './recorded-question.ts';
 
 /** Maximum number of request kinds that are remembered as counted. */
 const KEPT_KINDS = 200_000;
@@ -101,7 +105,13 @@ export class Usage {
   #further(question: RecordedQuestion, request: DecidedRequest): readonly number[] {
     const { principal, asking, rights } = question;
     const { worst } = circumstancesOfRecord(request, this.#lookedAt);
-    const permit = new SnapshotPermit(this.#options.policy.snapshot, principal, '', worst);
+    const permit = new SnapshotPermit(
+      this.#options.policy.snapshot,
+      principal,
+      '',
+      worst,
+      restrictedRequestOf(question),
+    );
     const verdicts = [
       ...needsOf(asking)
         .slice(1)

@@ -5,6 +5,7 @@ import { CommitBook } from '../settings/commit-book.ts';
 import { noCircumstances, type Circumstances } from '../conditions/circumstances.ts';
 import type { Issuer } from '../settings/issuer.ts';
 import { LimitBook } from '../settings/limit-book.ts';
+import { RestrictionBook } from '../settings/restriction-book.ts';
 import { intersect, subtreeOf, type Pattern } from '../lines/pattern.ts';
 import { MergedTrie } from './merged-trie.ts';
 import type { Effect } from '../conditions/condition.ts';
@@ -58,6 +59,7 @@ export class CompiledSnapshot implements PolicySnapshot {
   readonly issuers: readonly Issuer[];
   readonly commits: CommitBook;
   readonly limits: LimitBook;
+  readonly restrictions: RestrictionBook;
   readonly #views: PrincipalViews<Lines>;
 
   constructor({ names, tries, roles }: PackedPolicy, settings: PolicySettings) {
@@ -69,6 +71,7 @@ export class CompiledSnapshot implements PolicySnapshot {
     this.issuers = settings.issuers;
     this.commits = new CommitBook(settings.rules, graph, settings.commitsDigest);
     this.limits = new LimitBook(settings.limits, graph);
+    this.restrictions = new RestrictionBook(settings.restrictions, graph);
     this.#views = new PrincipalViews(graph, (names) => {
       const own = [...names].map((name) => trees.get(name)).filter((tree) => tree !== undefined);
       return { roots: own, merged: new MergedTrie(own), anywhere: new Map() };

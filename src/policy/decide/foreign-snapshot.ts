@@ -7,6 +7,7 @@ import type { LoadedEnforcer } from './casbin-enforcer.ts';
 import { noCircumstances, type Circumstances } from '../conditions/circumstances.ts';
 import type { CsvLine } from '../lines/csv.ts';
 import { LimitBook } from '../settings/limit-book.ts';
+import { RestrictionBook } from '../settings/restriction-book.ts';
 import { parsePattern } from '../lines/pattern.ts';
 import type { Effect } from '../conditions/condition.ts';
 import { PrincipalViews, type PrincipalView } from '../lines/principal-views.ts';
@@ -44,6 +45,7 @@ export class ForeignSnapshot implements PolicySnapshot {
   readonly issuers: readonly Issuer[];
   readonly commits: CommitBook;
   readonly limits: LimitBook;
+  readonly restrictions: RestrictionBook;
   readonly #loaded: LoadedEnforcer;
   readonly #views: PrincipalViews<undefined>;
   readonly #probes: readonly ObjectPath[];
@@ -57,6 +59,7 @@ export class ForeignSnapshot implements PolicySnapshot {
     this.digest = settings.digest;
     this.issuers = settings.issuers;
     this.limits = new LimitBook(settings.limits, roles);
+    this.restrictions = new RestrictionBook(settings.restrictions, roles);
     this.commits = new CommitBook(settings.rules, roles, settings.commitsDigest);
     this.#loaded = loaded;
     this.#views = new PrincipalViews(roles, () => undefined);

@@ -7,6 +7,8 @@ import type { WrittenRule } from '../settings/commits.ts';
 import type { Limit } from '../settings/limit.ts';
 import type { Issuer } from '../settings/issuer.ts';
 import type { LimitBook } from '../settings/limit-book.ts';
+import type { RestrictionBook } from '../settings/restriction-book.ts';
+import type { WrittenRestriction } from '../settings/restrictions.ts';
 
 /** Everything of a policy but the lines that decide. */
 export interface PolicySettings {
@@ -19,6 +21,7 @@ export interface PolicySettings {
   readonly rules: readonly WrittenRule[];
   /** SHA-256 of `commits.yaml`; empty if there is none. */
   readonly commitsDigest: string;
+  readonly restrictions: readonly WrittenRestriction[];
 }
 
 /** A decision and its reason. */
@@ -28,6 +31,8 @@ export interface Verdict {
   readonly rule: string | null;
   /** One phrase for the caller; names no line and reveals nothing of what exists. */
   readonly reason: string;
+  /** The sentence for the caller, if it is another one than that the caller may not. */
+  readonly sentence?: string;
 }
 
 /**
@@ -43,6 +48,8 @@ export interface PolicySnapshot {
   readonly issuers: readonly Issuer[];
   /** The commit rules. */
   readonly commits: CommitBook;
+  /** The row filters and column masks. */
+  readonly restrictions: RestrictionBook;
   /** Whether casbin itself decides, line by line, since the model is not the shipped one. */
   readonly slow: boolean;
   /** The limits that were loaded with it. */

@@ -2,6 +2,8 @@ import type { OperationName } from './operation-name.ts';
 
 /** The given fields of a row; the others are derived. */
 interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates' | 'staged'> {
+  /** Default: refused. */
+  readonly restricted?: Operation['restricted'];
   /** `POST /v1/…`, the documented one first. */
   readonly routes: readonly string[];
   /** Parameters beside `delimiter`. */
@@ -51,6 +53,7 @@ export function row(name: OperationName, spec: RowSpec): Operation {
     access: spec.access,
     object: spec.object,
     mutates: spec.mutates,
+    restricted: spec.restricted ?? 'refused',
     ...(spec.staged && { staged: true }),
     routes: routes.map(parseRoute),
     query: ['delimiter', ...query],
@@ -138,6 +141,11 @@ export interface Operation {
   readonly access: AccessGroup;
   readonly object: ObjectKind;
   readonly mutates: boolean;
+  /**
+   * What becomes of it for a caller whom restrictions bind on its object: it answers of visible rows and
+   * columns only (`applied`), it tells nothing of rows or columns (`harmless`), or it is `refused`.
+   */
+  readonly restricted: 'applied' | 'harmless' | 'refused';
   /**
    * Whether a change takes effect in one step at its end, so that it may be prepared
    * while its attempt is on its way to the audit log. Its handler waits before that step.

@@ -93,6 +93,7 @@ export const tableOperations = {
     access: 'describe',
     object: 'table',
     mutates: false,
+    restricted: 'applied',
     routes: ['POST /v1/table/{id}/describe'],
     query: ['branch', 'with_table_uri', 'load_detailed_metadata', 'check_declared'],
     // Vended credentials, not a mode proper.
@@ -102,6 +103,7 @@ export const tableOperations = {
     access: 'describe',
     object: 'table',
     mutates: false,
+    restricted: 'harmless',
     routes: ['POST /v1/table/{id}/exists'],
     response: 'none',
   }),

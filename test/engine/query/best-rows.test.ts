@@ -1,3 +1,4 @@
+import { asVisible } from '../../../src/engine/query/scan/visible-snapshot.ts';
 import {
   Bool,
   Field,
@@ -239,7 +240,7 @@ it('charges the kept rows only, and needs no file for them', async () => {
   const read = async (k: number): Promise<number> => {
     const budget = new RequestBudget({ ...defaultBudget, memory: 4 * 2 ** 20 });
     const body = { order_by: [{ column_name: 'n', ascending: false }], k };
-    const plan = planQuery(parseQueryRequest(body), snapshot, ownStatement(budget));
+    const plan = planQuery(parseQueryRequest(body), asVisible(snapshot), ownStatement(budget));
     let rows = 0;
     for await (const batch of execute(plan, reader)) rows += batch.numRows;
     return rows;

@@ -1,3 +1,4 @@
+import { asVisible } from '../../../src/engine/query/scan/visible-snapshot.ts';
 import { Field, Int32, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
@@ -154,18 +155,18 @@ describe('a search', () => {
 describe('a count', () => {
   it('reads nothing without a predicate, and else its columns', async () => {
     const { source, reads } = recording();
-    expect(await countRows(source, stored.snapshot, null)).toBe(40n);
+    expect(await countRows(source, asVisible(stored.snapshot), null)).toBe(40n);
     expect(reads).toEqual([]);
-    expect(await countRows(source, stored.snapshot, 'even = 0')).toBe(20n);
+    expect(await countRows(source, asVisible(stored.snapshot), 'even = 0')).toBe(20n);
     expect(reads).toEqual(['0.0 even', '0.1 even', '1.0 even', '1.1 even']);
   });
 
   it('reads only batches of which it is not known whether all or none of their rows count', async () => {
     const { source, reads } = recording();
-    expect(await countRows(source, stored.snapshot, 'id between 5 and 24')).toBe(20n);
+    expect(await countRows(source, asVisible(stored.snapshot), 'id between 5 and 24')).toBe(20n);
     expect(reads).toEqual(['0.0 id', '1.0 id']);
-    expect(await countRows(source, stored.snapshot, 'id < 20 or id is null')).toBe(20n);
-    expect(await countRows(source, stored.snapshot, '_rowoffset >= 10')).toBe(30n);
+    expect(await countRows(source, asVisible(stored.snapshot), 'id < 20 or id is null')).toBe(20n);
+    expect(await countRows(source, asVisible(stored.snapshot), '_rowoffset >= 10')).toBe(30n);
     expect(reads).toHaveLength(2);
   });
 });
@@ -182,7 +183,7 @@ describe('a source that is attended', () => {
     waiting.abort();
     await expect(batches.next()).rejects.toThrow('aborted');
     await expect(leaving.batch(snapshot, fragment!, 1, ['id'])).rejects.toThrow('aborted');
-    await expect(countRows(leaving, snapshot, 'even = 0')).rejects.toThrow('aborted');
+    await expect(countRows(leaving, asVisible(snapshot), 'even = 0')).rejects.toThrow('aborted');
     expect(reads).not.toContain('1.1 even');
   });
 

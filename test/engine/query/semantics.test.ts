@@ -1,3 +1,4 @@
+import { asVisible } from '../../../src/engine/query/scan/visible-snapshot.ts';
 import {
   Field,
   Float64,
@@ -136,7 +137,7 @@ describe('a scan', () => {
       fc.asyncProperty(table, filter, async (files, { sql, keeps }) => {
         await withTable(files, async ({ snapshot, reader }) => {
           const expected = numbered(files).filter(keeps).length;
-          expect(await countRows(reader, snapshot, sql)).toBe(BigInt(expected));
+          expect(await countRows(reader, asVisible(snapshot), sql)).toBe(BigInt(expected));
         });
       }),
       { numRuns: casesOf(25, 60) },

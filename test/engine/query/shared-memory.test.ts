@@ -1,3 +1,4 @@
+import { asVisible } from '../../../src/engine/query/scan/visible-snapshot.ts';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Field, Float64, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -74,7 +75,7 @@ async function sent(body: ByteStream, late: number): Promise<Buffer> {
 
 async function answer(query: Record<string, JsonValue>, late: number): Promise<Buffer> {
   const { snapshot, reader } = stored;
-  const plan = planQuery(parseQueryRequest(query), snapshot);
+  const plan = planQuery(parseQueryRequest(query), asVisible(snapshot));
   const { body } = await rowsAnswer({
     schema: plan.schema,
     batches: execute(plan, reader),
@@ -110,9 +111,11 @@ describe('answers that are sent at the same time', () => {
     const names = Object.keys(queries);
     const alone = new Map<string, Buffer>();
     for (const name of names) alone.set(name, await answer(queries[name]!, 0));
-    const expected = await countRows(stored.reader, stored.snapshot, 'value > 100');
+    const expected = await countRows(stored.reader, asVisible(stored.snapshot), 'value > 100');
     const rounds = names.flatMap((name) => [0, 3, 40].map((late) => ({ name, late })));
-    const counts = rounds.map(() => countRows(stored.reader, stored.snapshot, 'value > 100'));
+    const counts = rounds.map(() =>
+      countRows(stored.reader, asVisible(stored.snapshot), 'value > 100'),
+    );
     const together = await Promise.all(
       rounds.map(async ({ name, late }) => ({ name, found: await answer(queries[name]!, late) })),
     );

@@ -1,3 +1,4 @@
+import { asVisible } from '../../../src/engine/query/scan/visible-snapshot.ts';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -133,7 +134,10 @@ function run(
   body: Record<string, JsonValue>,
   budget: RequestBudget,
 ): AsyncGenerator<RecordBatch> {
-  return execute(planQuery(parseQueryRequest(body), snapshot, ownStatement(budget)), reader);
+  return execute(
+    planQuery(parseQueryRequest(body), asVisible(snapshot), ownStatement(budget)),
+    reader,
+  );
 }
 
 async function ids(batches: AsyncIterable<RecordBatch>): Promise<readonly bigint[]> {

@@ -1,3 +1,4 @@
+import { asVisible } from '../../../src/engine/query/scan/visible-snapshot.ts';
 import {
   Dictionary,
   Field,
@@ -99,7 +100,7 @@ async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
 /** A query, and how it is planned. */
 function asked(query: Query, statement: Statement = ownStatement()): [QueryRequest, QueryPlan] {
   const request = parseQueryRequest(query);
-  return [request, planQuery(request, stored.snapshot, statement)];
+  return [request, planQuery(request, asVisible(stored.snapshot), statement)];
 }
 
 /** The statement of a request whose client disconnects with the signal. */
@@ -113,7 +114,7 @@ async function onThread(heavy: HeavyWork, query: Query, signal = never()): Promi
 
 async function here(query: Query): Promise<Buffer> {
   const { snapshot, reader } = stored;
-  const plan = planQuery(parseQueryRequest(query), snapshot);
+  const plan = planQuery(parseQueryRequest(query), asVisible(snapshot));
   const { body } = await rowsAnswer({
     schema: plan.schema,
     batches: execute(plan, reader),
@@ -138,8 +139,8 @@ describe('a pool of threads', () => {
 
   it('counts as the main thread does', async () => {
     const predicate = "value > 0.5 AND name LIKE 'row 1%'";
-    const count = await commonWork().count(predicate, stored.snapshot, ownStatement());
-    expect(count).toBe(await countRows(stored.reader, stored.snapshot, predicate));
+    const count = await commonWork().count(predicate, asVisible(stored.snapshot), ownStatement());
+    expect(count).toBe(await countRows(stored.reader, asVisible(stored.snapshot), predicate));
     expect(count).toBeGreaterThan(0n);
   });
 
@@ -331,8 +332,8 @@ describe('a formula on a thread', () => {
 });
 
 describe('heavy work', () => {
-  const test = (predicate: string) => predicateOf(stored.snapshot, predicate);
-  const plan = (query: Query) => planQuery(parseQueryRequest(query), stored.snapshot);
+  const test = (predicate: string) => predicateOf(asVisible(stored.snapshot), predicate);
+  const plan = (query: Query) => planQuery(parseQueryRequest(query), asVisible(stored.snapshot));
 
   it('is to sort many rows, and to look through more bytes than are light', () => {
     pool = new ThreadPool(1);

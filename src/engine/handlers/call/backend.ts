@@ -29,6 +29,7 @@ import { unrepeatable } from '../../once/once.ts';
 import type { Adoption } from '../../versions/managed/adoption.ts';
 import type { Repeats } from './repeats.ts';
 import { namedBranch } from './parameters.ts';
+import { isRestricted } from './restricted-calls.ts';
 import { statementText } from './statement.ts';
 import { CommitJudge, judging, noRules, type Judging } from '../../rules/commit-judge.ts';
 import { MAIN } from '../../format/chain.ts';
@@ -109,7 +110,8 @@ export class EmbeddedBackend implements Backend {
   }
 
   #begin(received: CatalogRequest, permit: Permit): MaybePromise<Answer> {
-    const pending = readAhead(received, permit);
+    const restricted = isRestricted({ request: received, permit });
+    const pending = { ...readAhead(received, permit), restricted };
     const { request } = pending;
     if (request.operation.body === 'arrow') {
       requireArrowType(request);
@@ -141,7 +143,8 @@ export class EmbeddedBackend implements Backend {
 
   #answered(pending: PendingCall, text: string): MaybePromise<Answer> {
     const { known } = this.#options;
-    const question = known && questionOf(pending.request, text);
+    // Cached answers are those of unrestricted callers.
+    const question = pending.restricted ? undefined : known && questionOf(pending.request, text);
     if (known === undefined || question === undefined) return this.#read(pending, text);
     return andThen(
       known.find(question, pending.request),
@@ -213,7 +216,10 @@ export class EmbeddedBackend implements Backend {
 type ParsedCall = Omit<Call, 'once' | 'rules' | 'threads' | 'adoption'>;
 
 /** A request before its body is read. */
-type PendingCall = Omit<ParsedCall, 'body'>;
+interface PendingCall extends Omit<ParsedCall, 'body'> {
+  /** Whether restrictions bind the caller on the object. */
+  readonly restricted: boolean;
+}
 
 /** A cached answer, after the check that the caller may have it. */
 function replayCached(
@@ -254,7 +260,7 @@ function described({ rules, request, body }: Call, answer: Answer): Answer {
 }
 
 /** A request whose body is complete; its commit waits for the record of the attempt instead. */
-function readAhead(request: CatalogRequest, permit: Permit): PendingCall {
+function readAhead(request: CatalogRequest, permit: Permit): Omit<PendingCall, 'restricted'> {
   const { ahead } = request;
   if (ahead === undefined) return { request, permit };
   return {

@@ -6,16 +6,28 @@ import { versionHeaders } from '../../query/plan/answer.ts';
 import { countRows, countRowsWhere, predicateOf } from '../../query/rows/count.ts';
 import { statementOf, type Statement } from '../../base/statement.ts';
 import { textField } from '../../base/fields.ts';
-import type { Snapshot } from '../../format/snapshot.ts';
+import { unrestricted } from '../../query/restrict/visible-rows.ts';
+import type { VisibleSnapshot } from '../../query/scan/visible-snapshot.ts';
+import { countOfRows } from '../../virtual/row-answers.ts';
 import { restOn } from '../call/answers.ts';
 import { inLibrary, libraryTable } from './library-reads.ts';
-import { findEngineTable, requestedTable, type TableReads } from './table-reads.ts';
+import {
+  findEngineTable,
+  findVisibleRows,
+  requestedTable,
+  type TableReads,
+} from './table-reads.ts';
 
 /** CountTableRows: the number alone, of any size. */
 export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
     const table = await requestedTable(reads, call);
+    const restrictions = call.permit.restrictionsOn(call.request.object);
+    if (restrictions !== null) {
+      const rows = await findVisibleRows(reads, call, table, restrictions);
+      return countOfRows(rows, predicate, call, reads.heavy);
+    }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, call.body);
@@ -25,7 +37,8 @@ export function countTableRows(reads: TableReads): Handler {
     const { snapshot, chain, record } = await findEngineTable(reads, call, table);
     // A predicate may depend on the time.
     if (predicate === null) restOn(call, table, chain, record);
-    const count = await counted(reads, snapshot, predicate, statementOf(call));
+    const whole = unrestricted(snapshot, restrictions);
+    const count = await counted(reads, whole, predicate, statementOf(call));
     return countAnswer(count, snapshot.version);
   };
 }
@@ -41,7 +54,7 @@ function countAnswer(count: bigint, version: bigint): Answer {
 
 async function counted(
   { reader, heavy }: TableReads,
-  snapshot: Snapshot,
+  snapshot: VisibleSnapshot,
   predicate: string | null,
   statement: Statement,
 ): Promise<bigint> {

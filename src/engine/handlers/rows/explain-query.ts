@@ -10,7 +10,16 @@ import { planQuery } from '../../query/plan/plan.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
 import { inLibrary, libraryTable } from './library-reads.ts';
-import { findEngineTable, requestedTable, type TableReads } from './table-reads.ts';
+import { unrestricted } from '../../query/restrict/visible-rows.ts';
+import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
+import type { QueryRequest } from '../../request/request.ts';
+import { withoutFastSearch } from './restricted-reads.ts';
+import {
+  findEngineTable,
+  findVisibleRows,
+  requestedTable,
+  type TableReads,
+} from './table-reads.ts';
 
 /** ExplainTableQueryPlan: the plan of a query as text. Nothing is read but the manifest. */
 export function explainQuery(reads: TableReads): Handler {
@@ -20,13 +29,20 @@ export function explainQuery(reads: TableReads): Handler {
     const verbose = flagField(call.body, 'verbose', false);
     const query = parseQueryRequest(requested);
     const table = await requestedTable(reads, call);
+    const restrictions = call.permit.restrictionsOn(call.request.object);
+    if (restrictions !== null) {
+      const { snapshot } = await findVisibleRows(reads, call, table, restrictions, requested);
+      const plan = planQuery(withoutFastSearch(query), snapshot, statementOf(call));
+      return textAnswer(call, explainPlan(plan, verbose));
+    }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, requested);
       return textAnswer(call, await library.explain(place, query, verbose, statementOf(call)));
     }
     const { snapshot } = await findEngineTable(reads, call, table, requested);
-    return textAnswer(call, explainPlan(planQuery(query, snapshot, statementOf(call)), verbose));
+    const plan = planQuery(query, unrestricted(snapshot, restrictions), statementOf(call));
+    return textAnswer(call, explainPlan(plan, verbose));
   };
 }
 
@@ -35,19 +51,39 @@ export function analyzeQuery(reads: TableReads): Handler {
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const table = await requestedTable(reads, call);
+    const restrictions = call.permit.restrictionsOn(call.request.object);
+    if (restrictions !== null) {
+      const rows = await findVisibleRows(reads, call, table, restrictions);
+      return textAnswer(call, await analyzeRows(rows, withoutFastSearch(query), call, reads));
+    }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, call.body);
       return textAnswer(call, await library.analyze(place, query, statementOf(call)));
     }
     const { snapshot } = await findEngineTable(reads, call, table);
-    const plan = planQuery(query, snapshot, statementOf(call));
+    const plan = planQuery(query, unrestricted(snapshot, restrictions), statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
       return textAnswer(call, await reads.heavy.analyze(query, plan));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
     return textAnswer(call, await analyzePlan(plan, source));
   };
+}
+
+async function analyzeRows(
+  rows: VirtualRows,
+  query: QueryRequest,
+  call: Call,
+  { heavy }: TableReads,
+): Promise<string> {
+  const plan = planQuery(query, rows.snapshot, statementOf(call));
+  try {
+    if (heavy?.isHeavyQuery(plan) === true) return await heavy.analyze(query, plan, rows);
+    return await analyzePlan(plan, attended(rows, call.request.signal()));
+  } finally {
+    await rows.close();
+  }
 }
 
 /**

@@ -18,6 +18,12 @@ import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
 import { rowsAfter, storedRows } from '../../query/rows-after.ts';
 import { execute } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
+import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
+import { unrestricted } from '../../query/restrict/visible-rows.ts';
+import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
+import type { Restrictions } from '../../../protocol/restrictions.ts';
+import { rowsOfQuery } from '../../virtual/row-answers.ts';
+import { requireApplicable, restrictedRows, withoutFastSearch } from './restricted-reads.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
 
@@ -33,6 +39,8 @@ export interface TableReads {
   readonly answerMemory?: AnswerMemory;
   /** The library that reads Lance tables; absent if there is none. */
   readonly lance?: LanceAccess | undefined;
+  /** The key of the hashes of masks; without it masks that hash are refused. */
+  readonly maskSecret?: MaskSecret | undefined;
 }
 
 /**
@@ -85,6 +93,19 @@ export async function findEngineTable(
   return { snapshot, record, table, chain };
 }
 
+/** As `findEngineTable`, with the rows that a caller may see whom restrictions bind. */
+export async function findVisibleRows(
+  reads: TableReads,
+  call: Call,
+  table: Stored<TableRecord>,
+  restrictions: Restrictions,
+  fields?: Fields,
+): Promise<VirtualRows> {
+  requireApplicable(call, table.content, restrictions);
+  const { snapshot } = await findEngineTable(reads, call, table, fields);
+  return restrictedRows({ ...reads, snapshot }, call, restrictions);
+}
+
 /** QueryTable: the rows as an Arrow file, sent while they are found. */
 export function queryTable(reads: TableReads): Handler {
   let announces = true;
@@ -93,6 +114,11 @@ export function queryTable(reads: TableReads): Handler {
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const table = await requestedTable(reads, call);
+    const restrictions = call.permit.restrictionsOn(call.request.object);
+    if (restrictions !== null) {
+      const rows = await findVisibleRows(reads, call, table, restrictions);
+      return rowsOfQuery(rows, withoutFastSearch(query), call, { ...reads, answerMemory });
+    }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, call.body);
@@ -101,7 +127,7 @@ export function queryTable(reads: TableReads): Handler {
       return fileAnswer(place.at.version, await libraryRows(run, libraryAnswers, statement));
     }
     const { snapshot } = await findEngineTable(reads, call, table);
-    const plan = planQuery(query, snapshot, statementOf(call));
+    const plan = planQuery(query, unrestricted(snapshot, restrictions), statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
       const { heavy } = reads;
       const run = () => heavy.query(query, plan);

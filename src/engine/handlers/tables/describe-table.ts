@@ -11,6 +11,10 @@ import type { TableRecord } from '../../format/records.ts';
 import type { Call } from '../call/handler.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import { branchParameter } from '../call/parameters.ts';
+import { notApplied } from '../call/restricted-calls.ts';
+import type { Restrictions } from '../../../protocol/restrictions.ts';
+import { statementOf } from '../../base/statement.ts';
+import { bindRestrictions } from '../../query/restrict/bound-restrictions.ts';
 import { flagField } from '../../base/fields.ts';
 import { lanceSnapshot } from '../../format/lance/snapshot.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
@@ -74,6 +78,10 @@ export async function describeTable(
   if (vends) requireCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
   const found = await catalog.requireTable(call.request.object);
+  const restrictions = call.permit.restrictionsOn(call.request.object);
+  if (restrictions !== null) {
+    return describeVisible({ tables, tags, table: found.content }, call, restrictions);
+  }
   const { branch, version } = await readPlace(tags, found.content, call);
   const stored = await adoptedTable(call, found, branch);
   const table = stored.content;
@@ -98,6 +106,44 @@ function requireColumns({ body, request }: Call, { kind }: TableRecord): void {
     'InvalidTableState',
     `table ${canonicalPath(request.object)} is declared and has no data: create it by create_table with its first rows and mode "overwrite"`,
   );
+}
+
+interface VisibleParts {
+  readonly tables: TableView;
+  readonly tags: Tags;
+  readonly table: TableRecord;
+}
+
+/**
+ * The description for a caller whom restrictions bind: the columns that it sees, and nothing of where
+ * the rows lie, how many there are, or what metadata says of them.
+ */
+async function describeVisible(
+  { tables, tags, table }: VisibleParts,
+  call: Call,
+  restrictions: Restrictions,
+): Promise<Answer> {
+  const { request, permit } = call;
+  if (table.kind !== 'engine') {
+    throw notApplied(request, permit, restrictions, 'its rows are not kept by this engine');
+  }
+  if (flagField(call.body, 'with_table_uri', false)) {
+    throw notApplied(request, permit, restrictions, 'its location would give its files');
+  }
+  const { branch, version } = await readPlace(tags, table, call);
+  const chain = await tables.chain(table, branch);
+  const { snapshot } = await tables.found(table, version, chain);
+  const use = { statement: statementOf(call) };
+  const { schema } = bindRestrictions(snapshot.schema, restrictions, request.object, use);
+  const isLanceDb = request.dialect === 'lancedb';
+  return jsonAnswer(call, {
+    ...common(call, table),
+    properties: {},
+    version: snapshot.version,
+    schema: schemaToJson(schema, isLanceDb ? 'lance' : 'namespace'),
+    metadata: {},
+    ...(isLanceDb ? {} : { managed_versioning: true }),
+  });
 }
 
 const said = new DescriptionCache(answerOf);

@@ -22,6 +22,7 @@ import { columnsRead, type Projection } from '../scan/projection.ts';
 import type { NearestRequest, QueryRequest, TextRequest } from '../../request/request.ts';
 import { prunedFiles, rowsOfFile } from '../scan/pruning.ts';
 import type { ScanFile } from '../scan/scan.ts';
+import type { VisibleSnapshot } from '../scan/visible-snapshot.ts';
 import { ownStatement, type Statement, type Formula } from '../../base/statement.ts';
 import { metricFor, type SearchMetric } from '../../request/search-metric.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
@@ -52,7 +53,7 @@ export interface NearestPlan {
 export interface QueryPlan {
   /** Shared state and budget of its expressions. */
   readonly statement: Statement;
-  readonly snapshot: Snapshot;
+  readonly snapshot: VisibleSnapshot;
   readonly files: readonly ScanFile[];
   readonly requestedFilter: Formula | null;
   /** Filter of scanned rows; null if all rows of the files are known to pass. */
@@ -76,7 +77,7 @@ export interface QueryPlan {
  */
 export function planQuery(
   asksFor: QueryRequest,
-  snapshot: Snapshot,
+  snapshot: VisibleSnapshot,
   statement: Statement = ownStatement(),
 ): QueryPlan {
   const { schema } = snapshot;

@@ -1,5 +1,5 @@
 import type { BatchSource } from '../scan/fragment-reader.ts';
-import type { Snapshot } from '../../format/snapshot.ts';
+import type { VisibleSnapshot } from '../scan/visible-snapshot.ts';
 import { needOf, NO_COLUMNS, rowFieldsOf } from '../../request/computed-columns.ts';
 import { predicateFormula, countWhere } from '../../request/formula.ts';
 import { Pace } from '../../base/pace.ts';
@@ -14,7 +14,7 @@ import { Scanner, type ScanFile } from '../scan/scan.ts';
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with it.
  */
 export function predicateOf(
-  { schema }: Snapshot,
+  { schema }: VisibleSnapshot,
   predicate: string,
   statement?: Statement,
 ): Formula {
@@ -28,7 +28,7 @@ export function predicateOf(
  */
 export async function countRows(
   source: BatchSource,
-  snapshot: Snapshot,
+  snapshot: VisibleSnapshot,
   predicate: string | null,
   statement?: Statement,
 ): Promise<bigint> {
@@ -39,7 +39,7 @@ export async function countRows(
 /** Counts rows that pass a bound predicate. */
 export async function countRowsWhere(
   source: BatchSource,
-  snapshot: Snapshot,
+  snapshot: VisibleSnapshot,
   formula: Formula,
 ): Promise<bigint> {
   const { schema } = snapshot;

@@ -1,10 +1,13 @@
 import { MemoryStorage } from '../../../storage/memory-storage.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../../protocol/virtual-table.ts';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
-import { slice } from '../../../arrow/select.ts';
-import type { BatchRange, BatchSource, FragmentBatch } from './fragment-reader.ts';
-import type { DataFile, Fragment, Snapshot } from '../../format/snapshot.ts';
+import { slice, take } from '../../../arrow/select.ts';
+import { candidatesOf } from '../../index/keys/candidates.ts';
+import type { TextSource } from '../../index/text/text-source.ts';
+import type { BatchRange, BatchSource, FragmentBatch, IndexSource } from './fragment-reader.ts';
+import type { DataFile, Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
 import { StatisticsBytes } from '../../format/statistics-bytes.ts';
+import { asVisible, type VisibleSnapshot } from './visible-snapshot.ts';
 
 /** A virtual table has no files. */
 const noFiles = new MemoryStorage();
@@ -17,19 +20,30 @@ const ROW_BYTES = 512;
 
 type Openable = Pick<VirtualPart, 'open'>;
 
+/** What the rows stand for, if they are those of a version of a table. */
+interface VirtualVersion {
+  readonly version: bigint;
+  readonly timestampMillis: number;
+  /** Indices of columns, whose ids are their positions. None of them covers a row. */
+  readonly indices: readonly IndexDefinition[];
+}
+
+/** No deleted rows. */
+const NONE = new Uint32Array(0);
+
 /** A snapshot of a virtual table's rows as a source for queries. */
 export class VirtualRows implements BatchSource {
-  readonly snapshot: Snapshot;
+  readonly snapshot: VisibleSnapshot;
   readonly #parts: ReadonlyMap<Fragment, Openable>;
   readonly #open = new Map<Fragment, Promise<OpenPart>>();
 
   private constructor(snapshot: Snapshot, parts: ReadonlyMap<Fragment, Openable>) {
-    this.snapshot = snapshot;
+    this.snapshot = asVisible(snapshot);
     this.#parts = parts;
   }
 
   /** Takes a snapshot of the current rows. */
-  static async of(table: VirtualTable): Promise<VirtualRows> {
+  static async of(table: VirtualTable, of?: VirtualVersion): Promise<VirtualRows> {
     const { schema } = table;
     const fieldIds = schema.fields.map((_, at) => at);
     const parts = new Map<Fragment, VirtualPart>();
@@ -42,8 +56,9 @@ export class VirtualRows implements BatchSource {
       tableId: table.path.join('/'),
       storage: noFiles,
       folder: '/',
-      version: ONLY_VERSION,
-      timestampMillis: Date.now(),
+      version: of?.version ?? ONLY_VERSION,
+      timestampMillis: of?.timestampMillis ?? Date.now(),
+      ...(of === undefined ? {} : { indices: of.indices }),
       schema,
       fieldIds,
       nextFieldId: fieldIds.length,
@@ -117,6 +132,27 @@ export class VirtualRows implements BatchSource {
     };
   }
 
+  /** Reads rows that a text search found. */
+  readonly indices: IndexSource = {
+    candidates: async () => null,
+    rows: async (snapshot, fragment, { index, start }, columns, rows) => {
+      const { batch } = await this.batch(snapshot, fragment, index, columns);
+      const first = fragment.firstRowId + BigInt(start);
+      const ids = BigUint64Array.from(rows, (row) => first + BigInt(row));
+      return { batch: take(batch, rows), rowIds: { kind: 'list', ids } };
+    },
+  };
+
+  /** No text is indexed: searches read all of them. */
+  readonly texts: TextSource = {
+    lengths: () => Promise.reject(unindexed()),
+    postings: () => Promise.reject(unindexed()),
+    visitTokens: () => Promise.reject(unindexed()),
+    deletions: async () => NONE,
+    rows: async (_snapshot, fragment, rows) =>
+      candidatesOf(rows, true, NONE, startsOf(await this.batchRows(fragment))),
+  };
+
   /** Closes what was opened to read. */
   async close(): Promise<void> {
     const open = [...this.#open.values()];
@@ -130,6 +166,16 @@ export class VirtualRows implements BatchSource {
     this.#open.set(fragment, cached);
     return cached;
   }
+}
+
+function unindexed(): Error {
+  return new Error('rows of a virtual table have no index');
+}
+
+/** The first row of each batch. */
+function startsOf(batchRows: readonly number[]): readonly number[] {
+  let start = 0;
+  return batchRows.map((rows) => (start += rows) - rows);
 }
 
 function fragmentOf(table: VirtualTable, part: VirtualPart, at: number, before: number): Fragment {

@@ -51,7 +51,10 @@ export async function scannedTexts(
   { column, tokenizer, withPositions, test }: TextScan,
 ): Promise<FragmentTexts> {
   const table = new TokenTable(tokenizer, withPositions, 0, test);
-  const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
+  const whole =
+    fragment.deletions === null
+      ? fragment
+      : { ...fragment, deletions: null, rows: fragment.physicalRows };
   const pace = new Pace();
   for await (const { batch, release } of source.batches(snapshot, whole, [column])) {
     const texts = textsOf(childData(batch.data));

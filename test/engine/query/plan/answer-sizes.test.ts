@@ -1,3 +1,4 @@
+import { asVisible } from '../../../../src/engine/query/scan/visible-snapshot.ts';
 import {
   Bool,
   Dictionary,
@@ -160,12 +161,12 @@ describe('no length is announced', () => {
   it('of fragments with deleted rows', async () => {
     const fragments = large.snapshot.fragments.map((each) => ({ ...each, deletions: 'some' }));
     const snapshot = { ...large.snapshot, fragments };
-    const plan = planQuery(parseQueryRequest({ columns: ['id'] }), snapshot);
+    const plan = planQuery(parseQueryRequest({ columns: ['id'] }), asVisible(snapshot));
     expect(await answerSizes(plan, large.reader)).toBeNull();
   });
 
   it('where the first batch is not what was expected', async () => {
-    const plan = planQuery(parseQueryRequest({ columns: ['id'] }), large.snapshot);
+    const plan = planQuery(parseQueryRequest({ columns: ['id'] }), asVisible(large.snapshot));
     const [first = 0, ...rest] = (await answerSizes(plan, large.reader)) ?? [];
     const answer = await rowsAnswer({
       schema: plan.schema,
@@ -179,7 +180,7 @@ describe('no length is announced', () => {
   });
 
   it('once more when a later batch is not what was expected', async () => {
-    const plan = planQuery(parseQueryRequest({ columns: ['id'] }), large.snapshot);
+    const plan = planQuery(parseQueryRequest({ columns: ['id'] }), asVisible(large.snapshot));
     const [first = 0, second = 0, ...rest] = (await answerSizes(plan, large.reader)) ?? [];
     let misjudged = 0;
     const { body } = await rowsAnswer({

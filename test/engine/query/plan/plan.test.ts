@@ -1,3 +1,4 @@
+import { asVisible } from '../../../../src/engine/query/scan/visible-snapshot.ts';
 import { disk } from '../../../support/disk.ts';
 import { Field, Float64, Int32, Int64, List, Schema, Struct, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
@@ -60,7 +61,7 @@ function snapshotOf(schema: Schema, rows: readonly number[] = [10, 20, 30]): Sna
 }
 
 function planned(body: Record<string, JsonValue>, schema: Schema = table) {
-  return planQuery(parseQueryRequest(body), snapshotOf(schema));
+  return planQuery(parseQueryRequest(body), asVisible(snapshotOf(schema)));
 }
 
 function answered(body: Record<string, JsonValue>, schema: Schema = table): readonly string[] {
@@ -255,7 +256,7 @@ describe('a query that is refused', () => {
   it('refuses a batch of searches that would keep more rows than memory is for', () => {
     const body = { vector: Array.from({ length: 1000 }, () => [1, 2, 3]), k: 20_000 };
     const search = (rows: number) => () =>
-      planQuery(parseQueryRequest(body), snapshotOf(table, [rows]));
+      planQuery(parseQueryRequest(body), asVisible(snapshotOf(table, [rows])));
     expect(refusalOf(search(16_778)).message).toBe(
       'a search may keep at most 16777216 rows for all its vectors together, not 16778000',
     );

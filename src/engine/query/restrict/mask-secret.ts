@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
+
+/** The key of the hashes of masks. */
+export type MaskSecret = () => Promise<Uint8Array>;
+
+const BYTES = 32;
+const MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+/**
+ * The key of a catalog: 32 random bytes in `private/mask-key`, made when a hash first needs it. All
+ * processes of a data folder have the same.
+ * @param readOnly Whether a missing key is an error instead.
+ */
+export function maskSecretIn(storage: Storage, data: string, readOnly: boolean): MaskSecret {
+  const path = join(data, 'private', 'mask-key');
+  let known: Uint8Array | undefined;
+  return async () => (known ??= await readSecret(storage, path, readOnly));
+}
+
+async function readSecret(storage: Storage, path: string, readOnly: boolean): Promise<Uint8Array> {
+  const found = await unlessMissing(storage.read(path));
+  if (found === undefined && !readOnly) {
+    await storage.folders?.make(dirname(path), FOLDER_MODE);
+    await storage.putIfAbsent(path, randomBytes(BYTES), MODE);
+    return checked(await storage.read(path));
+  }
+  if (found === undefined) {
+    throw new CatalogError('ServiceUnavailable', 'the catalog has no key for masks yet');
+  }
+  return checked(found);
+}
+
+function checked(bytes: Uint8Array): Uint8Array {
+  if (bytes.byteLength === BYTES) return bytes;
+  throw new CatalogError('Internal', 'private/mask-key is damaged: restore it from a backup');
+}

@@ -1,0 +1,198 @@
+import type { Data, RecordBatch } from 'apache-arrow';
+import { getBit, setBit } from '../../../arrow/bitmap.ts';
+import { batchOfData } from '../../../arrow/data.ts';
+import { schemaOf } from '../../../arrow/nested-type.ts';
+import { batchOfColumns, take } from '../../../arrow/select.ts';
+import type { OpenPart, VirtualPart } from '../../../protocol/virtual-table.ts';
+import { Pace } from '../../base/pace.ts';
+import type { Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
+import { needOf } from '../../request/computed-columns.ts';
+import { rowsInThread } from '../../request/formula.ts';
+import type { BatchSource } from '../scan/fragment-reader.ts';
+import { AHEAD, readAhead } from '../scan/meters.ts';
+import { prunedFiles } from '../scan/pruning.ts';
+import { Scanner, type PlacedBatch, type ScanFile } from '../scan/scan.ts';
+import { VirtualRows } from '../scan/virtual-rows.ts';
+import { asVisible, type VisibleSnapshot } from '../scan/visible-snapshot.ts';
+import { closing, type BoundRestrictions } from './bound-restrictions.ts';
+
+/** A version of a table and where its rows are read. */
+interface StoredRows {
+  readonly snapshot: Snapshot;
+  readonly reader: BatchSource;
+}
+
+/** A snapshot for a caller whom no restriction binds. */
+export function unrestricted(snapshot: Snapshot, _restrictions: null): VisibleSnapshot {
+  return asVisible(snapshot);
+}
+
+/**
+ * The rows of a version that a caller may see, as a table of their own: hidden rows are not in it,
+ * masked columns have their masks, and it has no statistics and no index of other rows. Whatever is
+ * planned over it is of what the caller may see. Rows are judged now, with the columns of the row
+ * filters alone; the memory is a bit per row.
+ * @throws CatalogError PermissionDenied for a row filter that fails on a row
+ */
+export async function visibleRows(
+  stored: StoredRows,
+  bound: BoundRestrictions,
+): Promise<VirtualRows> {
+  const { snapshot } = stored;
+  const parts = await judgedParts(stored, bound);
+  const table = {
+    path: bound.object,
+    schema: bound.schema,
+    parts: async () => parts.map((part) => virtualPart(stored, bound, part)),
+  };
+  const { version, timestampMillis } = snapshot;
+  return VirtualRows.of(table, {
+    version,
+    timestampMillis,
+    indices: visibleIndices(snapshot, bound),
+  });
+}
+
+/** Indices by which a search chooses its distance or its tokens, of columns that the caller sees. */
+function visibleIndices(
+  { indices = [], schema, fieldIds }: Snapshot,
+  { schema: seen }: BoundRestrictions,
+): readonly IndexDefinition[] {
+  return indices.flatMap((index) => {
+    const name = schema.fields[fieldIds.indexOf(index.field)]?.name;
+    const field = seen.fields.findIndex((each) => each.name === name);
+    return field < 0 ? [] : [{ ...index, field }];
+  });
+}
+
+/** Rows of a stored batch that the caller may see. */
+interface JudgedBatch {
+  /** Position of the batch in its file. */
+  readonly index: number;
+  /** How many of its rows are visible; at least one. */
+  readonly count: number;
+  /** A bit for each of its rows; null if all are visible. */
+  readonly bits: Uint8Array | null;
+}
+
+/** Rows of a stored fragment that the caller may see. */
+interface JudgedPart {
+  readonly fragment: Fragment;
+  readonly batches: JudgedBatch[];
+}
+
+async function judgedParts(
+  { snapshot, reader }: StoredRows,
+  bound: BoundRestrictions,
+): Promise<readonly JudgedPart[]> {
+  const { filter, statement } = bound;
+  const scanner = new Scanner(reader, snapshot);
+  const need = needOf(snapshot.schema, filter?.columns ?? []);
+  const pace = new Pace(statement.budget);
+  const parts = new Map<Fragment, JudgedPart>();
+  for await (const found of readAhead(scanner.scan(filesOf(snapshot, bound), need, AHEAD))) {
+    statement.signal().throwIfAborted();
+    const batch = await judgedBatch(found, bound);
+    found.release?.();
+    await pace.turn();
+    if (batch === null) continue;
+    const { fragment } = found.place;
+    const part = parts.get(fragment) ?? { fragment, batches: [] };
+    parts.set(fragment, part);
+    part.batches.push(batch);
+  }
+  return [...parts.values()];
+}
+
+/** Files that may hold visible rows. Statistics of a file narrow it; its indices are not asked. */
+function filesOf(snapshot: Snapshot, { filter }: BoundRestrictions): readonly ScanFile[] {
+  const all = snapshot.fragments.map((fragment) => ({ fragment, offset: 0 }));
+  if (filter === null) return all;
+  return prunedFiles(snapshot, all, filter).map((file) => ({ ...file, lookup: undefined }));
+}
+
+async function judgedBatch(
+  { batch, place, certain }: PlacedBatch,
+  { filter, restrictions, object, statement: { budget } }: BoundRestrictions,
+): Promise<JudgedBatch | null> {
+  const { index } = place;
+  const { numRows } = batch;
+  if (numRows === 0) return null;
+  if (filter === null || certain === true) return { index, count: numRows, bits: null };
+  const [first] = restrictions.rows;
+  const rows = await judged(() => budget.run(() => rowsInThread(filter, batch)));
+  if (rows.length === 0) return null;
+  if (rows.length === numRows) return { index, count: numRows, bits: null };
+  budget.charge(numRows / 8);
+  const bits = new Uint8Array(Math.ceil(numRows / 8));
+  for (const row of rows) setBit(bits, row);
+  return { index, count: rows.length, bits };
+
+  async function judged<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw closing(error, first?.restriction ?? '', object);
+    }
+  }
+}
+
+function virtualPart(
+  stored: StoredRows,
+  bound: BoundRestrictions,
+  { fragment, batches }: JudgedPart,
+): VirtualPart {
+  const batchRows = batches.map(({ count }) => count);
+  const open: OpenPart = {
+    batchRows,
+    read: (index, columns) => readVisible(stored, bound, fragment, batches[index]!, columns),
+    close: async () => undefined,
+  };
+  return {
+    rows: batchRows.reduce((sum, count) => sum + count, 0),
+    bounds: new Map(),
+    open: async () => open,
+  };
+}
+
+/** The visible rows of a batch, masked. */
+async function readVisible(
+  { snapshot, reader }: StoredRows,
+  { columns, schema, statement: { budget } }: BoundRestrictions,
+  fragment: Fragment,
+  { index, bits, count }: JudgedBatch,
+  names: readonly string[],
+): Promise<RecordBatch> {
+  const seen = names.map((name) => columns.get(name)!);
+  const read = seen.filter(({ masking }) => masking?.reads !== false);
+  const found = await reader.batch(
+    snapshot,
+    fragment,
+    index,
+    read.map(({ field }) => field.name),
+  );
+  const picked = bits === null ? found.batch : take(found.batch, setRows(bits, count));
+  const stored = new Map<unknown, Data>(
+    read.map((column, at) => [column, picked.data.children[at]!]),
+  );
+  const data: Data[] = [];
+  for (const column of seen) {
+    const values = stored.get(column) ?? null;
+    const { masking } = column;
+    data.push(masking === null ? values! : await budget.run(() => masking.apply(values, count)));
+  }
+  const own = schemaOf(
+    seen.map(({ field }) => field),
+    schema.metadata,
+  );
+  const batch = data.length === 0 ? batchOfData(own, [], count) : batchOfColumns(own, data, count);
+  if (bits !== null) found.release?.();
+  return batch;
+}
+
+/** Positions of set bits, ascending. */
+function setRows(bits: Uint8Array, count: number): Uint32Array {
+  const rows = new Uint32Array(count);
+  for (let row = 0, at = 0; at < count; row++) if (getBit(bits, row)) rows[at++] = row;
+  return rows;
+}

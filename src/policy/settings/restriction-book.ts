@@ -1,0 +1,74 @@
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import type { RestrictedColumn, Restrictions, RowFilter } from '../../protocol/restrictions.ts';
+import { noRoles, type Roles } from '../lines/packed-roles.ts';
+import { intersect, patternMatches, subtreeOf } from '../lines/pattern.ts';
+import { PrincipalViews } from '../lines/principal-views.ts';
+import { RESTRICTIONS_FILE, type WrittenRestriction } from './restrictions.ts';
+import { withRowValues } from './row-values.ts';
+
+const NONE: readonly WrittenRestriction[] = [];
+
+/** The restrictions of a policy, found by caller and table. */
+export class RestrictionBook {
+  static readonly empty = new RestrictionBook([], noRoles);
+
+  readonly restrictions: readonly WrittenRestriction[];
+  readonly #views: PrincipalViews<readonly WrittenRestriction[]>;
+
+  constructor(restrictions: readonly WrittenRestriction[], roles: Roles) {
+    this.restrictions = restrictions;
+    this.#views = new PrincipalViews(roles, (names) => {
+      const meets = (some: readonly string[]) => some.some((name) => names.has(name));
+      return restrictions.filter(
+        ({ subjects, except }) => (subjects === null || meets(subjects)) && !meets(except),
+      );
+    });
+  }
+
+  /** The restrictions that bind a principal on a table. The root of the catalog is no table. */
+  binding(principal: Principal, object: ObjectPath): readonly WrittenRestriction[] {
+    if (this.restrictions.length === 0 || object.length === 0) return NONE;
+    return this.#views
+      .of(principal)
+      .extra.filter(({ patterns }) => patterns.some((each) => patternMatches(each, object)));
+  }
+
+  /** Whether a restriction may bind a principal on an object or on something below it. */
+  bindsBelow(principal: Principal, object: ObjectPath): boolean {
+    if (this.restrictions.length === 0) return false;
+    const region = subtreeOf(object);
+    return this.#views
+      .of(principal)
+      .extra.some(({ patterns }) => patterns.some((each) => intersect(each, region) !== undefined));
+  }
+}
+
+/** The name of a restriction where policy lines are named. */
+export function restrictionRule({ line }: WrittenRestriction): string {
+  return `${RESTRICTIONS_FILE}:${line}`;
+}
+
+/**
+ * What some restrictions mean for a caller. Row filters add up, `hidden` is stronger than every mask,
+ * and of several masks of a column the first counts.
+ * @param context Of the context only what the caller did not choose.
+ */
+export function restrictionsFor(
+  bound: readonly WrittenRestriction[],
+  { subject, groups, roles }: Principal,
+  context: ReadonlyMap<string, string>,
+): Restrictions {
+  const values = { subject, groups, roles, context };
+  const rows = bound.flatMap(({ name: restriction, rows: sql }): readonly RowFilter[] =>
+    sql === null ? [] : [{ restriction, sql: withRowValues(sql, values) }],
+  );
+  const columns = new Map<string, RestrictedColumn>();
+  for (const { name: restriction, columns: own } of bound) {
+    for (const { column, as } of own) {
+      if (columns.has(column) && as !== 'hidden') continue;
+      columns.set(column, { restriction, column, as });
+    }
+  }
+  return { names: bound.map(({ name }) => name), rows, columns: [...columns.values()] };
+}

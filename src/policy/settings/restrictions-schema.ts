@@ -1,0 +1,95 @@
+import { Type } from 'typebox';
+
+const text = (about: string, expects = 'a text that is not empty') =>
+  Type.String({ minLength: 1, expects, description: about });
+
+const texts = (about: string) =>
+  Type.Array(Type.String({ minLength: 1 }), {
+    minItems: 1,
+    uniqueItems: true,
+    expects: 'a list of at least one text, each once',
+    description: about,
+  });
+
+const MASKS = 'null, constant, sha256, first, last, alphanum, year, month or round';
+
+const mask = Type.Object(
+  {
+    mask: Type.Union(
+      [
+        Type.Null(),
+        Type.Literal('null'),
+        Type.Literal('constant'),
+        Type.Literal('sha256'),
+        Type.Literal('first'),
+        Type.Literal('last'),
+        Type.Literal('alphanum'),
+        Type.Literal('year'),
+        Type.Literal('month'),
+        Type.Literal('round'),
+      ],
+      { expects: MASKS, description: 'how the values are replaced' },
+    ),
+    value: Type.Optional(
+      Type.Union([Type.String(), Type.Number(), Type.Boolean()], {
+        expects: 'a text, a number, true or false',
+        description: 'of constant: the value of every row',
+      }),
+    ),
+    n: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1000,
+        expects: 'a whole number from 0 to 1000',
+        description: 'of first and last: how many characters are kept',
+      }),
+    ),
+    to: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        expects: 'a number above 0',
+        description: 'of round: values become multiples of it',
+      }),
+    ),
+  },
+  { additionalProperties: false, expects: 'hidden, or a mapping with the key mask' },
+);
+
+const restriction = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^[A-Za-z0-9_.-]{1,64}$',
+      expects: '1 to 64 letters, digits, dots, dashes and underscores',
+      description: 'its name in refusals',
+    }),
+    tables: texts('patterns of the tables that it restricts'),
+    subjects: Type.Optional(texts('subjects, groups and roles that it binds; everyone if absent')),
+    except: Type.Optional(texts('subjects, groups and roles that it does not bind')),
+    rows: Type.Optional(text('SQL that is true for visible rows')),
+    columns: Type.Optional(
+      Type.Record(
+        Type.String({ minLength: 1 }),
+        Type.Union([Type.Literal('hidden'), mask], {
+          expects: 'hidden, or a mapping with the key mask',
+        }),
+        {
+          minProperties: 1,
+          expects: 'a mapping with at least one column',
+          description: 'columns that are masked or hidden, by name',
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false, expects: 'a mapping' },
+);
+
+/** The schema of `restrictions.yaml`. */
+export const restrictionsSchema = Type.Object(
+  {
+    restrictions: Type.Array(restriction, {
+      maxItems: 1000,
+      expects: 'a list of at most 1000 restrictions',
+    }),
+  },
+  { additionalProperties: false, expects: 'a mapping with the key restrictions' },
+);

@@ -1,0 +1,62 @@
+import { canonicalPath, type ObjectPath } from './identifier.ts';
+import type { OperationName } from './operations/operation-name.ts';
+
+/** How the values of a column are replaced. */
+export type Mask =
+  | { readonly mask: 'null' | 'sha256' | 'alphanum' | 'year' | 'month' }
+  | { readonly mask: 'constant'; readonly value: string | number | boolean }
+  /** `n` characters are kept. */
+  | { readonly mask: 'first' | 'last'; readonly n: number }
+  /** Numbers become multiples of `to`. */
+  | { readonly mask: 'round'; readonly to: number };
+
+/** A condition on rows: a row is visible if it is true. */
+export interface RowFilter {
+  /** Name of the restriction. */
+  readonly restriction: string;
+  /** SQL over the columns of the table. The values of the caller are literals in it. */
+  readonly sql: string;
+}
+
+/** A column that the caller sees masked or not at all. */
+export interface RestrictedColumn {
+  /** Name of the restriction that decides. */
+  readonly restriction: string;
+  readonly column: string;
+  readonly as: Mask | 'hidden';
+}
+
+/** What binds one caller on one table: plain data. */
+export interface Restrictions {
+  /** Names of the restrictions, in the order of the file. */
+  readonly names: readonly string[];
+  /** A row is visible if all of them are true. */
+  readonly rows: readonly RowFilter[];
+  /** Each column once. */
+  readonly columns: readonly RestrictedColumn[];
+}
+
+/** The refusal of an operation for a caller whom restrictions bind. */
+export function refusedUnderRestrictions(
+  subject: string,
+  operation: string,
+  object: ObjectPath,
+  names: readonly string[],
+): string {
+  return `${subject} may not ${operation} on ${canonicalPath(object)}: ${listed(names)} cannot be applied to it`;
+}
+
+/** The refusal of a table to which restrictions cannot be applied. */
+export function closedByRestriction(name: string, object: ObjectPath): string {
+  return `the restriction ${name} closes ${canonicalPath(object)}: it does not fit the columns of the table, or a row; an administrator can correct it`;
+}
+
+function listed(names: readonly string[]): string {
+  return `the ${names.length === 1 ? 'restriction' : 'restrictions'} ${names.join(', ')}`;
+}
+
+/** What a route asks for: the only right on a restricted table that a request can have. */
+export interface RoutedAction {
+  readonly operation: OperationName;
+  readonly object: ObjectPath;
+}

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as fc from 'fast-check';
+import { casesOf } from '../../support/cases.ts';
+import {
+  filters,
+  masks,
+  RestrictedEngine,
+  restrictionsOf,
+  streamOfRows,
+  visibleOfRows,
+  type TestMask,
+  type TestRow,
+} from './restricted-table.ts';
+
+const TABLES = casesOf(6, 40);
+const QUERIES = casesOf(12, 50);
+
+const words = ['blue', 'whale', 'sings', 'far', 'below', 'deep', 'sea'];
+
+const row = (id: number): fc.Arbitrary<TestRow> =>
+  fc.record({
+    id: fc.constant(BigInt(id)),
+    region: fc.constantFrom('eu', 'us', 'asia', null),
+    amount: fc.oneof(fc.integer({ min: -60, max: 60 }), fc.constant(null)),
+    price: fc.oneof(
+      fc.integer({ min: -400, max: 400 }).map((value) => value / 8 + 0.05),
+      fc.constant(null),
+    ),
+    email: fc.constantFrom('ann@x.org', 'bob@y.org', 'a', 'äß', 'a1b2', '', null),
+    words: fc.oneof(
+      fc.array(fc.constantFrom(...words), { maxLength: 6 }).map((all) => all.join(' ')),
+      fc.constant(null),
+    ),
+    day: fc.oneof(
+      fc.integer({ min: 10_000, max: 20_000 }).map((day) => day * 86_400_000),
+      fc.constant(null),
+    ),
+    vec: fc.tuple(fc.integer({ min: -9, max: 9 }), fc.integer({ min: -9, max: 9 })),
+  });
+
+const condition = fc.constantFrom(
+  'id > 20',
+  "region = 'eu'",
+  'amount >= 0',
+  'amount % 2 = 0 AND id < 70',
+  "email LIKE '%o%'",
+  "email = 'ann@x.org' OR price > 3",
+  'price BETWEEN -5 AND 9',
+  "day > DATE '2010-01-01'",
+  '_rowoffset < 7',
+  '_rowid % 2 = 1',
+  '100 / amount > 3',
+  'CAST(email AS int) = 1',
+  'region IS NULL',
+);
+
+const order = fc.record({
+  column_name: fc.constantFrom('id', 'amount', 'price', 'email', 'region', 'day', 'words'),
+  ascending: fc.boolean(),
+  nulls_first: fc.boolean(),
+});
+
+const computed = fc.constantFrom(
+  { twice: 'amount * 2', who: 'upper(email)' },
+  { id: 'id', part: '1000 / amount' },
+  { id: 'id', place: '_rowoffset' },
+);
+
+const query = fc.record(
+  {
+    filter: condition,
+    prefilter: fc.boolean(),
+    columns: fc.oneof(
+      fc.subarray(['id', 'region', 'amount', 'price', 'email', 'words', 'day'], { minLength: 1 }),
+      computed,
+    ),
+    order_by: fc.array(order, { minLength: 1, maxLength: 2 }),
+    k: fc.integer({ min: 1, max: 30 }),
+    offset: fc.integer({ min: 0, max: 12 }),
+    with_row_id: fc.boolean(),
+  },
+  { requiredKeys: [] },
+);
+
+const search = fc.oneof(
+  fc.constant({ vector: [] }),
+  fc.record({
+    vector: fc.tuple(fc.integer({ min: -9, max: 9 }), fc.integer({ min: -9, max: 9 })),
+    k: fc.integer({ min: 1, max: 20 }),
+    fast_search: fc.boolean(),
+  }),
+  fc.record({
+    vector: fc.constant([]),
+    full_text_query: fc.constantFrom(...words).map((one) => ({
+      string_query: { query: `${one} whale`, columns: ['words'] },
+    })),
+    k: fc.integer({ min: 1, max: 20 }),
+  }),
+);
+
+const restrictions = fc.record({
+  kept: fc.subarray([...filters], { maxLength: 2 }),
+  masked: fc
+    .subarray([...masks], { maxLength: 4 })
+    .map((some) => some.filter(({ column }, at) => firstOf(some, column) === at)),
+});
+
+function firstOf(some: readonly TestMask[], name: string): number {
+  return some.findIndex(({ column }) => column === name);
+}
+
+let tested: RestrictedEngine;
+let secret: Uint8Array;
+
+beforeAll(async () => {
+  tested = await RestrictedEngine.open();
+  const first = streamOfRows(fc.sample(row(0), 1));
+  await tested.send('first', 'create', first, null);
+  const hashed = masks.filter(({ as }) => as !== 'hidden' && as.mask === 'sha256');
+  await tested.told('first', 'query', { vector: [] }, restrictionsOf([], hashed));
+  secret = await tested.secret();
+});
+
+afterAll(async () => tested.close());
+
+describe('a restricted table', () => {
+  it(`answers as a copy without hidden rows and with masked columns: ${TABLES * QUERIES} queries`, async () => {
+    const seeds = fc.sample(fc.integer(), TABLES);
+    for (const [at, seed] of seeds.entries()) await compareTable(`t${at}`, `c${at}`, seed);
+  });
+});
+
+async function compareTable(table: string, copy: string, seed: number): Promise<void> {
+  const parts = [0, 40, 80].map((from) =>
+    Array.from(
+      { length: 40 },
+      (_, at) => fc.sample(row(from + at), { numRuns: 1, seed: seed + from + at })[0]!,
+    ),
+  );
+  const [{ kept, masked }] = fc.sample(restrictions, { numRuns: 1, seed }) as [
+    { kept: (typeof filters)[number][]; masked: TestMask[] },
+  ];
+  for (const [at, part] of parts.entries()) {
+    await tested.send(table, at === 0 ? 'create' : 'insert', streamOfRows(part), null);
+  }
+  // Some rows are deleted, and some columns have indices.
+  await tested.send(table, 'delete', { predicate: 'id % 11 = 5' }, null);
+  for (const [column, type] of [
+    ['words', 'FTS'],
+    ['id', 'BTREE'],
+    ['region', 'BITMAP'],
+  ] as const) {
+    await tested.index(table, column, type);
+  }
+  const left = parts.flat().filter(({ id }) => id % 11n !== 5n);
+  const seen = visibleOfRows(left, { kept, masked, secret });
+  await tested.send(copy, 'create', streamOfRows(seen.rows, seen.names), null);
+  if (seen.names.includes('words')) {
+    await tested.index(copy, 'words', 'FTS');
+  }
+  const bound = restrictionsOf(kept, masked);
+  const asked = fc.sample(fc.tuple(query, search), { numRuns: QUERIES, seed });
+  for (const [plain, found] of asked) {
+    const body = { ...plain, ...found };
+    const what = JSON.stringify({ seed, bound, body });
+    const told = await tested.told(table, 'query', body, bound);
+    expect(told, what).toEqual(await tested.told(copy, 'query', body, null));
+    const count = plain.filter === undefined ? {} : { predicate: plain.filter };
+    expect(await tested.told(table, 'count_rows', count, bound), what).toEqual(
+      await tested.told(copy, 'count_rows', count, null),
+    );
+  }
+}
