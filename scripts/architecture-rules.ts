@@ -127,6 +127,9 @@ const floors: readonly string[] = [
   'gateway/identity',
   'gateway',
   'gateway/replay',
+  'console/sessions',
+  'console/trail',
+  'console',
   'cli/output',
   'cli/config',
   'cli/processes',
@@ -153,6 +156,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/engine/index/vectors/code-kernels.ts',
     'src/policy/',
     'src/gateway/',
+    'src/console/static-files.ts',
     'src/cli/',
     // The file that LMDB opens, notes that need not be durable, and processes in /proc.
     'src/store/embedded/file.ts',

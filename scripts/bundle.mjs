@@ -16,6 +16,7 @@ const PROGRAMS = [
   'lance/worker/library-main',
   'audit/segments/sealing-thread',
   'audit/search/report-thread',
+  'console/trail/trail-thread',
   'gateway/identity/key-thread',
   'policy/reading-thread',
 ];

@@ -20,6 +20,7 @@ const BUNDLE = join(root, 'scripts/bundle.mjs');
 const INSTALLED = join(root, 'node_modules/.arrowgate-lock');
 const TSC = join(root, 'node_modules/typescript/bin/tsc');
 const ASC = join(root, 'node_modules/assemblyscript/bin/asc.js');
+const VITE = join(root, 'node_modules/vite/bin/vite.js');
 const BUILT = join(root, 'dist/.arrowgate-sources');
 
 try {
@@ -41,6 +42,8 @@ function build() {
     run(process.execPath, [ASC, ...kernelFlags(join(next, 'kernels/distance.wasm'))]);
     run(process.execPath, [ASC, ...codesFlags(join(next, 'kernels/codes.wasm'))]);
     run(process.execPath, [BUNDLE, next]);
+    const page = ['build', 'console', '--outDir', join(next, 'console-page'), '--logLevel', 'warn'];
+    run(process.execPath, [VITE, ...page]);
     rmSync(join(root, 'dist'), { recursive: true, force: true });
     renameSync(next, join(root, 'dist'));
   } finally {
@@ -83,7 +86,8 @@ function lockDigest() {
 /** Paths, sizes and times are enough to tell that something changed, and quick to read. */
 function sourcesDigest() {
   const files = [
-    ...typescriptFiles(),
+    ...filesBelow('src', /\.ts$/),
+    ...filesBelow('console', /\.(tsx?|css|html|json|svg)$/),
     join(root, 'tsconfig.json'),
     join(root, 'tsconfig.build.json'),
     join(root, 'kernels/distance.ts'),
@@ -99,9 +103,9 @@ function sourcesDigest() {
   );
 }
 
-function typescriptFiles() {
-  const names = readdirSync(join(root, 'src'), { recursive: true });
-  return names.filter((name) => name.endsWith('.ts')).map((name) => join(root, 'src', name));
+function filesBelow(folder, wanted) {
+  const names = readdirSync(join(root, folder), { recursive: true });
+  return names.filter((name) => wanted.test(name)).map((name) => join(root, folder, name));
 }
 
 function digestOf(parts) {

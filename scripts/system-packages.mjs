@@ -6,9 +6,12 @@ const packages = [
   { program: 'redis-server', name: 'redis-server' },
   { program: 'nginx', name: 'nginx' },
 ];
+/** Without it, the tests of the console's pages are skipped: not every system has this package. */
+const browser = { program: 'chromium', name: 'chromium' };
 
 const missing = packages.filter(({ program }) => !isThere(program)).map(({ name }) => name);
 if (missing.length > 0) install(missing);
+if (!isThere(browser.program) && process.getuid?.() === 0) installBrowser();
 
 function install(names) {
   const root = process.getuid?.() === 0;
@@ -22,12 +25,23 @@ function install(names) {
   run(command);
 }
 
+function installBrowser() {
+  process.stderr.write(`arrowgate: installing ${browser.name} …\n`);
+  const done =
+    attempt(['apt-get', 'update']) && attempt(['apt-get', 'install', '-y', browser.name]);
+  if (!done) process.stderr.write('arrowgate: no chromium: tests of the console are skipped\n');
+}
+
 function run([program, ...args]) {
-  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const { status } = spawnSync(program, args, { stdio: ['ignore', 2, 2], env: environment });
-  if (status === 0) return;
+  if (attempt([program, ...args])) return;
   process.stderr.write(`arrowgate: ${program} ${args.join(' ')} failed\n`);
   process.exit(2);
+}
+
+function attempt([program, ...args]) {
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const { status } = spawnSync(program, args, { stdio: ['ignore', 2, 2], env: environment });
+  return status === 0;
 }
 
 function isThere(program) {

@@ -12,6 +12,8 @@ import {
   MOMENT_ATTEMPTS,
   MOMENT_PAUSE_MILLIS,
 } from '../src/engine/catalog/journal/journal-moment.ts';
+import { FOLLOW_MILLIS } from '../src/console/trail/follow.ts';
+import { TRAIL_TASK_MILLIS } from '../src/console/trail/trail.ts';
 import { COMMIT_ATTEMPTS } from '../src/engine/catalog/records/commit-loop.ts';
 import { DESCRIPTOR_WAIT_MILLIS } from '../src/engine/format/memory/open-files.ts';
 import { MEMORY_WAIT_MILLIS } from '../src/engine/format/memory/request-memory.ts';
@@ -84,6 +86,19 @@ export const waits: readonly Wait[] = [
     end: 'the last good keys stay in force; read again',
     files: ['protocol/thread-run.ts'],
     test: 'protocol/thread-run.test.ts',
+  },
+  {
+    what: 'search of the audit log for the console, on a thread',
+    ...fixed(TRAIL_TASK_MILLIS),
+    end: '400 code 13: choose a shorter period',
+    files: ['console/trail/trail.ts'],
+    test: 'console/trail.test.ts',
+  },
+  {
+    what: 'following the audit log in the console',
+    ...fixed(FOLLOW_MILLIS),
+    end: 'the answer ends; the page follows again',
+    files: ['console/trail/follow.ts'],
   },
   {
     what: 'file that can be opened, while the process has no descriptor left',

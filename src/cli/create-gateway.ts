@@ -46,7 +46,7 @@ export interface FastifyHost {
 export interface EmbeddedGateway {
   /** Answers every request: for `http.createServer`. */
   readonly listener: (incoming: IncomingMessage, response: ServerResponse) => void;
-  /** Middleware for Express: answers paths under `/v1`, `/authorize` and the service pages, and passes on all others. */
+  /** Middleware for Express: answers paths under `/v1`, `/authorize` and `/console`, and the service pages, and passes on all others. */
   readonly middleware: (incoming: IncomingMessage, response: ServerResponse, next: Next) => void;
   /** The same for Fastify: `await app.register(gateway.fastify)`. */
   readonly fastify: (instance: FastifyHost, options: object, done: Next) => void;

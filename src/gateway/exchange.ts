@@ -2,7 +2,7 @@ import { receive, admit } from './admit.ts';
 import type { Gateway } from './gateway.ts';
 import { cut, type IncomingRequest, type OutgoingResponse } from './http/message.ts';
 import { handleDescribed, isAuthorize } from './forward-auth.ts';
-import { isProtocol } from './own-paths.ts';
+import { isConsole, isProtocol } from './own-paths.ts';
 import { advance } from './passage.ts';
 import { handlePlain, type Site } from './plain.ts';
 import { targetPath, route } from './route.ts';
@@ -30,7 +30,7 @@ export function exchange(
   { waiting, site }: ExchangeOptions,
 ): Promise<void> {
   const received = receive(incoming, outgoing, waiting, gateway.trustedProxies);
-  const handled = handlerOf(targetPath(incoming.url ?? ''), site)(gateway, received);
+  const handled = handlerOf(gateway, targetPath(incoming.url ?? ''), site)(gateway, received);
   return handled.catch((error: unknown) => {
     gateway.log.error({ err: error, requestId: received.requestId }, 'an answer failed');
     cut(outgoing);
@@ -39,8 +39,11 @@ export function exchange(
 
 type Handler = (gateway: Gateway, received: Received) => Promise<void>;
 
-function handlerOf(path: string, site: Site): Handler {
+function handlerOf({ console }: Gateway, path: string, site: Site): Handler {
   if (site === 'all' && isProtocol(path)) return followed;
+  if (site === 'all' && console !== undefined && isConsole(path)) {
+    return (gateway, received) => console.handle(gateway, received);
+  }
   if (site === 'all' && isAuthorize(path)) return handleDescribed;
   return (gateway, received) => handlePlain(gateway, received, site);
 }

@@ -19,6 +19,7 @@ import type { Scans } from './scans.ts';
 import type { Shadow } from './shadow.ts';
 import type { Tokens } from './identity/tokens.ts';
 import type { Traces } from './telemetry/traces.ts';
+import type { Received } from './decision/steps.ts';
 
 /** The source of the policy in force. */
 interface PolicySource {
@@ -64,8 +65,15 @@ export interface Gateway {
   readonly metrics?: Metrics;
   /** Follows requests; nothing is followed without. */
   readonly traces?: Traces;
+  /** Answers requests under `/console/`; without it, nothing is there. */
+  readonly console?: ConsoleSite;
   /** Checks of `/readyz` besides those of every gateway. */
   readonly parts?: readonly ReadinessPart[];
+}
+
+/** The review console: its pages, its sessions and its API. */
+export interface ConsoleSite {
+  handle(gateway: Gateway, received: Received): Promise<void>;
 }
 
 /** One thing the gateway cannot do without, or can do without for a while. */

@@ -8,7 +8,7 @@ import { linger } from './http/linger.ts';
 import { requireManage, readiness } from './readiness.ts';
 import { METRICS_TYPE } from './telemetry/metrics.ts';
 import { errorBody, headersFor } from './outcome.ts';
-import { targetPath } from './route.ts';
+import { MethodRefused, targetPath } from './route.ts';
 import { send } from './http/send.ts';
 import type { Received } from './decision/steps.ts';
 
@@ -39,7 +39,17 @@ export async function handlePlain(
   received: Received,
   site: Site = 'all',
 ): Promise<void> {
-  const plain = await plainAnswer(gateway, received, site === 'all' ? pages : adminPages);
+  const served = site === 'all' ? pages : adminPages;
+  await answerPlain(gateway, received, () => pageOf(gateway, received, served));
+}
+
+/** Answers with a page, or with the error that making it throws. Leaves no audit record. */
+export async function answerPlain(
+  gateway: Gateway,
+  received: Received,
+  page: () => Promise<Answer> | Answer,
+): Promise<void> {
+  const plain = await plainAnswer(gateway, received, page);
   const answer = await encoded(plain, received.incoming);
   linger(received.incoming, gateway.linger);
   const closing = received.body.waiting || gateway.drain.stopping;
@@ -52,16 +62,28 @@ export async function handlePlain(
 async function plainAnswer(
   gateway: Gateway,
   received: Received,
-  served: ReadonlyMap<string, Page>,
+  page: () => Promise<Answer> | Answer,
 ): Promise<Answer> {
   try {
     admit(received, false);
-    return await pageOf(gateway, received, served);
+    return await page();
   } catch (error) {
-    if (error instanceof CatalogError) return errorAnswer(error.row.status, error, received);
+    if (error instanceof CatalogError) return errorAnswer(statusOf(error), error, received);
     gateway.log.error({ err: error, requestId: received.requestId }, 'internal error of a request');
     return errorAnswer(500, new CatalogError('Internal', 'internal error'), received);
   }
+}
+
+/** A path at which there is nothing. */
+export class NoSuchPage extends CatalogError {
+  constructor(path: string) {
+    super('Unsupported', `there is nothing at ${path}`);
+  }
+}
+
+function statusOf(error: CatalogError): number {
+  if (error instanceof NoSuchPage) return 404;
+  return error instanceof MethodRefused ? 405 : error.row.status;
 }
 
 function pageOf(
@@ -71,7 +93,7 @@ function pageOf(
 ): Promise<Answer> | Answer {
   const { method = '', url = '' } = received.incoming;
   const page = served.get(targetPath(url));
-  if (page === undefined) return refusal(404, `there is nothing at ${targetPath(url)}`, received);
+  if (page === undefined) throw new NoSuchPage(targetPath(url));
   if (method === 'GET' || method === 'HEAD') return page(gateway, received);
   const refused = refusal(405, `${method} is not a method of ${targetPath(url)}`, received);
   return { ...refused, headers: { allow: 'GET, HEAD' } };

@@ -120,6 +120,11 @@ export class LineFields {
     return this.#micros(from) - this.#integerAt(this.#comma + DURATION_AT);
   }
 
+  /** Microseconds from the arrival to the record. */
+  duration(): number {
+    return this.#integerAt(this.#comma + DURATION_AT);
+  }
+
   /** A text field; null if the record has none. */
   text(name: string): string | null {
     const bytes = this.#bytes;

@@ -225,7 +225,7 @@ async function* countedSegment(
 }
 
 /** Values for the words of a column, computed once for each word of the file. */
-class CodedWords<Value> {
+export class CodedWords<Value> {
   readonly #valueOf: (word: string | null) => Value;
   readonly #byCode: Value[] = [];
   #absent: Value | undefined;
@@ -246,7 +246,7 @@ class CodedWords<Value> {
 }
 
 /** Integers of 64 bits as numbers, which are exact up to 2^53. */
-class Integers {
+export class Integers {
   readonly #halves: Int32Array;
 
   constructor({ values }: Data) {

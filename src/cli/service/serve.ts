@@ -1,3 +1,6 @@
+import { Console } from '../../console/console.ts';
+import { Sessions } from '../../console/sessions/sessions.ts';
+import { Trail } from '../../console/trail/trail.ts';
 import { databasesOf } from '../config/config-databases.ts';
 import type { Logger } from 'pino';
 import type { Engine } from '../../engine/engine.ts';
@@ -8,7 +11,10 @@ import { Drain } from '../../gateway/drain.ts';
 import type { Gateway, ReadinessPart } from '../../gateway/gateway.ts';
 import { readKeys, replaceFile, updateKeys } from '../../gateway/identity/key-file.ts';
 import { FailureLimit } from '../../gateway/identity/failure-limit.ts';
-import { Identification } from '../../gateway/identity/identification.ts';
+import {
+  Identification,
+  type IdentificationOptions,
+} from '../../gateway/identity/identification.ts';
 import { KeyRing } from '../../gateway/identity/key-ring.ts';
 import { KeyUse } from '../../gateway/identity/key-use.ts';
 import { defaultLinger } from '../../gateway/http/linger.ts';
@@ -205,14 +211,7 @@ export async function compose(start: Start): Promise<Gateway> {
   const gateway: Gateway = {
     keys,
     tokens,
-    identification: new Identification({
-      keys,
-      tokens,
-      failures,
-      ...(config['listen.tls.client_ca'] === null
-        ? {}
-        : { clientSubject: config['listen.tls.client_subject'] }),
-    }),
+    identification: new Identification({ keys, tokens, failures, ...certificatesOf(config) }),
     trustedProxies: new Networks(config.trusted_proxies),
     bodyIds: config['authorize.body_ids'],
     databases: databasesOf(config.databases),
@@ -229,6 +228,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
+    console: openConsole(start, folder),
     parts: [
       ...furtherParts(start),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -307,6 +307,12 @@ async function prepareFolder(
   for (const place of [folder.root, folder.lance]) await requireWritable(place);
   await makeDataFolder(folder);
   return undefined;
+}
+
+/** How client certificates name their owners, if there are any. */
+function certificatesOf(config: Config): Pick<IdentificationOptions, 'clientSubject'> {
+  if (config['listen.tls.client_ca'] === null) return {};
+  return { clientSubject: config['listen.tls.client_subject'] };
 }
 
 /** The default budget of a request. */
@@ -410,6 +416,19 @@ function compareOthers(
   agreement.begin();
   opened.add(() => agreement.close());
   return agreement;
+}
+
+/** The review console. */
+function openConsole({ config, log, opened }: Start, folder: DataFolder): Console {
+  const console = new Console({
+    sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
+    trail: new Trail({
+      folder: folder.audit,
+      failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
+    }),
+  });
+  opened.add(() => console.close());
+  return console;
 }
 
 /** Counters of the limits of the policy. */

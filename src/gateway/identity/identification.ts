@@ -16,7 +16,7 @@ import type { Tokens } from './tokens.ts';
 const BEARER = /^Bearer +(\S+)$/i;
 
 /** Credential verifiers. */
-interface IdentificationOptions {
+export interface IdentificationOptions {
   readonly keys: KeyRing;
   readonly tokens: Tokens;
   readonly failures: FailureLimit;

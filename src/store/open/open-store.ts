@@ -29,8 +29,8 @@ export interface StoreOptions {
   readonly onDamage?: OnStoreDamage;
 }
 
-/** Each purpose has its own notes: checkpoints, verdicts of commit rules, digests of policies, scrub. */
-type NotesPurpose = 'notes' | 'verdicts' | 'policies' | 'scrub';
+/** Each purpose has its own notes: checkpoints, verdicts of commit rules, digests of policies, scrub, sessions of the console. */
+type NotesPurpose = 'notes' | 'verdicts' | 'policies' | 'scrub' | 'sessions';
 
 /**
  * Opens a store.

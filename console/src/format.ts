@@ -1,0 +1,43 @@
+import type { Integer } from './types.ts';
+
+/** `2026-01-31 23:59:59.123` of a time of the log, in UTC. */
+export function time(rfc3339: string): string {
+  return rfc3339.slice(0, 23).replace('T', ' ');
+}
+
+const counts = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** A whole number with separators. */
+export function count(value: Integer): string {
+  return typeof value === 'string' ? counts.format(BigInt(value)) : counts.format(value);
+}
+
+/** A number in few characters. */
+export function brief(value: number): string {
+  return value < 10_000 ? counts.format(value) : short.format(value);
+}
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function bytes(value: Integer | null): string {
+  if (value === null) return '–';
+  let size = Number(value);
+  let unit = 0;
+  for (; size >= 1024 && unit < UNITS.length - 1; unit++) size /= 1024;
+  return `${counts.format(size)} ${UNITS[unit]}`;
+}
+
+/** A duration in microseconds. */
+export function duration(micros: Integer | null): string {
+  if (micros === null) return '–';
+  const value = Number(micros);
+  if (value < 1000) return `${counts.format(value)} µs`;
+  if (value < 1_000_000) return `${counts.format(value / 1000)} ms`;
+  return `${counts.format(value / 1_000_000)} s`;
+}
+
+/** Beginning of a digest. */
+export function digest(text: string | null): string {
+  return text === null ? '–' : text.slice(0, 12);
+}

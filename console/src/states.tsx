@@ -1,0 +1,73 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiError, Loaded } from './api.ts';
+
+interface StateOfProps<Data> {
+  readonly of: Loaded<Data>;
+  /** What is loaded, as in "Loading requests". */
+  readonly what: string;
+  readonly children: (data: Data) => ComponentChildren;
+}
+
+/** What was loaded; before that, that it is loading, or why it failed. */
+export function StateOf<Data>({ of, what, children }: StateOfProps<Data>) {
+  const { data, error, loading, reload } = of;
+  if (error !== undefined) return <Failure error={error} retry={reload} />;
+  if (data === undefined) return <Loading what={what} />;
+  return (
+    <div class={loading ? 'stale' : undefined} aria-busy={loading}>
+      {children(data)}
+    </div>
+  );
+}
+
+export function Loading({ what }: { readonly what: string }) {
+  return (
+    <p class="state loading" role="status">
+      Loading {what} …
+    </p>
+  );
+}
+
+export function Failure({
+  error,
+  retry,
+}: {
+  readonly error: ApiError;
+  readonly retry: () => void;
+}) {
+  if (error.status === 403) return <NoRight sentence={error.message} />;
+  return (
+    <div class="state failure" role="alert">
+      <h2>That did not work</h2>
+      <p>{error.message}</p>
+      <button type="button" onClick={retry}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+function NoRight({ sentence }: { readonly sentence: string }) {
+  return (
+    <div class="state failure" role="alert">
+      <h2>You do not have the right to see this</h2>
+      <p>{sentence}</p>
+      <p>
+        The console needs the action <code>audit</code> on <code>/system/audit</code>. An
+        administrator can add a line to <code>policy.csv</code>, such as{' '}
+        <code>p, role:auditor, /system/**, audit, allow</code>.
+      </p>
+    </div>
+  );
+}
+
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <div class="state empty">{children}</div>;
+}
+
+/** A decision, readable without its colour. */
+export function Decision({ value }: { readonly value: string }) {
+  const kind =
+    value === 'allow' ? 'allow' : value === 'deny' || value === 'refused' ? 'deny' : 'other';
+  return <span class={`decision ${kind}`}>{value}</span>;
+}

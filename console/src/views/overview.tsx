@@ -1,0 +1,198 @@
+import { useMemo } from 'preact/hooks';
+import { useApi } from '../api.ts';
+import { Chart } from '../chart.tsx';
+import { brief, bytes, count, digest, duration } from '../format.ts';
+import { address, Link } from '../router.tsx';
+import { Empty, StateOf } from '../states.tsx';
+import type { ServiceState, Step, Traffic, TrafficKey } from '../types.ts';
+
+const PERIODS = [
+  ['1h', 'Hour'],
+  ['24h', 'Day'],
+  ['7d', 'Week'],
+  ['30d', 'Month'],
+] as const;
+
+export function Overview({ query }: { readonly query: URLSearchParams }) {
+  const given = query.get('since');
+  const since = PERIODS.find(([value]) => value === given)?.[0] ?? '24h';
+  const traffic = useApi<Traffic>(address('traffic', { since }));
+  const state = useApi<ServiceState>('state');
+  return (
+    <>
+      <div class="title">
+        <h1>Overview</h1>
+        <nav class="periods" aria-label="Period">
+          {PERIODS.map(([value, name]) => (
+            <Link key={value} to={address('', { since: value })} current={value === since}>
+              {name}
+            </Link>
+          ))}
+        </nav>
+      </div>
+      <StateOf of={state} what="the state of the service">
+        {(found) => <Attention state={found} />}
+      </StateOf>
+      <StateOf of={traffic} what="requests">
+        {(found) => <Numbers traffic={found} since={since} />}
+      </StateOf>
+    </>
+  );
+}
+
+function Attention({ state: { ready, policy } }: { readonly state: ServiceState }) {
+  const faults = ready.parts?.filter(({ status }) => status !== 'ok') ?? [];
+  const isWell = ready.status === 'ok';
+  return (
+    <section class={`attention ${isWell ? 'well' : 'ill'}`} aria-label="Attention">
+      <p>
+        <strong>{isWell ? 'The service is ready.' : `The service is ${ready.status}.`}</strong>{' '}
+        Policy <code title={policy.digest}>{digest(policy.digest)}</code> decides.
+      </p>
+      {faults.length > 0 && (
+        <ul class="plain">
+          {faults.map(({ part, status, why }) => (
+            <li key={part}>
+              <strong>{part}</strong> {status}
+              {why !== undefined && `: ${why}`}
+            </li>
+          ))}
+        </ul>
+      )}
+      {!isWell && ready.parts === undefined && (
+        <p>Why is shown to callers with the right to manage, at /readyz.</p>
+      )}
+    </section>
+  );
+}
+
+interface NumbersProps {
+  readonly traffic: Traffic;
+  readonly since: string;
+}
+
+function Numbers({ traffic, since }: NumbersProps) {
+  const { total, values } = traffic;
+  if (total.requests === 0) {
+    return (
+      <Empty>
+        <h2>No requests in this period</h2>
+        <p>
+          Choose a longer one above, or send a request:{' '}
+          <code>curl -H "x-api-key: $KEY" …/v1/namespace/$/list</code>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <dl class="headline">
+        <Number name="Requests" value={brief(total.requests)} />
+        <Number name="Not allowed" value={brief(total.denied)} />
+        <Number name="Failed (5xx)" value={brief(total.failed)} />
+        <Number name="95 % took at most" value={duration(total.slow)} />
+        <Number name="Sent" value={bytes(total.bytesOut)} />
+      </dl>
+      <Charts traffic={traffic} />
+      <div class="cards">
+        {TOPS.map(([key, title]) => (
+          <Top key={key} title={title} by={key} counts={values[key]} since={since} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Number({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function Charts({ traffic }: { readonly traffic: Traffic }) {
+  const { steps, since, until } = traffic;
+  const shown = useMemo(() => {
+    const length = (until - since) / steps.length;
+    const of = (read: (step: Step) => number | null): (number | null)[] => steps.map(read);
+    return {
+      times: steps.map((_step, at) => since + at * length),
+      requests: [
+        { name: 'all', colour: 'accent', values: of((step) => step.requests), filled: true },
+        { name: 'not allowed', colour: 'deny', values: of((step) => step.denied) },
+      ],
+      latency: [
+        { name: 'median', colour: 'accent', values: of((step) => step.median) },
+        { name: '95 %', colour: 'deny', values: of((step) => step.slow) },
+      ],
+      sizes: [
+        { name: 'sent', colour: 'accent', values: of((step) => step.bytesOut), filled: true },
+        { name: 'received', colour: 'deny', values: of((step) => step.bytesIn) },
+      ],
+    };
+  }, [traffic]);
+  return (
+    <div class="charts">
+      <Chart title="Requests" times={shown.times} series={shown.requests} show={brief} />
+      <Chart title="Time to answer" times={shown.times} series={shown.latency} show={duration} />
+      <Chart title="Bytes" times={shown.times} series={shown.sizes} show={bytes} />
+    </div>
+  );
+}
+
+const TOPS: readonly (readonly [TrafficKey, string])[] = [
+  ['operation', 'Operations'],
+  ['subject', 'Who'],
+  ['object', 'Objects'],
+  ['rule', 'Rules that decided'],
+];
+const MOST = 8;
+
+interface TopProps {
+  readonly title: string;
+  readonly by: TrafficKey;
+  readonly counts: Traffic['values'][TrafficKey];
+  readonly since: string;
+}
+
+function Top({ title, by, counts, since }: TopProps) {
+  // A rule is no criterion of its own, but a text of the record.
+  const criterion = by === 'rule' ? 'text' : by;
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      <table class="top">
+        <thead>
+          <tr>
+            <th scope="col">{title}</th>
+            <th scope="col" class="number">
+              Requests
+            </th>
+            <th scope="col" class="number">
+              Not allowed
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {counts.slice(0, MOST).map(({ value, requests, denied }) => (
+            <tr key={value}>
+              <td class="cut">
+                {value === null ? (
+                  <span class="faint">none</span>
+                ) : (
+                  <Link to={address('trail', { since, [criterion]: value })} title={value}>
+                    {value}
+                  </Link>
+                )}
+              </td>
+              <td class="number">{count(requests)}</td>
+              <td class="number">{count(denied)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

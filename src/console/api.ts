@@ -1,0 +1,153 @@
+import type { Answer } from '../protocol/backend.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import { isOperationName } from '../protocol/operations/operations.ts';
+import { parseObject } from '../policy/lines/pattern.ts';
+import { accessGroups } from '../policy/lines/rights.ts';
+import type { Recorded } from '../gateway/decision/steps.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { readiness } from '../gateway/readiness.ts';
+import { exported } from './trail/export.ts';
+import { followed } from './trail/follow.ts';
+import { filterTextOf } from './trail/filter-text.ts';
+import type { Trail } from './trail/trail.ts';
+
+/** A call of the API, once it is allowed. */
+export interface ApiCall {
+  readonly gateway: Gateway;
+  readonly trail: Trail;
+  readonly recorded: Recorded;
+  readonly query: URLSearchParams;
+  /** Whether the caller still has the credential and the right that the call was allowed with. */
+  readonly isAllowed: () => Promise<boolean>;
+}
+
+/** An endpoint: the object that its caller must be allowed to read, and its answer. */
+interface Endpoint {
+  readonly object: ObjectPath;
+  readonly answer: (call: ApiCall) => Promise<Answer> | Answer;
+}
+
+const AUDIT: ObjectPath = ['system', 'audit'];
+
+/** Every path below `/console/api/`. */
+export const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
+  ['me', { object: AUDIT, answer: caller }],
+  ['requests', { object: AUDIT, answer: requests }],
+  ['request', { object: AUDIT, answer: request }],
+  ['export', { object: AUDIT, answer: exported }],
+  ['follow', { object: AUDIT, answer: followed }],
+  ['traffic', { object: AUDIT, answer: traffic }],
+  ['state', { object: AUDIT, answer: state }],
+  ['explain', { object: AUDIT, answer: explained }],
+]);
+
+/** Requests of a page: 50 unless the query says how many, up to 200. */
+const PAGE = 50;
+const MOST_OF_PAGE = 200;
+/** Parts of the period of traffic. */
+const STEPS = 60;
+
+/** Who signed in, and the version of the service. */
+function caller({ recorded, gateway }: ApiCall): Answer {
+  const { subject, groups, roles, credential } = recorded.principal;
+  return apiAnswer(
+    JSON.stringify({ subject, groups, roles, credential, version: gateway.version }),
+  );
+}
+
+async function requests({ trail, query, recorded }: ApiCall): Promise<Answer> {
+  const filter = filterTextOf(query, Date.now());
+  const limit = limitOf(query.get('limit'));
+  const after = placeOf(query.get('after'));
+  const except = recorded.decisionId;
+  return apiAnswer(await trail.run({ kind: 'page', filter, limit, after, except }));
+}
+
+async function request({ trail, query }: ApiCall): Promise<Answer> {
+  const decisionId = query.get('decision') ?? '';
+  const began = query.get('began') ?? undefined;
+  if (!/^[\w-]{1,64}$/.test(decisionId)) throw invalid('the parameter decision is no decision id');
+  if (began !== undefined && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(began)) {
+    throw invalid('the parameter began is no time such as 2026-01-31T23:59:59.000000Z');
+  }
+  return apiAnswer(await trail.run({ kind: 'request', decisionId, began }));
+}
+
+async function traffic({ trail, query }: ApiCall): Promise<Answer> {
+  const now = Date.now();
+  const filter = filterTextOf(query, now);
+  if (filter.text !== undefined) throw invalid('requests with a text are found, but not counted');
+  return apiAnswer(await trail.run({ kind: 'traffic', filter, steps: STEPS, now }));
+}
+
+/** The policy in force, and whether the service is ready; parts and reasons are shown with `manage` only. */
+async function state({ gateway, recorded }: ApiCall): Promise<Answer> {
+  const { body } = await readiness(gateway, recorded);
+  const { digest } = gateway.policy.current();
+  const ready: unknown = JSON.parse(typeof body === 'string' ? body : '{}');
+  return apiAnswer(JSON.stringify({ ready, policy: { digest }, version: gateway.version }));
+}
+
+async function explained({ gateway, trail, query }: ApiCall): Promise<Answer> {
+  const subject = named('user', query.get('subject') ?? '');
+  const action = query.get('action') ?? '';
+  const object = query.get('object') ?? '';
+  if (!isOperationName(action) && !accessGroups.some((group) => group === action)) {
+    throw invalid(
+      `action is ${JSON.stringify(action)}, but must be an operation such as QueryTable or a group such as read`,
+    );
+  }
+  if (parseObject(object) === undefined) {
+    throw invalid(
+      `object is ${JSON.stringify(object)}, but must be a canonical path such as /prod/sales`,
+    );
+  }
+  const groups = query.getAll('group').map((name) => named('group', name));
+  const roles = query.getAll('role').map((name) => named('role', name));
+  const { digest } = gateway.policy.current();
+  const principal = { subject, groups, roles };
+  return apiAnswer(await trail.run({ kind: 'explain', digest, principal, action, object }));
+}
+
+const NAME = /^[A-Za-z0-9_.%-]+$/;
+
+function named(kind: 'user' | 'group' | 'role', typed: string): string {
+  const name = typed.startsWith(`${kind}:`) ? typed.slice(kind.length + 1) : typed;
+  if (NAME.test(name)) return `${kind}:${name}`;
+  throw invalid(
+    `${JSON.stringify(typed)} is no name of a ${kind}: write it as policy.csv does, other characters than A-Z a-z 0-9 _ - . percent-encoded`,
+  );
+}
+
+function limitOf(typed: string | null): number {
+  if (typed === null) return PAGE;
+  const limit = /^\d{1,4}$/.test(typed) ? Number(typed) : 0;
+  if (limit >= 1 && limit <= MOST_OF_PAGE) return limit;
+  throw invalid(
+    `limit is ${JSON.stringify(typed)}, but must be a number from 1 to ${MOST_OF_PAGE}`,
+  );
+}
+
+function placeOf(
+  typed: string | null,
+): { readonly began: string; readonly decisionId: string } | undefined {
+  if (typed === null) return undefined;
+  const [, began, decisionId] = /^(\d{1,17})\.([\w-]{1,64})$/.exec(typed) ?? [];
+  if (began !== undefined && decisionId !== undefined) return { began, decisionId };
+  throw invalid('the parameter after is no place of a page before');
+}
+
+/** An answer of the API, which nothing may keep. */
+export function apiAnswer(body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  return {
+    status: 200,
+    contentType: 'application/json',
+    headers: { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers },
+    body,
+  };
+}
+
+function invalid(sentence: string): CatalogError {
+  return new CatalogError('InvalidInput', sentence);
+}

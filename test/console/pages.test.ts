@@ -1,0 +1,203 @@
+import { mkdir } from 'node:fs/promises';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { send } from '../service/http.ts';
+import { Service } from '../support/service.ts';
+import { eventually } from '../support/eventually.ts';
+import { accessFindings, browserPath, openPage, startBrowser, type Watched } from './browser.ts';
+
+/** The pages of the console in a real browser. */
+
+const POLICY = `p, role:admin, /**, *, allow
+p, role:auditor, /system/**, audit, allow
+p, role:analyst, /prod/**, read, allow
+p, role:analyst, /prod/hr/**, *, deny
+g, user:alice, role:analyst
+g, user:eve, role:auditor
+`;
+
+/** A folder to keep pictures in, for people; none are kept without. */
+const PICTURES = process.env['ARROWGATE_TEST_PICTURES'];
+
+const reason = 'chromium is not installed';
+const needsBrowser = browserPath === undefined ? describe.skip : describe;
+
+needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason})` : ''}`, () => {
+  let service: Service;
+  let browser: Browser;
+  let eve: string;
+  let alice: string;
+
+  beforeAll(async () => {
+    service = await Service.start({ policy: POLICY });
+    eve = await service.keyByCommand('eve');
+    alice = await service.keyByCommand('alice');
+    await send(service.url, 'POST /v1/namespace/prod/create', { body: {} });
+    await send(service.url, 'POST /v1/namespace/prod$hr/create', { body: {} });
+    for (let round = 0; round < 30; round++) {
+      await send(service.url, 'POST /v1/table/prod$sales/count_rows', { body: {}, key: alice });
+      await send(service.url, 'POST /v1/table/prod$hr$salaries/query', { body: {}, key: alice });
+    }
+    browser = await startBrowser();
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  async function signedIn(options: BrowserContextOptions = {}): Promise<Watched> {
+    const watched = await openPage(browser, options);
+    const { page } = watched;
+    await page.goto(`${service.url}/console/`);
+    await page.getByLabel('Key or token').fill(eve);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    return watched;
+  }
+
+  async function picture(page: Page, name: string): Promise<void> {
+    if (PICTURES === undefined) return;
+    await mkdir(PICTURES, { recursive: true });
+    await page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
+  }
+
+  it('answers who read the salaries, and why', async () => {
+    const { page, complaints } = await signedIn();
+    await page.getByRole('link', { name: 'Trail', exact: true }).click();
+    await page.getByLabel('Object').fill('/prod/hr/**');
+    await page.getByLabel('Who', { exact: true }).fill('alice');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForURL(/object=%2Fprod%2Fhr/);
+    const rows = page.locator('table.rows tbody tr');
+    await eventually(async () => expect(await rows.count()).toBe(30));
+    expect(await rows.first().innerText()).toContain('/prod/hr/salaries');
+    expect(await rows.first().innerText()).toContain('deny');
+    await picture(page, 'trail');
+    await rows.first().getByRole('link').click();
+    await page.getByText('(the line that decided)').waitFor({ state: 'attached' });
+    expect(await page.locator('.lines .deciding code').innerText()).toBe(
+      'p, role:analyst, /prod/hr/**, *, deny',
+    );
+    const text = await page.locator('main').innerText();
+    expect(text).toContain('user:alice asked for QueryTable on /prod/hr/salaries');
+    expect(text).toContain('role:analyst from policy.csv:5 (user:alice)');
+    await picture(page, 'request');
+    await page.getByRole('link', { name: 'Whether the policy of now allows it' }).click();
+    await page.getByRole('region', { name: 'Verdict' }).waitFor();
+    expect(await page.getByRole('region', { name: 'Verdict' }).innerText()).toContain(
+      'policy.csv:4',
+    );
+    await picture(page, 'access');
+    expect(complaints).toEqual([]);
+  });
+
+  it('has every filter in its address, which others can open', async () => {
+    const { page, complaints } = await signedIn();
+    await page.goto(`${service.url}/console/trail?decision=deny&subject=user%3Aalice&since=1h`);
+    const rows = page.locator('table.rows tbody tr');
+    await eventually(async () => expect(await rows.count()).toBe(30));
+    expect(await page.getByLabel('Decision').inputValue()).toBe('deny');
+    expect(await page.getByLabel('Who', { exact: true }).inputValue()).toBe('user:alice');
+    await page.goto(`${service.url}/console/trail?subject=alice`);
+    await eventually(async () => expect(await rows.count()).toBe(50));
+    await page.getByRole('link', { name: 'Older' }).click();
+    await eventually(async () => expect(await rows.count()).toBe(10));
+    await page.goBack();
+    await eventually(async () => expect(await rows.count()).toBe(50));
+    expect(complaints).toEqual([]);
+  });
+
+  it('follows requests as they end', async () => {
+    const { page, complaints } = await signedIn();
+    await page.goto(`${service.url}/console/trail?object=/prod/live&live=on`);
+    await page.getByText('Requests appear here').waitFor();
+    await eventually(async () => {
+      await send(service.url, 'POST /v1/table/prod$live/count_rows', { body: {}, key: alice });
+      expect(await page.locator('table.rows tbody tr').count()).toBeGreaterThan(0);
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('is used with the keyboard alone', async () => {
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/console/`);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const focused = (): Promise<string> =>
+      page.evaluate('document.activeElement?.textContent ?? ""');
+    for (const name of ['Skip to the content', 'Arrowgate', 'Overview', 'Trail']) {
+      await page.keyboard.press('Tab');
+      expect(await focused()).toBe(name);
+    }
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Trail' }).waitFor();
+    await page.getByLabel('Who', { exact: true }).focus();
+    await page.keyboard.type('nobody-of-this-name');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'No requests' }).waitFor();
+  });
+
+  describe.each([
+    ['light on a desk', { colorScheme: 'light', viewport: { width: 1280, height: 900 } }],
+    ['dark on a desk', { colorScheme: 'dark', viewport: { width: 1280, height: 900 } }],
+    ['light on a phone', { colorScheme: 'light', viewport: { width: 390, height: 800 } }],
+  ] as const)('%s', (name, options) => {
+    it.each([
+      ['overview', '', 'table.top'],
+      ['trail', 'trail', 'table.rows'],
+      ['access', 'access?subject=alice&action=QueryTable&object=/prod/x', '.card'],
+      ['empty', 'trail?subject=nobody', '.state.empty'],
+      ['refused', 'trail?status=9xx', '.state.failure'],
+      ['missing', 'request/no-such-decision', '.state.failure'],
+    ])(`%s can be read by everyone, and fits`, async (view, path, shown) => {
+      const { page } = await signedIn(options);
+      await page.goto(`${service.url}/console/${path}`);
+      await page.locator(shown).first().waitFor();
+      await eventually(async () => expect(await page.locator('.loading').count()).toBe(0));
+      await picture(page, `${view}-${name.replaceAll(' ', '-')}`);
+      expect(await accessFindings(page)).toEqual([]);
+      const wider = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      expect(wider).toBe(0);
+      await page.context().close();
+    });
+  });
+
+  it('says what is wrong with a sign-in', async () => {
+    const { page } = await openPage(browser);
+    await page.goto(`${service.url}/console/trail`);
+    await page.getByLabel('Key or token').fill(alice);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    expect(await alert.innerText()).toBe('user:alice may not QueryTable on /system/audit');
+    expect(await accessFindings(page)).toEqual([]);
+    await picture(page, 'sign-in');
+  });
+
+  it('asks for a key again when the session has ended, and says so', async () => {
+    const { page } = await signedIn();
+    await page.context().clearCookies();
+    await page.getByRole('link', { name: 'Trail', exact: true }).click();
+    await page.getByText('Your session has ended').waitFor();
+  });
+
+  it('says that the service is away, and goes on when it is back', async () => {
+    const { page } = await signedIn();
+    await page.route('**/console/api/requests*', (route) => route.abort());
+    await page.getByRole('link', { name: 'Trail', exact: true }).click();
+    await page.getByText('The service cannot be reached').waitFor();
+    await page.unroute('**/console/api/requests*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('table.rows').waitFor();
+  });
+
+  it('signs out', async () => {
+    const { page } = await signedIn();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Key or token').waitFor();
+    await page.reload();
+    await page.getByLabel('Key or token').waitFor();
+  });
+});
