@@ -1,5 +1,14 @@
 /** Codes of the errors of a storage: those of the operating system, where it has one for the same thing. */
-type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC' | 'ESTALE';
+type StorageErrorCode =
+  | 'ENOENT'
+  | 'EEXIST'
+  | 'EINVAL'
+  | 'EISDIR'
+  | 'ENOTDIR'
+  | 'ENOSPC'
+  | 'ESTALE'
+  /** Two keys that do not lie in the same storage. */
+  | 'EXDEV';
 
 /** An error of a storage that is no file system. */
 export class StorageError extends Error {

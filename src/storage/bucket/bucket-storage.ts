@@ -30,6 +30,8 @@ import { BucketUpload, takenObject, type PartSizes } from './bucket-upload.ts';
 export interface BucketOptions {
   /** Folder of the disk for temporary objects; absolute. */
   readonly spill: string;
+  /** What all keys begin with, and the keys in the bucket do not; nothing unless given. */
+  readonly root?: string;
   readonly parts?: PartSizes;
 }
 
@@ -44,6 +46,7 @@ export class BucketStorage implements Storage {
   readonly #client: BucketClient;
   readonly #prefix: string;
   readonly #name: string;
+  readonly #root: string;
   readonly #options: BucketOptions;
   readonly #disk = new LocalStorage();
   #probed: Promise<void> | undefined;
@@ -52,6 +55,7 @@ export class BucketStorage implements Storage {
     this.#client = new BucketClient(place);
     this.#prefix = place.prefix === '' ? '' : `${place.prefix}/`;
     this.#name = place.name;
+    this.#root = options.root ?? '';
     this.#options = options;
   }
 
@@ -288,13 +292,20 @@ export class BucketStorage implements Storage {
 
   #keyOf(key: string): string {
     // Some stores take a backslash for a slash: two keys would name one object.
-    if (!checkedKey(key).includes('\\')) return `${this.#prefix}${key.slice(1)}`;
+    if (!checkedKey(key).includes('\\')) return `${this.#prefix}${this.#nameOf(key)}`;
     throw new StorageError('EINVAL', `the key ${key} of an object has a backslash`);
+  }
+
+  /** The names of a key below the root. */
+  #nameOf(key: string): string {
+    if (key.startsWith(`${this.#root}/`)) return key.slice(this.#root.length + 1);
+    throw new StorageError('EINVAL', `the key ${key} does not lie in ${this.#root}`);
   }
 
   /** What the keys of all objects in a folder begin with. */
   #folderKey(folder: string): string {
-    return checkedFolder(folder) === '/' ? this.#prefix : `${this.#keyOf(folder)}/`;
+    const isRoot = checkedFolder(folder) === (this.#root === '' ? '/' : this.#root);
+    return isRoot ? this.#prefix : `${this.#keyOf(folder)}/`;
   }
 
   #entry({ key, bytes, writtenMillis }: Listed): StorageEntry {
@@ -306,7 +317,7 @@ export class BucketStorage implements Storage {
   }
 
   #pathOf(key: string): string {
-    return `/${key.slice(this.#prefix.length)}`;
+    return `${this.#root}/${key.slice(this.#prefix.length)}`;
   }
 }
 
