@@ -6,6 +6,7 @@ import { isStoreDamage, StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { LocalStorage } from '../storage/local-storage.ts';
+import { RoutedStorage } from '../storage/routed-storage.ts';
 import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { Journal } from './catalog/journal/journal.ts';
@@ -140,6 +141,8 @@ function jobWorks(
 export interface EngineOptions {
   /** The data folder. */
   readonly data: string;
+  /** Where files and objects lie; a disk alone unless given. The engine does not close it. */
+  readonly storage?: Storage;
   /** Store that coordinates versions and names. The engine does not close it. */
   readonly store: Store;
   readonly locations: LocationRules;
@@ -248,7 +251,7 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data, virtual = [], readOnly = false } = given;
-  const storage = new LocalStorage();
+  const storage = given.storage ?? new RoutedStorage(new LocalStorage(), []);
   const root = await tablesFolder(storage, data);
   const coordinated = readOnly ? openReadCoordination : openCoordination;
   const { journal, committer, store, recent } = await coordinated(storage, data, given.store);

@@ -1,6 +1,11 @@
 import { CatalogError } from '../protocol/errors.ts';
 import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
-import { LibraryProcess, rowBytesOf, type TaskInput } from './library-process.ts';
+import {
+  LibraryProcess,
+  rowBytesOf,
+  type LibraryEnvironment,
+  type TaskInput,
+} from './library-process.ts';
 import type { LibraryTask } from './wire/messages.ts';
 
 /** Tasks that one process works on at once. */
@@ -16,6 +21,7 @@ export interface LibraryPoolOptions {
   readonly processes: number;
   /** Memory of each process, in bytes. */
   readonly memory: number;
+  readonly environment?: LibraryEnvironment | undefined;
   /** Called with a sentence when a process has ended that nobody ended. */
   readonly onFault: (fault: string) => void;
 }
@@ -165,6 +171,7 @@ export class LibraryPool {
   #start(): LibraryProcess {
     const { memory, onFault } = this.#options;
     const process: LibraryProcess = new LibraryProcess({
+      environment: this.#options.environment,
       memory,
       ended: (fault) => {
         this.#processes.delete(process);

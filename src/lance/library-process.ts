@@ -47,9 +47,14 @@ const ENDED: VersionReply = { status: 503, value: { error: 'the request has ende
 export interface LibraryProcessOptions {
   /** Memory of the process, in bytes. Above it gets no more tasks; the kernel refuses half as much more. */
   readonly memory: number;
+  /** The whole environment of the process; one without certificates unless given. */
+  readonly environment?: LibraryEnvironment | undefined;
   /** Called once when the process is no more, with a sentence if nobody ended it. */
   readonly ended: (fault: string | undefined) => void;
 }
+
+/** Variables of a process. */
+export type LibraryEnvironment = Readonly<Record<string, string>>;
 
 /** What belongs to a task beside it. */
 export interface TaskInput {
@@ -97,7 +102,7 @@ export class LibraryProcess {
 
   constructor(options: LibraryProcessOptions) {
     this.#options = options;
-    this.#child = startProcess(options.memory);
+    this.#child = startProcess(options.memory, options.environment);
     const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
       this.#receive(message, parts);
     const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
@@ -336,13 +341,13 @@ export function rowBytesOf(task: LibraryTask): number {
 }
 
 /**
- * The environment of a process. The library would read every certificate of the system for each connection, and
- * speaks with the loopback interface alone.
+ * The library would read every certificate of the system for each connection, and speaks with the loopback
+ * interface alone where no object store is reached over TLS.
  */
-const ENVIRONMENT = { SSL_CERT_FILE: '/dev/null' };
+const WITHOUT_TLS: LibraryEnvironment = { SSL_CERT_FILE: '/dev/null' };
 
 /** Starts a process without the environment of the gateway. The kernel refuses it data beyond a bound. */
-function startProcess(memory: number): ChildProcess {
+function startProcess(memory: number, env: LibraryEnvironment = WITHOUT_TLS): ChildProcess {
   const flags = [`--max-old-space-size=${HEAP_MIB}`, '--expose-gc'];
   const program = [process.execPath, ...flags, MAIN, String(memory)];
   const kibibytes = String(Math.ceil((memory * 1.5) / 1024));
@@ -350,5 +355,5 @@ function startProcess(memory: number): ChildProcess {
   const [command, args] =
     process.platform === 'linux' ? ['/bin/sh', limited] : [program[0]!, program.slice(1)];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'pipe'];
-  return spawn(command, args, { env: ENVIRONMENT, cwd: '/', stdio });
+  return spawn(command, args, { env, cwd: '/', stdio });
 }

@@ -96,6 +96,11 @@ export class StorageUnavailable extends Error {
   }
 }
 
+/** Whether an error says that an object store cannot be used now: nothing is known of its objects. */
+export function isOutage(error: unknown): error is StorageUnavailable | StorageRefused {
+  return error instanceof StorageUnavailable || error instanceof StorageRefused;
+}
+
 /** An object store refuses the gateway, or cannot be used safely, until an operator acts. */
 export class StorageRefused extends Error {
   constructor(message: string, cause?: unknown) {

@@ -1,3 +1,4 @@
+import { wireLocation } from '../../storage/object-key.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';
@@ -255,6 +256,7 @@ export class CommitJudge {
       branch: 'main',
       operation: this.#request.operation.name,
       ...commit,
+      ...(commit.location !== undefined && { location: wireLocation(commit.location) }),
       classes: commit.classes ?? new Set(),
       now: this.#judging.clock(),
       context: this.#request.context,

@@ -22,7 +22,7 @@ import {
 import { KeptFolder } from '../tree.ts';
 import { BucketClient } from './bucket-client.ts';
 import { BucketObject } from './bucket-object.ts';
-import type { BucketPlace, Listed } from './bucket-place.ts';
+import type { BucketCredentials, BucketPlace, Listed } from './bucket-place.ts';
 import { probeBucket } from './bucket-probe.ts';
 import { BucketUpload, takenObject, type PartSizes } from './bucket-upload.ts';
 
@@ -93,7 +93,8 @@ export class BucketStorage implements Storage {
   async stat(key: string): Promise<ObjectStat | undefined> {
     const found = await this.#head(key);
     if (found === undefined) return undefined;
-    const { bytes, writtenMillis } = found;
+    const { bytes } = found;
+    const writtenMillis = latest(found.writtenMillis);
     const kind = { isFile: true, isFolder: false, isLink: false };
     return { ...kind, bytes, writtenMillis, changedMillis: writtenMillis };
   }
@@ -273,6 +274,11 @@ export class BucketStorage implements Storage {
     checkedFolder(folder);
   }
 
+  /** The credentials of the gateway for the store, as they are now. */
+  credentials(): Promise<BucketCredentials> {
+    return this.#client.credentials();
+  }
+
   /** Closes the connections to the store. */
   close(): void {
     this.#client.close();
@@ -308,7 +314,8 @@ export class BucketStorage implements Storage {
     return isRoot ? this.#prefix : `${this.#keyOf(folder)}/`;
   }
 
-  #entry({ key, bytes, writtenMillis }: Listed): StorageEntry {
+  #entry({ key, bytes, ...listed }: Listed): StorageEntry {
+    const writtenMillis = latest(listed.writtenMillis);
     return { path: this.#pathOf(key), isFolder: false, isLink: false, bytes, writtenMillis };
   }
 
@@ -319,6 +326,11 @@ export class BucketStorage implements Storage {
   #pathOf(key: string): string {
     return `${this.#root}/${key.slice(this.#prefix.length)}`;
   }
+}
+
+/** The end of the second in which an object was written: stores round times down. */
+function latest(writtenMillis: number): number {
+  return writtenMillis + 999;
 }
 
 /** Bytes of an object that a copy reads at once. */

@@ -1,5 +1,6 @@
 import { join, relative, sep } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import { isObjectKey } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
@@ -81,6 +82,8 @@ export class OwnFiles {
 
   /** Whether no file of a version is reached through a link; each is looked for in a folder that it may lie in. */
   async #isUnlinked(location: string, line: string, manifest: LanceManifest): Promise<boolean> {
+    // An object store has no links.
+    if (isObjectKey(location)) return true;
     for (const fragment of manifest.fragments) {
       const files = fragment.files.map(({ path }) => fileIn(line, LANCE_DATA, path));
       const { id, deletions } = fragment;
