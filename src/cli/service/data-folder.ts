@@ -26,6 +26,8 @@ interface DataPlaces {
   readonly keyLinks: string;
   /** The start records of instances in the audit log. */
   readonly auditStarts: string;
+  /** Temporary files of the Lance library. */
+  readonly libraryScratch: string;
   /** Where Lance clients write; the key of an object store if tables lie in one. */
   readonly lance: string;
   /** Mode that the data folder is made with. */
@@ -99,6 +101,7 @@ function placesOf(config: Config): DataPlaces {
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
     keyLinks: join(root, 'private', 'audit-keys.jsonl'),
     auditStarts: join(root, 'private', 'audit-starts'),
+    libraryScratch: join(root, 'private', 'library'),
     lance: managedOf(config, root),
     mode: dataFolderMode(config),
   };
