@@ -1,13 +1,20 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Connection } from '@lancedb/lancedb';
 import { stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectTo, lancedb, rowsOf } from '../clients/lancedb.ts';
 import { send } from '../clients/http.ts';
 import { BUCKET_CREDENTIALS, BucketServer, hasBuckets } from '../support/bucket-server.ts';
+import { makeCertificate } from '../support/certificates.ts';
+import { FaultyProxy } from '../support/faulty-proxy.ts';
+import { testFolders } from '../support/folder.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 
 const { id: accessKey, secret } = BUCKET_CREDENTIALS;
+const variables = { LAKE_ACCESS_KEY_ID: accessKey, LAKE_SECRET_ACCESS_KEY: secret };
+const newFolder = testFolders();
 
 describe.runIf(hasBuckets)('a service whose Lance tables lie in a bucket', () => {
   let server: BucketServer;
@@ -17,20 +24,13 @@ describe.runIf(hasBuckets)('a service whose Lance tables lie in a bucket', () =>
 
   beforeAll(async () => {
     server = await BucketServer.start('seaweedfs');
-    const store = {
-      name: 'lake',
-      url: `s3://${server.bucket}/tables`,
-      endpoint: server.endpoint,
-      path_style: true,
-      credentials_env: 'LAKE',
-    };
     service = await Service.start({
       config: stringify({
-        object_stores: [store],
+        object_stores: [storeAt(server.endpoint, 'tables')],
         locations: { managed: 'lake:/lance' },
         tables: { formats: [{ tables: ['/rows'], format: 'lance' }] },
       }),
-      variables: { LAKE_ACCESS_KEY_ID: accessKey, LAKE_SECRET_ACCESS_KEY: secret },
+      variables,
     });
     remote = await connectTo(service);
     direct = await lancedb.connectNamespace(
@@ -52,6 +52,11 @@ describe.runIf(hasBuckets)('a service whose Lance tables lie in a bucket', () =>
     await service.stop();
     await server.stop();
   });
+
+  function storeAt(endpoint: string, prefix: string): object {
+    const url = `s3://${server.bucket}/${prefix}`;
+    return { name: 'lake', url, endpoint, path_style: true, credentials_env: 'LAKE' };
+  }
 
   const call = (path: string, body: object = {}) => send(service, `/v1/table/${path}`, { body });
   const described = async (table: string) => (await call(`${table}/describe`)).body;
@@ -117,6 +122,58 @@ describe.runIf(hasBuckets)('a service whose Lance tables lie in a bucket', () =>
       0,
       expect.objectContaining({ failures: [] }),
     ]);
+  });
+
+  it('takes tables that are converted, and is named by backups', async () => {
+    await remote.createTable('plain', [{ id: 1 }, { id: 2 }]);
+    const { code, err } = await service.command('catalog', 'convert', '/plain', '--to', 'lance');
+    expect([code, err]).toEqual([0, expect.any(String)]);
+    const { location } = (await described('plain')) as { location: string };
+    expect(location).toMatch(/^s3:\/\/lake\/tables\/lance\//);
+    expect(await (await remote.openTable('plain')).countRows()).toBe(2);
+    const backup = await service.command('catalog', 'backup', join(service.folder, 'backup'));
+    expect([backup.code, backup.out]).toEqual([
+      0,
+      expect.stringContaining(
+        `not copied, since it lies in an object store, or Lance clients write it elsewhere: ${location}`,
+      ),
+    ]);
+  });
+
+  it('refuses a location in a bucket for rows of the gateway itself', async () => {
+    const asked = await send(service, '/v1/table/other/create', {
+      headers: { 'x-lance-table-location': 's3://lake/tables/lance/other' },
+    });
+    expect([asked.status, asked.body]).toEqual([
+      400,
+      expect.objectContaining({ code: 13, error: expect.stringContaining('needs a folder') }),
+    ]);
+  });
+
+  it('is reached by the library over TLS', async () => {
+    const folder = await newFolder();
+    // The library takes no certificate that signs itself.
+    const authority = await makeCertificate(folder, 'authority', { commonName: 'authority' });
+    const details = { commonName: 'store', authority };
+    const { cert, key } = await makeCertificate(folder, 'store', details);
+    const texts = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
+    const proxy = await FaultyProxy.before(server.endpoint, texts);
+    const other = await Service.start({
+      config: stringify({
+        object_stores: [storeAt(proxy.url, 'secure')],
+        locations: { managed: 'lake:/lance' },
+        tables: { format: 'lance' },
+      }),
+      variables: { ...variables, NODE_EXTRA_CA_CERTS: authority.cert },
+    });
+    try {
+      const table = await (await connectTo(other)).createTable('t', [{ id: 1 }]);
+      await table.add([{ id: 2 }]);
+      expect(await table.countRows()).toBe(2);
+    } finally {
+      await other.stop();
+      await proxy.close();
+    }
   });
 
   it('leaves credentials out of its log and its audit records', async () => {

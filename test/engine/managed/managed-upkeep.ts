@@ -129,6 +129,19 @@ export function managedUpkeep(name: string, openEngine: () => Promise<TestEngine
       expect(await own.versions()).toEqual([1, 2, 3]);
     });
 
+    it('accepts a version that was written without the catalog, or sets it aside', async () => {
+      const { upkeep } = engine;
+      const at = (version: bigint) => ({ path: ['t'], branch: 'main', version });
+      for (const version of [3n, 4n]) await table.put(final(version), manifestOf(version));
+      expect((await upkeep!.verifier.verify({})).findings).toHaveLength(2);
+      expect(await upkeep!.acceptExternal(at(3n))).toEqual({ versions: [3n], next: 4n });
+      expect(await upkeep!.setExternalAside(at(4n))).toEqual({ versions: [4n], next: null });
+      expect(await table.versions()).toEqual([1, 2, 3]);
+      expect(await table.files()).toContain(final(4n).replace('_versions', '_set_aside'));
+      await table.commit(4n);
+      expect(await table.versions()).toEqual([1, 2, 3, 4]);
+    });
+
     it.each([
       ['that lies elsewhere', (allowed: string) => `${allowed}/../elsewhere`],
       ['that holds everything', (allowed: string) => join(allowed, '..')],

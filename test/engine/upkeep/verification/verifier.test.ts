@@ -152,8 +152,8 @@ describe('a catalog in order', () => {
     await table.post('drop');
     const store = afterListing(table.engine.store, purge);
     const managed = join(table.engine.data, 'lance');
-    const { data } = table.engine;
-    const reading = await openForReading({ data, store, managed, cacheBytes: 2 ** 20 });
+    const { data, storage } = table.engine;
+    const reading = await openForReading({ data, storage, store, managed, cacheBytes: 2 ** 20 });
     const found = await reading.verify({ deep: { bytesPerSecond: 0 } });
     expect(found).toMatchObject({ tables: 1, findings: [] });
     expect(await table.engine.upkeep!.dropped.list()).toEqual([]);
