@@ -15,7 +15,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   policy: ['protocol', 'sql', 'rules'],
   audit: ['protocol', 'arrow', 'storage', 'store'],
   engine: ['protocol', 'sql', 'arrow', 'storage', 'store', 'rules'],
-  lance: ['protocol', 'arrow', 'engine'],
+  lance: ['protocol', 'arrow', 'store', 'engine'],
   gateway: ['protocol', 'sql', 'arrow', 'storage', 'store', 'policy', 'rules', 'audit'],
   console: ['protocol', 'policy', 'audit', 'gateway'],
   cli: [
@@ -162,6 +162,9 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/store/embedded/notes.ts',
     'src/store/process-mark.ts',
     'src/storage/',
+    // Temporary files of the Lance library, which their processes leave.
+    'src/lance/library-scratch.ts',
+    'src/lance/worker/library-main.ts',
     'src/arrow/distance/distance-kernels.ts',
   ],
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/', 'src/lance/worker/'],
