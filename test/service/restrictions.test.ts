@@ -18,7 +18,8 @@ let service: Service;
 
 beforeAll(async () => {
   service = await Service.start({
-    policy: 'p, role:admin, /**, *, allow\np, role:analyst, /**, read, allow\n',
+    policy:
+      'p, role:admin, /**, *, allow\np, role:analyst, /**, read, allow\np, role:clerk, /**, *, allow\n',
   });
 });
 
@@ -120,6 +121,57 @@ it('records what callers read, and which restrictions bind them', async () => {
     2,
   ]);
   await rm(join(service.policies, 'restrictions.yaml'));
+});
+
+it('lets a client change the rows that it sees, and no others', async () => {
+  await place(RESTRICTIONS.replace('/sales', '/orders').replace('analyst', 'clerk'));
+  const admin = await client(ADMIN_KEY);
+  const orders = await admin.createTable('orders', [
+    { id: 1, region: 'eu', email: 'ann@x.org', ssn: '1' },
+    { id: 2, region: 'us', email: 'bob@x.org', ssn: '2' },
+    { id: 3, region: 'eu', email: 'ann@x.org', ssn: '3' },
+  ]);
+  const clerk = await client(await service.key('user:cle', 'role:clerk'));
+  const own = await clerk.openTable('orders');
+  await waitUntil(async () => (await own.countRows()) === 2);
+  await own.update({ values: { id: 9 }, where: 'id >= 1' });
+  await own.add([{ id: 5, region: 'eu' }]);
+  await own.delete('id = 5');
+  await expect(own.add([{ id: 6, region: 'us' }])).rejects.toThrow('would hide one of the rows');
+  await expect(own.update({ values: { email: 'x' } })).rejects.toThrow('masked or hidden');
+  await expect(own.delete("ssn = '2'")).rejects.toThrow('ssn');
+  await expect(
+    own
+      .mergeInsert('id')
+      .whenMatchedUpdateAll()
+      .execute([{ id: 9 }]),
+  ).rejects.toThrow('a merge would meet the keys of hidden rows');
+  const rows = await orders.query().toArray();
+  expect(rows.map(({ id, ssn }) => [Number(id), ssn])).toEqual([
+    [2, '2'],
+    [9, '1'],
+    [9, '3'],
+  ]);
+});
+
+it('lets a team see its own records of the audit log', async () => {
+  await place(`restrictions:
+  - name: own-records
+    tables: ['/system/audit']
+    subjects: ['role:clerk']
+    rows: subject = principal.subject
+    columns: { source_ip: { mask: 'null' }, user_agent: hidden }
+`);
+  const clerk = await client(await service.key('user:dan', 'role:clerk'));
+  const log = await clerk.openTable('audit', ['system']);
+  await waitUntil(async () => (await log.countRows("subject <> 'user:dan'")) === 0);
+  const seen = await log.query().where("phase = 'attempt'").toArray();
+  expect(seen.every(({ subject }) => subject === 'user:dan')).toBe(true);
+  expect(seen.length).toBeGreaterThan(1);
+  expect(seen.every((row) => row.source_ip === null && row.user_agent === undefined)).toBe(true);
+  const schema = await (await clerk.openTable('audit', ['system'])).schema();
+  expect(schema.fields.map(({ name }) => name)).not.toContain('user_agent');
+  expect(await log.countRows()).toBeGreaterThan(2);
 });
 
 it('counts the rows that were sent until a client left', async () => {

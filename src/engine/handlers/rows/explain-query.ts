@@ -15,7 +15,7 @@ import { unrestricted } from '../../query/restrict/visible-rows.ts';
 import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
 import type { QueryRequest } from '../../request/request.ts';
 import { readOfLibrary } from './library-columns.ts';
-import { withoutFastSearch } from './restricted-reads.ts';
+import { withoutFastSearch } from '../call/restricted-reads.ts';
 import {
   findEngineTable,
   findVisibleRows,

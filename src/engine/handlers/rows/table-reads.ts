@@ -25,7 +25,7 @@ import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { rowsOfQuery } from '../../virtual/row-answers.ts';
 import { readOfLibrary } from './library-columns.ts';
-import { requireApplicable, restrictedRows, withoutFastSearch } from './restricted-reads.ts';
+import { requireApplicable, restrictedRows, withoutFastSearch } from '../call/restricted-reads.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
 
