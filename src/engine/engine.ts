@@ -311,7 +311,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     threads: heavy,
-    handlers: withVirtualTables(virtual, handlers, answering),
+    handlers: withVirtualTables(virtual, handlers, reading),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
     judging: judges,
@@ -546,7 +546,7 @@ function handlerTable(
 ): HandlerTable {
   const { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance } = parts;
   const reading = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance };
-  const changing = { ...writing, reader };
+  const changing = { ...writing, reader, maskSecret };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, tables, call),
@@ -557,7 +557,7 @@ function handlerTable(
       lanceTables: lanceTables({ ...parts, ...writing }),
     }),
     CloneTable: cloneTable({ catalog, tables, tags }),
-    InsertIntoTable: insertIntoTable(writing),
+    InsertIntoTable: insertIntoTable(changing),
     MergeInsertIntoTable: mergeInsertIntoTable(changing),
     UpdateTable: updateTable(changing),
     DeleteFromTable: deleteFromTable(changing),

@@ -25,6 +25,7 @@ export interface FilterFlags extends WindowFlags {
   readonly operation?: string;
   readonly decision?: string;
   readonly status?: string;
+  readonly column?: string;
   readonly text?: string;
 }
 
@@ -44,7 +45,7 @@ export function periodFilter({ since, until }: WindowFlags, now = Date.now()): W
 
 /** @throws UsageError for a value that can mean nothing */
 export function filterOf(flags: FilterFlags): RequestFilter {
-  const { subject, object, operation, decision, status, text } = flags;
+  const { subject, object, operation, decision, status, column, text } = flags;
   if (text === '') throw new UsageError('--text is empty');
   return {
     ...periodFilter(flags),
@@ -53,6 +54,7 @@ export function filterOf(flags: FilterFlags): RequestFilter {
     ...(operation === undefined ? {} : { operations: operationSet(operation) }),
     ...(decision === undefined ? {} : { decision: decisionFrom(decision) }),
     ...(status === undefined ? {} : { status: statusTest(status) }),
+    ...(column === undefined ? {} : { column }),
     ...(text === undefined ? {} : { text }),
   };
 }

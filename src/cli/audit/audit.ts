@@ -55,6 +55,7 @@ function addSearch(audit: Command, run: Run): void {
     .option('--operation <name>', 'an operation, or a group of them such as read')
     .option('--decision <decision>', 'allow, deny, unauthenticated, limited, invalid, unavailable')
     .option('--status <status>', 'status of the answer, such as 403, or a class such as 4xx')
+    .option('--column <name>', 'a column of a table that the request read')
     .option('--text <text>', 'text that occurs in a field of the record')
     .option('--format <format>', 'table, json (an object a line) or arrow (an IPC stream)')
     .option('--json', 'the same as --format json')

@@ -7,6 +7,7 @@ import { rulesOn, type CommitFacts } from '../../rules/commit-facts.ts';
 import {
   RuleRefusal,
   type CommitRule,
+  type RequirementName,
   type RuleSet,
   type Webhook,
 } from '../../rules/commit-rule.ts';
@@ -228,6 +229,14 @@ export class CommitJudge {
   /** Whether a rule covers a table. */
   covers(table: ObjectPath): boolean {
     return this.#rules.rules.some((rule) => rule.covers(table));
+  }
+
+  /** The first enforced rule on a table that has one of these requirements; undefined if there is none. */
+  ruleRequiring(table: ObjectPath, names: readonly RequirementName[]): string | undefined {
+    return this.#rules.rules.find(
+      ({ enforced, covers, require }) =>
+        enforced && covers(table) && names.some((name) => require[name] !== undefined),
+    )?.name;
   }
 
   /**

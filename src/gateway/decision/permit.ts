@@ -84,6 +84,7 @@ export class SnapshotPermit implements Permit {
   #open: Circumstances | undefined;
   #onBranches: Map<string, Circumstances> | undefined;
   readonly #request: RestrictedRequest | null;
+  #restrictionNames: readonly string[] | undefined;
 
   /** @param request Null for a permit that no request uses: it holds no right on a restricted table. */
   constructor(
@@ -135,6 +136,17 @@ export class SnapshotPermit implements Permit {
     const meant = branch === undefined && isAboutBranch(action) ? MAIN_BRANCH : branch;
     const verdict = this.#policy.decide(this.principal, action, object, this.#on(meant));
     return this.#restricted(action, object, verdict);
+  }
+
+  /** Names of the restrictions that bind the caller on the object of the route. */
+  get restrictionNames(): readonly string[] {
+    return (this.#restrictionNames ??= this.#namesOnRoute());
+  }
+
+  #namesOnRoute(): readonly string[] {
+    const object = this.#request?.route.object;
+    if (object === undefined) return [];
+    return this.#policy.restrictions.binding(this.principal, object).map(({ name }) => name);
   }
 
   restrictionsOn(object: ObjectPath): Restrictions | null {
