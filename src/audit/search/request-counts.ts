@@ -12,7 +12,14 @@ import type { FoundRequest } from './search.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 
 /** Fields by which the records of a part are counted without decoding them. */
-export type CountedField = 'subject' | 'object' | 'operation' | 'rule' | 'credential' | 'source_ip';
+export type CountedField =
+  | 'subject'
+  | 'object'
+  | 'operation'
+  | 'rule'
+  | 'credential'
+  | 'source_ip'
+  | 'policy_digest';
 
 /** Counts of the requests with one key, such as a subject. */
 export interface RequestCounts {

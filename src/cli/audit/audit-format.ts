@@ -7,7 +7,7 @@ import type { PeriodFlags } from '../config/key-details.ts';
 import { decisionColour } from '../output/colour.ts';
 import type { Output } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
-import { Table, type TableColumn, type TableFlags } from '../output/table.ts';
+import { Table, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { zoneOf, type Zone } from '../output/zone.ts';
 
 /** Output format of requests, as pieces of bytes in order. */
@@ -49,13 +49,13 @@ const formats: Readonly<Record<string, typeof tableFormat>> = {
 };
 
 /** The line of the record as it stands in the log, and when its request came. */
-function jsonLine({ record, began }: FoundRequest): string {
+export function jsonLine({ record, began }: FoundRequest): string {
   const { instance, sequence, hash } = record;
   const line = recordPrefix(instance, sequence) + recordText(record) + hashTail(hash);
   return `${line.slice(0, -1)},"began":${JSON.stringify(began)}}\n`;
 }
 
-const columns: readonly TableColumn[] = [
+const columns: readonly PrintedColumn[] = [
   { heading: 'TIME', least: 20 },
   { heading: 'SUBJECT', least: 10 },
   { heading: 'OPERATION', least: 10 },

@@ -7,7 +7,7 @@ import { openedForReading } from '../service/data-folder.ts';
 import { csvText } from '../output/csv.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
-import { tableText, type TableColumn, type TableFlags } from '../output/table.ts';
+import { tableText, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { zoneOf } from '../output/zone.ts';
 
 export interface ReportFlags extends FilterFlags, TableFlags {
@@ -119,7 +119,7 @@ function csvOf({ by, tallies }: Report): string {
 function textOf({ by, tallies, flags, run }: Report): string {
   if (tallies.length === 0) return 'no requests';
   const zone = zoneOf(flags.tz);
-  const columns: readonly TableColumn[] = [
+  const columns: readonly PrintedColumn[] = [
     { heading: by.toUpperCase(), least: 12 },
     ...counted.map((name) => ({ heading: name.toUpperCase().replaceAll('_', ' ') })),
     { heading: 'FIRST', least: 20 },

@@ -3,15 +3,17 @@ import type { ReportFlags } from './audit-report.ts';
 import type { SearchFlags } from './audit-search.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { withPeriod } from '../config/key-details.ts';
+import { TZ_ABOUT } from '../output/zone.ts';
 import { withTable } from '../output/table.ts';
 import { addUnused } from '../policy/policy-unused.ts';
 import type { Run } from '../output/output.ts';
 import type { RotateKeyFlags } from './audit-rotate-key.ts';
+import type { ShowFlags } from './audit-show.ts';
 import type { VerifyFlags } from './audit-verify.ts';
 
 /* Each command loads its modules when it runs: verification and search share few. */
 
-/** `arrowgate audit verify|search|report|unused|rotate-key`. */
+/** `arrowgate audit verify|search|report|show|unused|rotate-key`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
@@ -19,6 +21,7 @@ export function addAudit(program: Command, run: Run): void {
   addVerify(audit, run);
   addSearch(audit, run);
   addReport(audit, run);
+  addShow(audit, run);
   addUnused(audit, run);
   addRotateKey(audit, run);
 }
@@ -70,6 +73,18 @@ function addReport(audit: Command, run: Run): void {
     .action(async (flags: ReportFlags, command: Command) => {
       const { reportAudit } = await import('./audit-report.ts');
       await reportAudit(configOf(command), flags, run);
+    });
+}
+
+function addShow(audit: Command, run: Run): void {
+  withConfig(audit.command('show'), ['data'])
+    .argument('<id>', 'a request, decision or instance id')
+    .description('show one request, or one instance of the log, on a page')
+    .option('--tz <zone>', TZ_ABOUT)
+    .option('--json', 'print JSON')
+    .action(async (id: string, flags: ShowFlags, command: Command) => {
+      const { showAudit } = await import('./audit-show.ts');
+      await showAudit(configOf(command), id, flags, run);
     });
 }
 

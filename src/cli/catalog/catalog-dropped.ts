@@ -3,7 +3,7 @@ import type { DroppedTable } from '../../engine/upkeep/retention/dropped-tables.
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Run } from '../output/output.ts';
-import { tableText, withTable, type TableColumn, type TableFlags } from '../output/table.ts';
+import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { tablePathOf, withReading, withUpkeep } from '../service/with-upkeep.ts';
 
@@ -89,7 +89,7 @@ function timeOf(millis: number): string {
   return new Date(Math.min(millis, LAST_MILLIS)).toISOString();
 }
 
-const listColumns: readonly TableColumn[] = [
+const listColumns: readonly PrintedColumn[] = [
   { heading: 'TABLE', least: 12 },
   { heading: 'ID', least: 12 },
   { heading: 'DROPPED', least: 17 },

@@ -21,7 +21,7 @@ import {
 } from '../service/data-folder.ts';
 import { durationOf, principalName, scopeOf } from '../config/key-details.ts';
 import type { Run } from '../output/output.ts';
-import { tableText, withTable, type TableColumn, type TableFlags } from '../output/table.ts';
+import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { TZ_ABOUT, zoneOf, type Zone } from '../output/zone.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { UsageError } from '../output/service-error.ts';
@@ -212,7 +212,7 @@ function shown(key: StoredKey, uses: LastUses, now: Date): object {
   return { ...rest, last_used: uses.get(key.id) ?? null, state: keyState(key, now) };
 }
 
-const listColumns: readonly TableColumn[] = [
+const listColumns: readonly PrintedColumn[] = [
   { heading: 'ID' },
   { heading: 'SUBJECT', least: 10 },
   { heading: 'STATE' },

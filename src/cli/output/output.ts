@@ -1,10 +1,19 @@
 /** Minimum interval between two lines of progress, in milliseconds. */
 const PAUSE_MILLIS = 500;
 
-/** Progress reporter of long work; does nothing if the output is not watched. */
-export function progressOf(output: Output): { progress?: (doing: string) => void } {
+/** Duration of work that reports no progress, in milliseconds. */
+const SHORT_MILLIS = 2000;
+
+/**
+ * Progress reporter of long work; does nothing if the output is not watched.
+ * @param shortMillis Nothing is reported before.
+ */
+export function progressOf(
+  output: Output,
+  shortMillis: number = SHORT_MILLIS,
+): { progress?: (doing: string) => void } {
   if (!output.watched) return {};
-  let last = 0;
+  let last = Date.now() + shortMillis - PAUSE_MILLIS;
   return {
     progress: (doing) => {
       const now = Date.now();

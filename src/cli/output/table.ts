@@ -4,7 +4,7 @@ import { painted, type Colour } from './colour.ts';
 import { UsageError } from './service-error.ts';
 
 /** A column of a printed table. */
-export interface TableColumn {
+export interface PrintedColumn {
   readonly heading: string;
   /** Fewest characters to which cells are cut on a narrow terminal; cells are whole where it is absent. */
   readonly least?: number;
@@ -37,7 +37,7 @@ const GAP = '  ';
  */
 export class Table {
   readonly #place: Place;
-  readonly #columns: readonly TableColumn[];
+  readonly #columns: readonly PrintedColumn[];
   readonly #indices: readonly number[];
   readonly #isSelected: boolean;
   readonly #hasHeader: boolean;
@@ -46,7 +46,7 @@ export class Table {
   #count: number | undefined;
 
   /** @throws UsageError for unknown columns */
-  constructor(columns: readonly TableColumn[], flags: TableFlags, place: Place) {
+  constructor(columns: readonly PrintedColumn[], flags: TableFlags, place: Place) {
     this.#place = place;
     this.#isSelected = flags.columns !== undefined;
     this.#indices = selected(columns, flags.columns);
@@ -119,7 +119,7 @@ export class Table {
 
 /** A whole table as text. */
 export function tableText(
-  columns: readonly TableColumn[],
+  columns: readonly PrintedColumn[],
   rows: readonly (readonly string[])[],
   flags: TableFlags,
   place: Place,
@@ -127,7 +127,7 @@ export function tableText(
   return new Table(columns, flags, place).lines(rows).join('\n');
 }
 
-function leastOf({ least, heading }: TableColumn, width: number): number {
+function leastOf({ least, heading }: PrintedColumn, width: number): number {
   return least === undefined ? width : Math.min(width, Math.max(least, heading.length));
 }
 
@@ -159,7 +159,7 @@ function nameOf(heading: string): string {
 }
 
 /** Indices of the columns that a flag names. @throws UsageError */
-function selected(columns: readonly TableColumn[], typed: string | undefined): readonly number[] {
+function selected(columns: readonly PrintedColumn[], typed: string | undefined): readonly number[] {
   if (typed === undefined) return columns.map((_, at) => at);
   const names = columns.map(({ heading }) => nameOf(heading));
   return typed.split(',').map((part) => {
