@@ -30,7 +30,7 @@ beforeAll(async () => {
   await cp(service.policies, proposed, { recursive: true });
   await writeFile(
     join(proposed, 'policy.csv'),
-    POLICY.replace('/prod/hr/**, *', '/prod/hr/**, read'),
+    POLICY.replace('/prod/hr/**, *', '/prod/hr/**, modify'),
   );
 });
 
