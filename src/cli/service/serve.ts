@@ -14,7 +14,7 @@ import { KeyUse } from '../../gateway/identity/key-use.ts';
 import { defaultLinger } from '../../gateway/http/linger.ts';
 import { Networks } from '../../gateway/http/networks.ts';
 import { Scans } from '../../gateway/scans.ts';
-import { Metrics } from '../../gateway/telemetry/metrics.ts';
+import { Metrics, type Sample } from '../../gateway/telemetry/metrics.ts';
 import type { BudgetLimits } from '../../protocol/budget.ts';
 import { processEnvironment } from '../config/config-environment.ts';
 import type { Quota } from '../../store/quota.ts';
@@ -73,6 +73,14 @@ function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): vo
       return value === undefined ? [] : [{ value }];
     });
   }
+}
+
+/** Registers when the certificate and the next key end. */
+function readExpiries(metrics: Metrics, { keys }: Gateway, { certificate }: Start): void {
+  const seconds = (millis: number | undefined): readonly Sample[] =>
+    millis === undefined ? [] : [{ value: millis / 1000 }];
+  metrics.source('certificateExpiry', () => seconds(certificate?.expires.getTime()));
+  metrics.source('keyExpiry', () => seconds(keys.nextExpiry));
 }
 
 /** Registers the metrics of waits for other writers; there are none with Redis. */
@@ -240,6 +248,7 @@ export async function compose(start: Start): Promise<Gateway> {
     ],
   };
   readInstruments(metrics, gateway, engine);
+  readExpiries(metrics, gateway, start);
   readWaits(metrics, () => waits);
   return gateway;
 }
