@@ -15,6 +15,7 @@ import type {
 } from './wire/messages.ts';
 import { withLargeReads } from './large-reads.ts';
 import { libraryFault } from './library-fault.ts';
+import { removeScratch } from './library-scratch.ts';
 
 /** The built program: the process runs no TypeScript. Found from the sources as well as from what is built of them. */
 const MAIN = fileURLToPath(new URL('../../dist/lance/worker/library-main.js', import.meta.url));
@@ -47,6 +48,8 @@ const ENDED: VersionReply = { status: 503, value: { error: 'the request has ende
 export interface LibraryProcessOptions {
   /** Memory of the process, in bytes. Above it gets no more tasks; the kernel refuses half as much more. */
   readonly memory: number;
+  /** The folder of its temporary files, which is removed at its end. */
+  readonly scratch: string;
   /** Called once when the process is no more, with a sentence if nobody ended it. */
   readonly ended: (fault: string | undefined) => void;
 }
@@ -94,10 +97,11 @@ export class LibraryProcess {
   #isReady = false;
   #isStopped = false;
   #hasEnded = false;
+  #cleared: Promise<void> = Promise.resolve();
 
   constructor(options: LibraryProcessOptions) {
     this.#options = options;
-    this.#child = startProcess(options.memory);
+    this.#child = startProcess(options);
     const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
       this.#receive(message, parts);
     const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
@@ -170,11 +174,13 @@ export class LibraryProcess {
   /** Ends the process for good; resolves when it is gone. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    if (this.#hasEnded) return;
-    const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
-    this.#child.ref();
-    this.kill();
-    await gone;
+    if (!this.#hasEnded) {
+      const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
+      this.#child.ref();
+      this.kill();
+      await gone;
+    }
+    await this.#cleared;
   }
 
   #killFor(reason: string): void {
@@ -296,6 +302,7 @@ export class LibraryProcess {
   #end(reason: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#cleared = removeScratch(this.#options.scratch);
     clearTimeout(this.#starting);
     clearInterval(this.#watch);
     for (const { timer } of this.#cancelled.values()) clearTimeout(timer);
@@ -342,13 +349,14 @@ export function rowBytesOf(task: LibraryTask): number {
 const ENVIRONMENT = { SSL_CERT_FILE: '/dev/null' };
 
 /** Starts a process without the environment of the gateway. The kernel refuses it data beyond a bound. */
-function startProcess(memory: number): ChildProcess {
+function startProcess({ memory, scratch }: LibraryProcessOptions): ChildProcess {
   const flags = [`--max-old-space-size=${HEAP_MIB}`, '--expose-gc'];
-  const program = [process.execPath, ...flags, MAIN, String(memory)];
+  const program = [process.execPath, ...flags, MAIN, String(memory), scratch];
   const kibibytes = String(Math.ceil((memory * 1.5) / 1024));
   const limited = ['-c', 'ulimit -d "$0" && exec "$@"', kibibytes, ...program];
   const [command, args] =
     process.platform === 'linux' ? ['/bin/sh', limited] : [program[0]!, program.slice(1)];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'pipe'];
-  return spawn(command, args, { env: ENVIRONMENT, cwd: '/', stdio });
+  const env = { ...ENVIRONMENT, TMPDIR: scratch };
+  return spawn(command, args, { env, cwd: '/', stdio });
 }

@@ -25,6 +25,8 @@ interface DataPlaces {
   readonly keyLinks: string;
   /** The start records of instances in the audit log. */
   readonly auditStarts: string;
+  /** Temporary files of the Lance library. */
+  readonly libraryScratch: string;
   readonly lance: string;
   /** Mode that the data folder is made with. */
   readonly mode: number;
@@ -97,6 +99,7 @@ function placesOf(config: Config): DataPlaces {
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
     keyLinks: join(root, 'private', 'audit-keys.jsonl'),
     auditStarts: join(root, 'private', 'audit-starts'),
+    libraryScratch: join(root, 'private', 'library'),
     lance: managedOf(config['locations.managed'], root),
     mode: dataFolderMode(config),
   };

@@ -2,7 +2,9 @@ import { createRequire } from 'node:module';
 import type { LanceAccess } from '../../engine/handlers/rows/library-reads.ts';
 import { LanceRows } from '../../lance/lance-rows.ts';
 import { LibraryPool } from '../../lance/library-pool.ts';
+import { LibraryScratch } from '../../lance/library-scratch.ts';
 import type { Config } from '../config/config-table.ts';
+import { dataFolderOf } from './data-folder.ts';
 import { UsageError } from '../output/service-error.ts';
 import type { Start } from './opened.ts';
 
@@ -27,6 +29,7 @@ export function openLance({
   const pool = new LibraryPool({
     processes: config['lance.processes'],
     memory: config['lance.memory'],
+    scratch: new LibraryScratch(dataFolderOf(config).libraryScratch),
     onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
   });
   opened.add(() => pool.close());
