@@ -61,7 +61,9 @@ const readings: Readonly<Partial<Record<MetricName, keyof EngineReadings>>> = {
 };
 
 /** Registers the metrics that are read on request. */
-function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): void {
+function readInstruments(start: Start, gateway: Gateway, engine: Engine): void {
+  const { metrics } = start;
+  readExpiries(start, gateway);
   metrics.source('inFlight', () => [{ value: gateway.drain.size }]);
   metrics.source('policyInfo', () => [
     { labels: { digest: gateway.policy.current().digest }, value: 1 },
@@ -76,7 +78,7 @@ function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): vo
 }
 
 /** Registers when the certificate and the next key end. */
-function readExpiries(metrics: Metrics, { keys }: Gateway, { certificate }: Start): void {
+function readExpiries({ metrics, certificate }: Start, { keys }: Gateway): void {
   const seconds = (millis: number | undefined): readonly Sample[] =>
     millis === undefined ? [] : [{ value: millis / 1000 }];
   metrics.source('certificateExpiry', () => seconds(certificate?.expires.getTime()));
@@ -247,8 +249,7 @@ export async function compose(start: Start): Promise<Gateway> {
       { part: 'tables', without: 'degraded', fault: () => damaged.fault() },
     ],
   };
-  readInstruments(metrics, gateway, engine);
-  readExpiries(metrics, gateway, start);
+  readInstruments(start, gateway, engine);
   readWaits(metrics, () => waits);
   return gateway;
 }
