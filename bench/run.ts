@@ -19,6 +19,7 @@ const QUESTIONS = [
   'gateway',
   'audit',
   'list',
+  'restrict',
   'index',
   'growth',
   'lance',

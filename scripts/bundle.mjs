@@ -1,17 +1,18 @@
 // Joins what is built into few files: node scripts/bundle.mjs DIST
 // A process that starts reads some 1,700 modules otherwise, which takes it longer than all else it
-// does. The modules stay beside it, for their types and for direct imports.
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+// does. The modules stay beside it, for direct imports.
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 
+const root = dirname(import.meta.dirname);
 const dist = resolve(process.argv[2]);
 const CHUNKS = 'chunks';
 
 /** Entry points. */
 const PROGRAMS = [
   'cli/main',
-  'cli/create-gateway',
+  'cli/package',
   'engine/workers/thread-main',
   'lance/worker/library-main',
   'audit/segments/sealing-thread',
@@ -22,7 +23,7 @@ const PROGRAMS = [
 ];
 
 /** Those that run by themselves; the others are imported. */
-const STARTED = PROGRAMS.filter((name) => name !== 'cli/create-gateway');
+const STARTED = PROGRAMS.filter((name) => name !== 'cli/package');
 
 /** Processes that may open fewer files begin with one file at a time. */
 const FEW_FILES = 256;
@@ -56,7 +57,20 @@ const APART = [
   'fs-native-extensions',
   'lmdb',
   'lz4-napi',
+  'snowball-stemmers',
 ];
+
+/** The parts of a package that are used; its entry would bring in five times as much. */
+const PARTS = {
+  undici: {
+    buildConnector: 'lib/core/connect.js',
+    Client: 'lib/dispatcher/client.js',
+    errors: 'lib/core/errors.js',
+  },
+};
+
+/** Packages that are joined into the page of the console. */
+const PAGE_PACKAGES = ['preact', 'uplot'];
 
 /** Packages that are joined may require modules of Node. */
 const requiring = `import { createRequire as requireFrom } from 'node:module';
@@ -74,12 +88,43 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node20',
   banner: { js: requiring },
+  // Lines stay short enough for the stack of an error to point into.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 160,
   legalComments: 'linked',
   logLevel: 'warning',
   plugins: [{ name: 'places', setup: places }],
 });
 
 for (const name of STARTED) await startInOrder(name);
+await writeFile(join(dist, 'THIRD-PARTY-NOTICES.txt'), await notices());
+
+/** The licenses of the packages that are joined, each text once, below the packages that it is for. */
+async function notices() {
+  const texts = new Map();
+  for (const [name, folder] of joinedPackages()) {
+    const { version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each));
+    const text = file === undefined ? license : (await readFile(join(folder, file), 'utf8')).trim();
+    texts.set(text, [...(texts.get(text) ?? []), `${name} ${version}`]);
+  }
+  const parts = [...texts].map(([text, names]) => `${names.join(', ')}\n\n${text}\n`);
+  return `Arrowgate holds the packages below.\n\n${parts.join(`\n${'-'.repeat(80)}\n\n`)}`;
+}
+
+/** Name and folder of each package with text in the chunks. */
+function joinedPackages() {
+  const inputs = Object.values(metafile.outputs).flatMap(({ inputs: parts }) =>
+    Object.entries(parts).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  );
+  const found = inputs.flatMap((path) => {
+    const [folder, name] = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)(?=\/)/.exec(path) ?? [];
+    return folder === undefined ? [] : [[name, resolve(folder)]];
+  });
+  const all = [...found, ...PAGE_PACKAGES.map((name) => [name, join(root, 'node_modules', name)])];
+  return [...new Map(all.toSorted(([one], [other]) => (one < other ? -1 : 1)))];
+}
 
 /**
  * Node opens all files that a module imports at the same time: more than a process with few descriptors
@@ -87,7 +132,7 @@ for (const name of STARTED) await startInOrder(name);
  */
 async function startInOrder(name) {
   const file = join(dist, `${name}.js`);
-  const program = join(dist, `${name}-program.js`);
+  const program = join(dist, `${name}.program.js`);
   await rename(file, program);
   const own = (path) => `./${relative(dirname(file), path)}`;
   const chunks = leavesFirst(file).filter((path) => path !== file);
@@ -114,14 +159,29 @@ function leavesFirst(file) {
 }
 
 function places({ onResolve, onLoad }) {
+  onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: 'parts' }));
+  onLoad({ filter: /.*/, namespace: 'parts' }, ({ path }) => ({
+    contents: Object.entries(PARTS[path])
+      .map(([name, part]) => `export { default as ${name} } from '${path}/${part}';`)
+      .join('\n'),
+    resolveDir: root,
+  }));
   onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
     if (kind === 'entry-point' || !APART.some((name) => isOf(name, path))) return undefined;
     return { path, external: true };
   });
-  onLoad({ filter: /\.js$/ }, async ({ path }) => {
-    if (relative(dist, path).startsWith('..')) return undefined;
-    return { contents: ofItsPlace(await readFile(path, 'utf8'), path), loader: 'js' };
+  onLoad({ filter: /\.[cm]?js$/ }, async ({ path }) => {
+    const text = await readFile(path, 'utf8');
+    const own = !relative(dist, path).startsWith('..');
+    return { contents: own ? ofItsPlace(text, path) : await withShortNames(text), loader: 'js' };
   });
+}
+
+/** The text of a package with short names inside; ours are kept, for the stacks of errors. */
+async function withShortNames(text) {
+  if (text.includes('constructor.name')) return text;
+  const { code } = await transform(text, { minifyIdentifiers: true, legalComments: 'inline' });
+  return code;
 }
 
 function isOf(name, path) {

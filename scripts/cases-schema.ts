@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import { plainMaskNames, maskSchema } from '../src/policy/settings/restrictions-schema.ts';
 import { valueSources, type ValueSource } from '../src/policy/conditions/kinds.ts';
 
 const strict = { additionalProperties: false } as const;
@@ -15,6 +16,27 @@ export function casesSchema(): TSchema {
   );
 }
 
+const filter = Type.String({ minLength: 1 });
+
+const rowsSchema = Type.Union([filter, Type.Array(filter)], {
+  description:
+    'Restrictions whose row filters bind the subject, by name or by their SQL; [] for none. With expect: allow only.',
+});
+
+const columnsSchema = Type.Record(
+  Type.String(),
+  Type.Union([
+    Type.Literal('hidden'),
+    Type.Union(plainMaskNames.map((name) => Type.Literal(name))),
+    Type.Null(),
+    maskSchema,
+  ]),
+  {
+    description:
+      'Every column that the subject sees masked or not at all, as in restrictions.yaml; {} for none. With expect: allow only.',
+  },
+);
+
 function caseSchema(): TSchema {
   return Type.Object(
     {
@@ -25,6 +47,8 @@ function caseSchema(): TSchema {
       object: text('A canonical path, such as /prod/sales.', '^/'),
       ...Object.fromEntries(valueSources.map((source) => [source.name, valueSchema(source)])),
       expect: Type.Union([Type.Literal('allow'), Type.Literal('deny')]),
+      rows: Type.Optional(rowsSchema),
+      columns: Type.Optional(columnsSchema),
       because: Type.Optional(text('Reason, shown when the case fails.')),
     },
     strict,

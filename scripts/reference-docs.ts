@@ -174,7 +174,7 @@ const commandAdders = await Promise.all(commandGroups.map(({ load }) => load()))
 
 function commandsDoc(): string {
   const program = new Command('arrowgate');
-  for (const add of commandAdders) add(program, { output: processOutput, code: 0 });
+  for (const add of commandAdders) add(program, { output: processOutput({}), code: 0 });
   const common = new Set(['config', 'json', ...configPaths.map((path) => settingOf(path).flag)]);
   return doc(
     'Commands',

@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const BUNDLE = join(root, 'scripts/bundle.mjs');
+const TYPES = join(root, 'scripts/types.mjs');
 const INSTALLED = join(root, 'node_modules/.arrowgate-lock');
 const TSC = join(root, 'node_modules/typescript/bin/tsc');
 const ASC = join(root, 'node_modules/assemblyscript/bin/asc.js');
@@ -41,6 +42,7 @@ function build() {
     run(process.execPath, [TSC, '-p', 'tsconfig.build.json', '--outDir', next]);
     run(process.execPath, [ASC, ...kernelFlags(join(next, 'kernels/distance.wasm'))]);
     run(process.execPath, [ASC, ...codesFlags(join(next, 'kernels/codes.wasm'))]);
+    run(process.execPath, [TYPES, next]);
     run(process.execPath, [BUNDLE, next]);
     const page = ['build', 'console', '--outDir', join(next, 'console-page'), '--logLevel', 'warn'];
     run(process.execPath, [VITE, ...page]);
@@ -93,6 +95,7 @@ function sourcesDigest() {
     join(root, 'kernels/distance.ts'),
     join(root, 'kernels/codes.ts'),
     BUNDLE,
+    TYPES,
     INSTALLED,
   ];
   return digestOf(

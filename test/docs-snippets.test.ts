@@ -165,6 +165,7 @@ function policyFileOf(text: string): string | undefined {
     limits: 'limits.yaml',
     issuers: 'issuers.yaml',
     cases: 'cases.yaml',
+    restrictions: 'restrictions.yaml',
   }[key];
 }
 

@@ -24,6 +24,14 @@ export interface Commit {
   readonly rules: readonly string[];
 }
 
+/** What a request read of a table. */
+export interface Read {
+  readonly columns: readonly string[];
+  readonly rows: Integer;
+  readonly version: Integer;
+  readonly filter: string | null;
+}
+
 /** A request of the log in a list. */
 export interface Row {
   readonly began: string;
@@ -49,6 +57,8 @@ export interface Row {
   readonly bytes_in: Integer | null;
   readonly bytes_out: Integer | null;
   readonly commit: Commit | null;
+  readonly restrictions: readonly string[];
+  readonly read: Read | null;
   readonly instance: string;
   readonly sequence: Integer;
 }

@@ -22,6 +22,12 @@ export const commandGroups: readonly CommandGroup[] = [
     load: async () => (await import('./serve-command.ts')).addServe,
   },
   {
+    name: 'init',
+    about: 'make a folder that starts at once, with policies',
+    alone: true,
+    load: async () => (await import('./init-command.ts')).addInit,
+  },
+  {
     name: 'check',
     about: 'check whether serve would start; writes nothing',
     alone: true,

@@ -5,6 +5,7 @@ import { rulesReport } from './config/commit-rules.ts';
 import { processEnvironment } from './config/config-environment.ts';
 import { keyFindings } from './config/key-findings.ts';
 import { columns, type Run } from './output/output.ts';
+import { tableText, withTable, type TableFlags } from './output/table.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -36,21 +37,32 @@ export function addConfig(program: Command, run: Run): void {
             ].join('\n'),
       );
     });
-  config
-    .command('keys')
+  withTable(config.command('keys'))
     .description('every key: its flag, variable, kind, default and meaning')
     .option('--json', 'print JSON')
-    .action((flags: JsonFlag) => {
+    .action((flags: JsonFlag & TableFlags) => {
       const rows = configPaths.map(described);
       run.output.line(
         flags.json === true
           ? JSON.stringify(rows)
-          : columns([heading, ...rows.map((row) => Object.values(row))]),
+          : tableText(
+              keyColumns,
+              rows.map((row) => Object.values(row)),
+              flags,
+              run.output,
+            ),
       );
     });
 }
 
-const heading = ['KEY', 'FLAG', 'VARIABLE', 'KIND', 'DEFAULT', 'MEANING'];
+const keyColumns = [
+  { heading: 'KEY' },
+  { heading: 'FLAG', least: 8 },
+  { heading: 'VARIABLE', least: 10 },
+  { heading: 'KIND', least: 6 },
+  { heading: 'DEFAULT', least: 8 },
+  { heading: 'MEANING', least: 20 },
+];
 
 /** A value as it may be shown: none that is secret, and none that may hold a password. */
 function shownEntry([path, value]: [string, unknown]): [string, unknown][] {

@@ -9,6 +9,7 @@ import { targetPath } from '../gateway/route.ts';
 import { exchange } from '../gateway/exchange.ts';
 import { parseConfig } from './config/config.ts';
 import type { Config } from './config/config-table.ts';
+import type { GatewayConfig } from './config/gateway-config.ts';
 import { openLog } from './config/log.ts';
 import { Opened } from './service/opened.ts';
 import { compose } from './service/serve.ts';
@@ -20,7 +21,7 @@ export interface GatewayOptions {
    * The configuration as `arrowgate.yaml` has it. Neither that file nor the environment is
    * read; `listen` and `processes` mean nothing here.
    */
-  readonly config?: object;
+  readonly config?: GatewayConfig;
   /** A value that is an administrator key for this gateway. */
   readonly adminKey?: string;
   /** Log stream; standard error when absent. */

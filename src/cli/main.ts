@@ -4,6 +4,7 @@ import { processOutput, type Output, type Run } from './output/output.ts';
 import { Command, CommanderError } from 'commander';
 import { PolicyError } from '../policy/lines/policy-error.ts';
 import { addCommands } from './command-groups.ts';
+import { processEnvironment } from './config/config-environment.ts';
 import { sentencesOf } from './error-sentences.ts';
 import { programVersion } from './output/version.ts';
 
@@ -13,7 +14,7 @@ restrictUmask();
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
-process.exitCode = await runCommand(process.argv.slice(2), processOutput);
+process.exitCode = await runCommand(process.argv.slice(2), processOutput(processEnvironment()));
 
 /** Runs one command line (without the program's own name) and gives its exit code: 0 yes, 1 a finding, 2 a usage error. */
 export async function runCommand(words: readonly string[], output: Output): Promise<number> {

@@ -77,7 +77,9 @@ async function request({ trail, query }: ApiCall): Promise<Answer> {
 async function traffic({ trail, query }: ApiCall): Promise<Answer> {
   const now = Date.now();
   const filter = filterTextOf(query, now);
-  if (filter.text !== undefined) throw invalid('requests with a text are found, but not counted');
+  if ((filter.text ?? filter.column) !== undefined) {
+    throw invalid('requests with a text or a column are found, but not counted');
+  }
   return apiAnswer(await trail.run({ kind: 'traffic', filter, steps: STEPS, now }));
 }
 

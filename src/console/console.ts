@@ -1,10 +1,9 @@
 import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { authorize } from '../gateway/authorize.ts';
 import type { Received, Recorded } from '../gateway/decision/steps.ts';
 import type { ConsoleSite, Gateway } from '../gateway/gateway.ts';
 import { identify } from '../gateway/identify.ts';
-import { handleOwn } from '../gateway/own-request.ts';
+import { authorizeWhole, handleOwn } from '../gateway/own-request.ts';
 import { answerPlain, NoSuchPage } from '../gateway/plain.ts';
 import { MethodRefused, targetPath } from '../gateway/route.ts';
 import { endpoints, apiAnswer } from './api.ts';
@@ -134,7 +133,7 @@ export class Console implements ConsoleSite {
         if ((await this.#options.sessions.find(cookie)) === undefined) return false;
       }
       const { principal } = await identify({ ...recorded }, gateway.identification);
-      authorize({ ...recorded, principal }, gateway.policy.current());
+      authorizeWhole({ ...recorded, principal }, gateway.policy.current());
       return true;
     } catch (error) {
       if (error instanceof CatalogError) return false;

@@ -16,13 +16,14 @@ import { Running } from './versions/leases/running.ts';
 import { VersionReader } from './catalog/records/version-reader.ts';
 import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
-import { LocalStorage } from '../storage/local-storage.ts';
 import { Tables } from './versions/tables.ts';
 import { Verifier, type Verified, type VerifyOptions } from './upkeep/verification/verifier.ts';
 
 interface ReadingOptions {
   /** The data folder. */
   readonly data: string;
+  /** Where files and objects lie. */
+  readonly storage: Storage;
   /** A store that was opened for reading. */
   readonly store: Store;
   /** The folder where Lance clients write. */
@@ -47,8 +48,7 @@ export interface CatalogReading {
  * @throws CatalogError ServiceUnavailable when the store is not this folder's, or went back.
  */
 export async function openForReading(options: ReadingOptions): Promise<CatalogReading> {
-  const { data, managed } = options;
-  const storage = new LocalStorage();
+  const { data, managed, storage } = options;
   const store = await ownStore(storage, join(data, 'catalog'), options.store);
   const memory = new MemoryBudget(options.cacheBytes);
   const horizon = new Horizon(

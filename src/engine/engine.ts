@@ -6,6 +6,7 @@ import { isStoreDamage, StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { LocalStorage } from '../storage/local-storage.ts';
+import { RoutedStorage } from '../storage/routed-storage.ts';
 import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { Journal } from './catalog/journal/journal.ts';
@@ -140,6 +141,8 @@ function jobWorks(
 export interface EngineOptions {
   /** The data folder. */
   readonly data: string;
+  /** Where files and objects lie; a disk alone unless given. The engine does not close it. */
+  readonly storage?: Storage;
   /** Store that coordinates versions and names. The engine does not close it. */
   readonly store: Store;
   readonly locations: LocationRules;
@@ -248,7 +251,7 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data, virtual = [], readOnly = false } = given;
-  const storage = new LocalStorage();
+  const storage = given.storage ?? new RoutedStorage(new LocalStorage(), []);
   const root = await tablesFolder(storage, data);
   const coordinated = readOnly ? openReadCoordination : openCoordination;
   const { journal, committer, store, recent } = await coordinated(storage, data, given.store);
@@ -308,7 +311,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     threads: heavy,
-    handlers: withVirtualTables(virtual, handlers, answering),
+    handlers: withVirtualTables(virtual, handlers, reading),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
     judging: judges,
@@ -543,7 +546,7 @@ function handlerTable(
 ): HandlerTable {
   const { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance } = parts;
   const reading = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance };
-  const changing = { ...writing, reader };
+  const changing = { ...writing, reader, maskSecret };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, tables, call),
@@ -554,7 +557,7 @@ function handlerTable(
       lanceTables: lanceTables({ ...parts, ...writing }),
     }),
     CloneTable: cloneTable({ catalog, tables, tags }),
-    InsertIntoTable: insertIntoTable(writing),
+    InsertIntoTable: insertIntoTable(changing),
     MergeInsertIntoTable: mergeInsertIntoTable(changing),
     UpdateTable: updateTable(changing),
     DeleteFromTable: deleteFromTable(changing),

@@ -35,6 +35,7 @@ export function attemptRecord(
     policyDigest: refused?.policyDigest ?? request.permit?.policyDigest ?? null,
     shadow:
       refused === undefined ? (request.permit?.trial?.difference('allow') ?? null) : refused.shadow,
+    restrictions: refused?.restrictions ?? request.permit?.restrictionNames ?? none,
     objects: none,
     bytesOut: null,
   });
@@ -48,12 +49,22 @@ export function outcomeRecord(
 ): AuditRecord {
   const { request, decision, rule, policyDigest } = outcome;
   const micros = Math.max(0, Math.floor((performance.now() - request.arrivedMillis) * MICROS));
-  const { shadow } = outcome;
+  const { shadow, restrictions } = outcome;
   const objects = objectsOf(outcome);
   return recordOf(
     request,
     options,
-    { phase: 'outcome', micros, decision, rule, policyDigest, shadow, objects, bytesOut },
+    {
+      phase: 'outcome',
+      micros,
+      decision,
+      rule,
+      policyDigest,
+      shadow,
+      restrictions,
+      objects,
+      bytesOut,
+    },
     outcome,
   );
 }
@@ -61,7 +72,7 @@ export function outcomeRecord(
 /** Fields that the attempt and the outcome of a request share. */
 interface RecordFields extends Pick<
   RequestOutcome,
-  'decision' | 'rule' | 'policyDigest' | 'shadow'
+  'decision' | 'rule' | 'policyDigest' | 'shadow' | 'restrictions'
 > {
   readonly phase: AuditRecord['phase'];
   /** Microseconds since it came; null for the record of its beginning. */
@@ -108,6 +119,8 @@ function recordOf(
     bytes_out: said.bytesOut,
     context: contextOf(request, options),
     commit: answer?.commit === undefined ? null : recordedCommit(answer.commit, options),
+    restrictions: said.restrictions,
+    read: answer?.read === undefined ? null : { ...answer.read, rows: answer.read.rows() },
   };
 }
 

@@ -25,6 +25,8 @@ export interface RequestOutcome {
   readonly policyDigest: string | null;
   /** The verdict of the shadow policy where it differs. */
   readonly shadow: ShadowVerdict | null;
+  /** Names of the restrictions that bind the caller on the object of the route. */
+  readonly restrictions: readonly string[];
   readonly answer: Answer;
   /** Code of the error table, for a refusal. */
   readonly code: number | null;
@@ -43,6 +45,7 @@ export function success(answered: Answered): RequestOutcome {
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
     shadow: answered.permit.trial?.difference('allow') ?? null,
+    restrictions: answered.permit.restrictionNames,
     answer: inNames(answered),
     code: answered.answer.code ?? null,
   };
@@ -72,6 +75,7 @@ export function refusal(request: RefusedRequest, error: unknown): RequestOutcome
       : {}),
     policyDigest: permit?.policyDigest ?? null,
     shadow: differenceOf(permit, decision),
+    restrictions: permit?.restrictionNames ?? [],
     ...answerOf(request, refused, error),
   };
 }

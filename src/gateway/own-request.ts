@@ -1,16 +1,26 @@
 import type { Answer } from '../protocol/backend.ts';
-import type { ObjectPath } from '../protocol/identifier.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import type { OperationName } from '../protocol/operations/operation-name.ts';
 import { operations } from '../protocol/operations/operations.ts';
 import { admit } from './admit.ts';
 import { authorize } from './authorize.ts';
 import { conclude } from './conclude.ts';
-import type { OperationRoute, Received, Recorded, RefusedRequest } from './decision/steps.ts';
+import type {
+  Authorized,
+  Limited,
+  OperationRoute,
+  Received,
+  Recorded,
+  RefusedRequest,
+} from './decision/steps.ts';
 import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
 import { limit } from './limit.ts';
 import { refusal, success, type RequestOutcome } from './outcome.ts';
 import { advance } from './passage.ts';
+import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
+import type { Shadow } from './shadow.ts';
 
 /** A request beside the protocol that is decided as an operation on an object. */
 export interface OwnRequest {
@@ -55,12 +65,30 @@ async function pass(
     const policy = gateway.policy.current();
     const limited = (request = await limit(identified, policy, gateway));
     const scanning = gateway.scans.begin(limited);
-    const authorized = (request = authorize(scanning, policy, gateway.shadow));
+    const authorized = (request = authorizeWhole(scanning, policy, gateway.shadow));
     const recorded = (request = await gateway.recorder.attempt(authorized));
     return success(advance(recorded, { answer: await own.answer(recorded) }));
   } catch (error) {
     return refusal(request, error);
   }
+}
+
+/**
+ * As `authorize`, for an object that is shown as a whole: no restriction may bind the caller on it.
+ * @throws as `authorize` does; CatalogError PermissionDenied
+ */
+export function authorizeWhole(
+  limited: Limited,
+  policy: PolicySnapshot,
+  shadow?: Shadow,
+): Authorized {
+  const authorized = authorize(limited, policy, shadow);
+  const [name] = authorized.permit.restrictionNames;
+  if (name === undefined) return authorized;
+  throw new CatalogError(
+    'PermissionDenied',
+    `the restriction ${name} shows ${limited.principal.subject} a part of ${canonicalPath(limited.route.object)} only: query that table instead`,
+  );
 }
 
 const nothing: OperationRoute['query'] = new Map();

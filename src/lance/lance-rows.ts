@@ -21,6 +21,7 @@ import type {
   CommittedVersion,
   LibraryTask,
   QueryMessage,
+  StoreAccess,
   TableAtVersion,
   VersionQuestion,
 } from './wire/messages.ts';
@@ -34,12 +35,19 @@ type TaskWork<Task = LibraryTask> = Task extends { readonly table: TableAtVersio
   ? Omit<Task, 'name' | 'table'>
   : never;
 
+/** How the library reaches a location in an object store; undefined for a folder. */
+export type AccessOf = (location: string) => Promise<StoreAccess | undefined>;
+
+const noStores: AccessOf = async () => undefined;
+
 /** Row operations on Lance tables, run in the processes of a pool. */
 export class LanceRows implements LanceLibrary {
   readonly #pool: Pick<LibraryPool, 'run' | 'rowBytes'>;
+  readonly #stores: AccessOf;
 
-  constructor(pool: Pick<LibraryPool, 'run' | 'rowBytes'>) {
+  constructor(pool: Pick<LibraryPool, 'run' | 'rowBytes'>, stores: AccessOf = noStores) {
     this.#pool = pool;
+    this.#stores = stores;
   }
 
   get rowBytes(): number {
@@ -123,9 +131,10 @@ export class LanceRows implements LanceLibrary {
     const commit = new ChangeCommit(versions, change.kind === 'compact');
     const { id, location, branch } = place;
     const name = canonicalPath(place.path);
-    const table = { id, location, branch };
+    const store = await this.#storeOf(location);
+    const table = { id, location, branch, ...store };
     const isKept = isOfRows(change) && branch === MAIN && versions.isRewritten !== true;
-    const newest = isKept && 'at' in place ? placeOf(place) : null;
+    const newest = isKept && 'at' in place ? { ...placeOf(place), ...store } : null;
     const task = {
       kind: 'change',
       name,
@@ -158,7 +167,7 @@ export class LanceRows implements LanceLibrary {
     statement: LanceStatement,
     vectors: Uint8Array,
   ): Promise<AsyncGenerator<Uint8Array>> {
-    const task = taskOf(table, work);
+    const task = await this.#taskOf(table, work);
     return repeated(() => this.#pool.run(task, statement, { vectors }));
   }
 
@@ -168,8 +177,18 @@ export class LanceRows implements LanceLibrary {
     statement: LanceStatement,
     vectors: Uint8Array,
   ): Promise<string> {
-    const task = taskOf(table, work);
+    const task = await this.#taskOf(table, work);
     return repeated(async () => textOf(await this.#pool.run(task, statement, { vectors })));
+  }
+
+  async #taskOf(table: LanceTableVersion, work: TaskWork): Promise<LibraryTask> {
+    const place = { ...placeOf(table), ...(await this.#storeOf(table.location)) };
+    return { ...work, name: canonicalPath(table.path), table: place };
+  }
+
+  async #storeOf(location: string): Promise<{ readonly store?: StoreAccess }> {
+    const store = await this.#stores(location);
+    return store === undefined ? {} : { store };
   }
 }
 
@@ -226,10 +245,6 @@ const rowChanges: ReadonlySet<LanceTableChange['kind']> = new Set([
 function countsOf(result: object): LanceCounts {
   const numbers = Object.entries(result).filter(([, value]) => typeof value === 'number');
   return Object.fromEntries(numbers);
-}
-
-function taskOf(table: LanceTableVersion, work: TaskWork): LibraryTask {
-  return { ...work, name: canonicalPath(table.path), table: placeOf(table) };
 }
 
 /** Begins work again when its process ended before it had a result. */

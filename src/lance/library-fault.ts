@@ -1,5 +1,5 @@
 import { CatalogError, type ErrorName } from '../protocol/errors.ts';
-import type { LibraryTask } from './wire/messages.ts';
+import type { LibraryTask, StoreAccess } from './wire/messages.ts';
 
 /** Marks of files of a format that the library does not know: a later one wrote them. */
 const LATER_FORMATS = [
@@ -26,6 +26,10 @@ const FILE_FAULTS = [
   'panicked',
 ];
 
+/** Marks of an object store that was not reached, or refuses the library. */
+const STORE_FAULT =
+  /Generic S3 error|error sending request|dispatch failure|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|PermissionDenied|Unauthenticated/;
+
 const CONFLICT = 'ConcurrentModification';
 
 /** Marks of errors in requests, the first that fits; any other is `InvalidInput`. */
@@ -48,10 +52,11 @@ const REQUEST_FAULTS: readonly (readonly [RegExp, ErrorName])[] = [
 
 /** The error of a request, by what the library says. */
 export function libraryFault(
-  { name: table, table: { location } }: LibraryTask,
+  { name: table, table: { location, store } }: LibraryTask,
   text: string,
 ): CatalogError {
-  const said = plainText(text, location);
+  if (store !== undefined && STORE_FAULT.test(text)) return storeUnavailable(table, store);
+  const said = plainText(text, store?.folder ?? location.slice(1));
   const name = nameOf(text);
   if (name === CONFLICT) {
     return new CatalogError(name, `table ${table} was changed meanwhile: ${said}`);
@@ -75,8 +80,17 @@ function nameOf(text: string): ErrorName {
   return REQUEST_FAULTS.find(([mark]) => mark.test(text))?.[1] ?? 'InvalidInput';
 }
 
+/** The text of the library is left out: it may repeat what the store says of the gateway's credentials. */
+function storeUnavailable(table: string, { uri }: StoreAccess): CatalogError {
+  const bucket = uri.split('/', 3).join('/');
+  return new CatalogError(
+    'ServiceUnavailable',
+    `the Lance library cannot reach the object store of table ${table} (${bucket}): try again later, and compare endpoint, certificate and rights of the store with its entry in object_stores`,
+  );
+}
+
 /** The first sentence of an error, without where in the library it arose and where the table lies. */
-function plainText(text: string, location: string): string {
+function plainText(text: string, folder: string): string {
   const said = text
     .split('Caused by:')[0]!
     .replaceAll(/, (?:\/[\w@.+-]+)+\.rs:\d+:\d+/g, '')
@@ -85,6 +99,5 @@ function plainText(text: string, location: string): string {
     .replace(/^(?:Failed to [\w ]+: )?(?:GenericFailure, )?/, '')
     .replace(/^lance error: /, '')
     .replace(/^(?:LanceError\(\w+\)|Invalid user input|Invalid input)[:,] /, '');
-  const folder = location.slice(1);
   return said.replaceAll(`/${folder}/`, '').replaceAll(`${folder}/`, '').trim().replace(/\.$/, '');
 }

@@ -1,6 +1,12 @@
 import { CatalogError } from '../protocol/errors.ts';
 import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
-import { LibraryProcess, rowBytesOf, type TaskInput } from './library-process.ts';
+import {
+  LibraryProcess,
+  rowBytesOf,
+  type LibraryEnvironment,
+  type TaskInput,
+} from './library-process.ts';
+import type { LibraryScratch } from './library-scratch.ts';
 import type { LibraryTask } from './wire/messages.ts';
 
 /** Tasks that one process works on at once. */
@@ -16,6 +22,8 @@ export interface LibraryPoolOptions {
   readonly processes: number;
   /** Memory of each process, in bytes. */
   readonly memory: number;
+  readonly environment?: LibraryEnvironment | undefined;
+  readonly scratch: LibraryScratch;
   /** Called with a sentence when a process has ended that nobody ended. */
   readonly onFault: (fault: string) => void;
 }
@@ -59,6 +67,7 @@ export class LibraryPool {
     { budget, owner, signal }: LanceStatement,
     input: TaskInput,
   ): Promise<AsyncGenerator<Uint8Array>> {
+    await this.#options.scratch.opened();
     signal().throwIfAborted();
     const chosen = await this.#room(owner, task, signal());
     const left = budget.limits.time - budget.spent;
@@ -163,9 +172,11 @@ export class LibraryPool {
   }
 
   #start(): LibraryProcess {
-    const { memory, onFault } = this.#options;
+    const { memory, onFault, scratch } = this.#options;
     const process: LibraryProcess = new LibraryProcess({
+      environment: this.#options.environment,
       memory,
+      scratch: scratch.make(),
       ended: (fault) => {
         this.#processes.delete(process);
         this.#leaving.delete(process);

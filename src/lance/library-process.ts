@@ -15,6 +15,7 @@ import type {
 } from './wire/messages.ts';
 import { withLargeReads } from './large-reads.ts';
 import { libraryFault } from './library-fault.ts';
+import { removeScratch } from './library-scratch.ts';
 
 /** The built program: the process runs no TypeScript. Found from the sources as well as from what is built of them. */
 const MAIN = fileURLToPath(new URL('../../dist/lance/worker/library-main.js', import.meta.url));
@@ -47,9 +48,16 @@ const ENDED: VersionReply = { status: 503, value: { error: 'the request has ende
 export interface LibraryProcessOptions {
   /** Memory of the process, in bytes. Above it gets no more tasks; the kernel refuses half as much more. */
   readonly memory: number;
+  /** Variables of the process beside its own; one without certificates unless given. */
+  readonly environment?: LibraryEnvironment | undefined;
+  /** The folder of its temporary files, which is removed at its end. */
+  readonly scratch: string;
   /** Called once when the process is no more, with a sentence if nobody ended it. */
   readonly ended: (fault: string | undefined) => void;
 }
+
+/** Variables of a process. */
+export type LibraryEnvironment = Readonly<Record<string, string>>;
 
 /** What belongs to a task beside it. */
 export interface TaskInput {
@@ -94,10 +102,11 @@ export class LibraryProcess {
   #isReady = false;
   #isStopped = false;
   #hasEnded = false;
+  #cleared: Promise<void> = Promise.resolve();
 
   constructor(options: LibraryProcessOptions) {
     this.#options = options;
-    this.#child = startProcess(options.memory);
+    this.#child = startProcess(options);
     const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
       this.#receive(message, parts);
     const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
@@ -170,11 +179,13 @@ export class LibraryProcess {
   /** Ends the process for good; resolves when it is gone. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    if (this.#hasEnded) return;
-    const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
-    this.#child.ref();
-    this.kill();
-    await gone;
+    if (!this.#hasEnded) {
+      const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
+      this.#child.ref();
+      this.kill();
+      await gone;
+    }
+    await this.#cleared;
   }
 
   #killFor(reason: string): void {
@@ -296,6 +307,7 @@ export class LibraryProcess {
   #end(reason: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#cleared = removeScratch(this.#options.scratch);
     clearTimeout(this.#starting);
     clearInterval(this.#watch);
     for (const { timer } of this.#cancelled.values()) clearTimeout(timer);
@@ -336,19 +348,20 @@ export function rowBytesOf(task: LibraryTask): number {
 }
 
 /**
- * The environment of a process. The library would read every certificate of the system for each connection, and
- * speaks with the loopback interface alone.
+ * The library would read every certificate of the system for each connection, and speaks with the loopback
+ * interface alone where no object store is reached over TLS.
  */
-const ENVIRONMENT = { SSL_CERT_FILE: '/dev/null' };
+const WITHOUT_TLS: LibraryEnvironment = { SSL_CERT_FILE: '/dev/null' };
 
 /** Starts a process without the environment of the gateway. The kernel refuses it data beyond a bound. */
-function startProcess(memory: number): ChildProcess {
+function startProcess({ memory, scratch, environment }: LibraryProcessOptions): ChildProcess {
   const flags = [`--max-old-space-size=${HEAP_MIB}`, '--expose-gc'];
-  const program = [process.execPath, ...flags, MAIN, String(memory)];
+  const program = [process.execPath, ...flags, MAIN, String(memory), scratch];
   const kibibytes = String(Math.ceil((memory * 1.5) / 1024));
   const limited = ['-c', 'ulimit -d "$0" && exec "$@"', kibibytes, ...program];
   const [command, args] =
     process.platform === 'linux' ? ['/bin/sh', limited] : [program[0]!, program.slice(1)];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'pipe'];
-  return spawn(command, args, { env: ENVIRONMENT, cwd: '/', stdio });
+  const env = { ...(environment ?? WITHOUT_TLS), TMPDIR: scratch };
+  return spawn(command, args, { env, cwd: '/', stdio });
 }

@@ -2,7 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LineCounter, parseDocument } from 'yaml';
 import { CaseReader, CASES_FILE, type PolicyCase } from './settings/case-reader.ts';
 import { PolicyError, type PolicyFinding } from './lines/policy-error.ts';
+import { decideBound, type BoundVerdict } from './decide/restricted-verdict.ts';
 import type { PolicySnapshot } from './decide/snapshot.ts';
+import { formatMask } from './settings/masks.ts';
+import { columnsUnder } from './settings/restriction-book.ts';
+import type { WrittenRestriction } from './settings/restrictions.ts';
 
 /** Number of cases that are read or decided in one step; other work runs between steps. */
 const TURN = 100;
@@ -83,14 +87,12 @@ export async function runCases(
 function decideCase(snapshot: PolicySnapshot, one: PolicyCase): readonly PolicyFinding[] {
   const { subject, groups, roles, action, object, circumstances } = one;
   const credential = { kind: 'key', id: '' } as const;
-  const verdict = snapshot.decide(
-    { subject, groups, roles, credential },
-    action,
-    object,
-    circumstances,
-  );
-  if (verdict.allowed === (one.expect === 'allow')) return [];
-  return [{ file: CASES_FILE, line: one.line, text: failure(one, verdict.rule) }];
+  const principal = { subject, groups, roles, credential };
+  const found = decideBound(snapshot, principal, action, object, circumstances);
+  const { allowed, rule } = found.verdict;
+  const texts =
+    allowed === (one.expect === 'allow') ? unseenTexts(one, found) : [failure(one, rule)];
+  return texts.map((text) => ({ file: CASES_FILE, line: one.line, text }));
 }
 
 /**
@@ -112,4 +114,35 @@ function failure(one: PolicyCase, rule: string | null): string {
   const by = rule === null ? 'no line decides' : `by ${rule}`;
   const because = one.because === '' ? '' : `: ${one.because}`;
   return `${one.subject} ${one.action} ${one.objectText} is ${found} (${by}), expected ${one.expect}${because}`;
+}
+
+/** How the rows and columns that the caller would see differ from those that the case expects. */
+function unseenTexts(one: PolicyCase, { restrictions }: BoundVerdict): readonly string[] {
+  const { subject, action, objectText, rows, columns } = one;
+  const because = one.because === '' ? '' : `: ${one.because}`;
+  const filters = restrictions.filter((restriction) => restriction.rows !== null);
+  const masked = columnsUnder(restrictions).map(({ column, as }) => `${column}: ${formatMask(as)}`);
+  const texts: string[] = [];
+  if (rows !== null && !areFilters(filters, rows)) {
+    const found = listed(filters.map(({ name }) => name));
+    texts.push(`is bound by the row filters ${found}, expected ${listed(rows)}${because}`);
+  }
+  if (columns !== null && masked.toSorted().join() !== columns.toSorted().join()) {
+    texts.push(`has the columns ${listed(masked)}, expected ${listed(columns)}${because}`);
+  }
+  return texts.map((text) => `${subject} ${action} ${objectText} ${text}`);
+}
+
+/** Whether each filter is expected, by the name of its restriction or by its SQL, and no other is. */
+function areFilters(filters: readonly WrittenRestriction[], expected: readonly string[]): boolean {
+  const known = ({ name, rows }: WrittenRestriction, text: string) =>
+    text === name || text === rows;
+  return (
+    filters.every((one) => expected.some((text) => known(one, text))) &&
+    expected.every((text) => filters.some((one) => known(one, text)))
+  );
+}
+
+function listed(texts: readonly string[]): string {
+  return texts.length === 0 ? 'none' : texts.join(', ');
 }

@@ -8,13 +8,17 @@ import { ANY, formatPattern, patternMatches, EVERYONE, type Pattern } from './li
 import { ruleName, type PolicyLine } from './lines/policy-line.ts';
 import { rightsOf } from './lines/rights.ts';
 import { RoleGraph } from './lines/role-graph.ts';
+import { decideBound } from './decide/restricted-verdict.ts';
 import type { Verdict } from './decide/snapshot.ts';
+import { summaryOfRestriction, type RestrictionSummary } from './settings/restriction-book.ts';
 
 /** A verdict, and the changes that would reverse it. */
 export interface Explanation {
   readonly verdict: Verdict;
   /** For a refusal: the nearest allow line, and which condition fails. Null for an allow, and if no line is near. */
   readonly nearest: NearMiss | null;
+  /** The restrictions that bind the principal on the object. */
+  readonly restrictions: readonly RestrictionSummary[];
 }
 
 export interface NearMiss {
@@ -23,7 +27,7 @@ export interface NearMiss {
   readonly text: string;
 }
 
-/** Decides as the snapshot does, and names the nearest allow line of a refusal. */
+/** Decides as the gateway does, and names the nearest allow line of a refusal. */
 export function explain(
   policy: LoadedPolicy,
   principal: Principal,
@@ -31,9 +35,13 @@ export function explain(
   object: ObjectPath,
   circumstances: Circumstances = noCircumstances,
 ): Explanation {
-  const verdict = policy.snapshot.decide(principal, action, object, circumstances);
-  if (verdict.allowed) return { verdict, nearest: null };
-  return { verdict, nearest: nearMiss(policy, principal, action, object, circumstances) };
+  const bound = decideBound(policy.snapshot, principal, action, object, circumstances);
+  const { allowed, rule, reason } = bound.verdict;
+  const restrictions = bound.restrictions.map(summaryOfRestriction);
+  const isOfLines = restrictions.every((one) => one.rule !== rule);
+  const nearest =
+    allowed || !isOfLines ? null : nearMiss(policy, principal, action, object, circumstances);
+  return { verdict: { allowed, rule, reason }, nearest, restrictions };
 }
 
 interface Candidate {

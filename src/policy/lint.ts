@@ -9,6 +9,7 @@ import {
   shallowFindings,
   type KnownObjects,
 } from './reach-lint.ts';
+import { closedTableFindings, restrictionFindings, unreachedFindings } from './restriction-lint.ts';
 import { RoleGraph } from './lines/role-graph.ts';
 import { strangerFindings, type Callers } from './strangers.ts';
 import { EVERYONE } from './lines/pattern.ts';
@@ -68,7 +69,7 @@ function stemOf(file: string): string {
 
 /** Faults of a policy that can be loaded, and warnings about it. */
 interface Lint {
-  /** Lines that can never decide anything. */
+  /** Lines and restrictions that can never decide anything. */
   readonly findings: readonly PolicyFinding[];
   /** Lines that others make superfluous, and dangers of the whole. */
   readonly warnings: readonly PolicyFinding[];
@@ -96,7 +97,8 @@ export function lintPolicy(policy: LoadedPolicy): Lint {
     ...emptyRoles(policy, graph),
     ...deepChains(roles, graph),
   ];
-  return { findings: inertLines(policies), warnings: warnings.sort(byLine) };
+  const findings = [...inertLines(policies), ...restrictionFindings(policy)];
+  return { findings, warnings: warnings.sort(byLine) };
 }
 
 /** The objects that a folder is compared with. */
@@ -113,14 +115,25 @@ export async function lintFolder(
   { callers, objects }: PolicySurroundings,
 ): Promise<Lint> {
   const { findings, warnings } = lintPolicy(policy);
-  const { commits, issuers } = policy.snapshot;
+  const { issuers } = policy.snapshot;
   const more = [
     ...strangerFindings(policy, callers),
     ...shallowFindings(policy, objects),
-    ...(objects === undefined ? [] : await columnFindings(commits.rules, objects)),
+    ...unreachedFindings(policy),
+    ...(objects === undefined ? [] : await missingColumns(policy, objects)),
     ...(await unreadFiles(folder, issuers)),
   ];
   return { findings, warnings: [...warnings, ...more].sort(byPlace) };
+}
+
+async function missingColumns(
+  { snapshot: { commits, restrictions } }: FolderPolicy,
+  objects: KnownObjects,
+): Promise<readonly PolicyFinding[]> {
+  return [
+    ...(await columnFindings(commits.rules, objects)),
+    ...(await closedTableFindings(restrictions.restrictions, objects)),
+  ];
 }
 
 function byPlace(one: PolicyFinding, other: PolicyFinding): number {

@@ -5,6 +5,7 @@ import type { Dialect } from './dialect.ts';
 import type { ObjectPath } from './identifier.ts';
 import type { Operation } from './operations/operation.ts';
 import type { Permit } from './permit.ts';
+import type { PendingRead } from './read-summary.ts';
 
 /** A request whose route and headers are understood and allowed; its body is untouched. */
 export interface CatalogRequest {
@@ -102,6 +103,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: AnswerBody;
   readonly commit?: CommitSummary;
+  /** What was read of rows. */
+  readonly read?: PendingRead;
   /** Code of the error table, where a backend refused in its own words. */
   readonly code?: number;
   /** Objects that only the body named, for the audit record. */

@@ -43,7 +43,29 @@ export function refusedUnderRestrictions(
   object: ObjectPath,
   names: readonly string[],
 ): string {
-  return `${subject} may not ${operation} on ${canonicalPath(object)}: ${listed(names)} cannot be applied to it`;
+  const why = Object.hasOwn(reasons, operation) ? `: ${reasons[operation]}` : '';
+  return `${subject} may not ${operation} on ${canonicalPath(object)}: ${listed(names)} cannot be applied to it${why}`;
+}
+
+/** Why restrictions cannot be applied to an operation, where that is not obvious. */
+const reasons: Readonly<Record<string, string>> = {
+  GetTableStats: 'its bytes and fragments are those of hidden rows, too; count the rows instead',
+  MergeInsertIntoTable: 'a merge would meet the keys of hidden rows; use an update and an insert',
+  CloneTable: 'a clone would have the hidden rows',
+  RestoreTable: 'it would change hidden rows',
+  AlterTableBackfillColumns: 'it would compute values of hidden rows',
+  CreateTableIndex: 'an index covers hidden rows',
+  CreateTableScalarIndex: 'an index covers hidden rows',
+};
+
+/** The refusal of rows that would be hidden from the caller who makes them. */
+export function hiddenRowMade(
+  subject: string,
+  operation: string,
+  object: ObjectPath,
+  names: readonly string[],
+): string {
+  return `${subject} may not ${operation} on ${canonicalPath(object)}: ${listed(names)} would hide one of the rows; send only rows that you may see`;
 }
 
 /** The refusal of a table to which restrictions cannot be applied. */

@@ -1,5 +1,14 @@
 /** Codes of the errors of a storage: those of the operating system, where it has one for the same thing. */
-type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC' | 'ESTALE';
+type StorageErrorCode =
+  | 'ENOENT'
+  | 'EEXIST'
+  | 'EINVAL'
+  | 'EISDIR'
+  | 'ENOTDIR'
+  | 'ENOSPC'
+  | 'ESTALE'
+  /** Two keys that do not lie in the same storage. */
+  | 'EXDEV';
 
 /** An error of a storage that is no file system. */
 export class StorageError extends Error {
@@ -85,6 +94,11 @@ export class StorageUnavailable extends Error {
     this.name = 'StorageUnavailable';
     this.retrySeconds = retrySeconds;
   }
+}
+
+/** Whether an error says that an object store cannot be used now: nothing is known of its objects. */
+export function isOutage(error: unknown): error is StorageUnavailable | StorageRefused {
+  return error instanceof StorageUnavailable || error instanceof StorageRefused;
 }
 
 /** An object store refuses the gateway, or cannot be used safely, until an operator acts. */

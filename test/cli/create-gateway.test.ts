@@ -155,7 +155,7 @@ describe('createGateway', () => {
     });
   });
 
-  it.each([
+  it.each<[object, string]>([
     [{ cache: { byte: 1 } }, 'the configuration:2: cache.byte is not a key of the configuration'],
     [
       { cache: { bytes: 'many' } },

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { open, send, type Reply } from '../service/http.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
@@ -291,7 +291,7 @@ describe('a call of the API is refused', () => {
       () => askEve('traffic?text=x'),
       400,
       13,
-      'requests with a text are found, but not counted',
+      'requests with a text or a column are found, but not counted',
     ],
     [
       'for a verdict on no action',
@@ -514,5 +514,31 @@ describe('static files', () => {
     ['/console/assets/nothing.js', 404],
   ])('%s is answered %d', async (path, status) => {
     expect((await get(path)).status).toBe(status);
+  });
+});
+
+describe('a caller who sees a part of the log only', () => {
+  it('cannot sign in, and ends what is open', async () => {
+    const cookie = await cookieOf(eve);
+    const path = 'GET /console/api/follow';
+    const answer = await open(service.url, path, { key: null, headers: { cookie } });
+    const ended = new Promise((resolve) => answer.resume().once('end', resolve));
+    const file = `${service.policies}/restrictions.yaml`;
+    const own = `{ name: own-records, tables: [/system/audit], subjects: ["user:eve"], rows: "subject = principal.subject" }`;
+    await writeFile(file, `restrictions:\n  - ${own}\n`);
+    try {
+      await ended;
+      await eventually(async () => {
+        const { status, json } = await signIn({ key: eve });
+        expect([status, json['code'], json['error']]).toEqual([
+          403,
+          15,
+          'the restriction own-records shows user:eve a part of /system/audit only: query that table instead',
+        ]);
+      });
+      expect((await api('requests', cookie)).status).toBe(403);
+    } finally {
+      await rm(file);
+    }
   });
 });

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { parseCases, readCases, refuseFailedCases, runCases } from '../../src/policy/cases.ts';
 import { PolicyError, formatFinding } from '../../src/policy/lines/policy-error.ts';
 import { conditionalModel } from './conditions.ts';
-import { policyOf, snapshotOf } from './support.ts';
+import { buildPolicy } from '../../src/policy/load.ts';
+import { policyOf, shippedModel, snapshotOf } from './support.ts';
 
 describe('cases', () => {
   it('that come out otherwise are findings with line, deciding rule and reason', async () => {
@@ -40,7 +41,7 @@ describe('cases', () => {
     ['cases:\n  - 1', 'cases.yaml:2: a case is a mapping'],
     [
       `cases:\n  - { ${good}, why: x }`,
-      'cases.yaml:2: unknown key "why": there are subject, groups, roles, action, object, ip, time, ctx, branch, expect, because',
+      'cases.yaml:2: unknown key "why": there are subject, groups, roles, action, object, ip, time, ctx, branch, expect, rows, columns, because',
     ],
     [
       `cases:\n  - { ${good.replace('user:ann', 'ann')} }`,
@@ -82,6 +83,84 @@ describe('cases', () => {
   it('may be none', () => {
     expect(parseCases('')).toEqual([]);
     expect(parseCases('cases:\n')).toEqual([]);
+  });
+});
+
+describe('cases of rows and columns', () => {
+  const restrictions = `restrictions:
+  - name: own
+    tables: [/t/**]
+    subjects: [role:a]
+    rows: region = ctx.region
+    columns: { email: sha256_, phone: { mask: last, n: 3 } }
+  - name: gone
+    tables: [/t/x]
+    except: [role:b]
+    rows: NOT gone
+    columns: { ssn: hidden }
+`.replace('sha256_', '{ mask: sha256 }');
+  const policy = 'p, *, /**, *, allow\n';
+  const found = async (...said: readonly string[]) => {
+    const { snapshot } = await buildPolicy({ model: shippedModel, policy, restrictions });
+    const cases = parseCases(
+      `cases:\n${said.map((one) => `  - { subject: user:ann, action: QueryTable, expect: allow, ${one} }\n`).join('')}`,
+    );
+    return (await runCases(snapshot, cases)).map(formatFinding);
+  };
+
+  it('hold if they name all filters and all columns, and no more', async () => {
+    expect(
+      await found(
+        'roles: [role:a], object: /t/x, rows: [gone, own], columns: { ssn: hidden, email: sha256, phone: { mask: last, n: 3 } }',
+        'roles: [role:a], object: /t/x, rows: [NOT gone, region = ctx.region]',
+        'roles: [role:a, role:b], object: /t/y, rows: own',
+        'roles: [role:b], object: /t/x, rows: [], columns: {}',
+      ),
+    ).toEqual([]);
+  });
+
+  it('are findings with their line otherwise', async () => {
+    expect(
+      await found(
+        'roles: [role:a], object: /t/x, rows: own, because: all of it',
+        'object: /t/x, rows: [own, gone], columns: { ssn: sha256 }',
+        'object: /t/y, rows: [gone]',
+        'roles: [role:a], object: /t/y, columns: { email: sha256, phone: { mask: last, n: 4 } }',
+      ),
+    ).toEqual([
+      'cases.yaml:2: user:ann QueryTable /t/x is bound by the row filters own, gone, expected own: all of it',
+      'cases.yaml:3: user:ann QueryTable /t/x is bound by the row filters gone, expected own, gone',
+      'cases.yaml:3: user:ann QueryTable /t/x has the columns ssn: hidden, expected ssn: sha256',
+      'cases.yaml:4: user:ann QueryTable /t/y is bound by the row filters none, expected gone',
+      'cases.yaml:5: user:ann QueryTable /t/y has the columns email: sha256, phone: last (3), expected email: sha256, phone: last (4)',
+    ]);
+  });
+
+  it('deny what restrictions refuse', async () => {
+    const { snapshot } = await buildPolicy({ model: shippedModel, policy, restrictions });
+    const cases = parseCases(
+      'cases:\n  - { subject: user:ann, action: DropTable, object: /t/x, expect: allow }\n',
+    );
+    expect((await runCases(snapshot, cases)).map(formatFinding)).toEqual([
+      'cases.yaml:2: user:ann DropTable /t/x is denied (by restrictions.yaml:7), expected allow',
+    ]);
+  });
+
+  it.each([
+    ['rows: { a: b }', 'rows is a list of restrictions that filter rows, by name or by their SQL'],
+    ['rows: [a, 7]', 'rows is a list of restrictions that filter rows, by name or by their SQL'],
+    ['columns: [a]', 'columns is a mapping of columns to masks'],
+    [
+      'columns: { a: gone }',
+      'the column a is hidden, null, sha256, alphanum, year, month, or a mapping with the key mask',
+    ],
+    ['columns: { a: { mask: last } }', 'the mask last of a has no n'],
+    ['columns: { a: { mask: year, n: 1 } }', 'the mask year of a takes no n'],
+    ['rows: [a], expect: deny', 'rows and columns are of a case that expects allow'],
+  ])('that are not understood are refused: %s', (said, text) => {
+    const expects = said.includes('expect') ? '' : ', expect: allow';
+    const written = `cases:\n  - { subject: user:ann, action: read, object: /a, ${said}${expects} }\n`;
+    expect(() => parseCases(written)).toThrow(`cases.yaml:2: ${text}`);
   });
 });
 

@@ -52,6 +52,11 @@ const wrong: readonly string[] = [
   'branch: ""',
   'groups: [role:x]',
   'roles: x',
+  'rows: 7',
+  'rows: [""]',
+  'columns: [ssn]',
+  'columns: { ssn: gone }',
+  'columns: { ssn: last }',
 ];
 
 describe('the schema of cases.yaml', () => {

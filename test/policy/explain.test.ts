@@ -22,6 +22,7 @@ describe('an explanation', () => {
     expect(explain(policy, principal('user:alice'), 'QueryTable', ['prod', 'x'])).toEqual({
       verdict: { allowed: true, rule: 'policy.csv:1', reason: 'the policy allows QueryTable' },
       nearest: null,
+      restrictions: [],
     });
   });
 
@@ -49,6 +50,7 @@ describe('an explanation', () => {
     expect(explain(policy, principal('user:alice'), 'QueryTable', ['prod', 'hr', 'pay'])).toEqual({
       verdict: { allowed: false, rule: 'policy.csv:2', reason: 'the policy denies QueryTable' },
       nearest: { rule: 'policy.csv:1', text: 'it allows this, but something else takes it away' },
+      restrictions: [],
     });
   });
 
@@ -79,6 +81,7 @@ describe('under conditions', () => {
         rule: 'policy.csv:1',
         text: 'its condition fails: ip in 10.0.0.0/8 (it is 192.0.2.1) and time in 08:00..18:00 UTC (it is mon 20:00 UTC)',
       },
+      restrictions: [],
     });
     const inOffice = { ...now, ip: '10.0.0.1', time: Date.parse('2026-03-02T09:00:00Z') };
     expect(explain(policy, alice, 'QueryTable', ['prod', 'x'], inOffice).verdict.rule).toBe(
@@ -93,6 +96,7 @@ describe('under conditions', () => {
     expect(explain(policy, night, 'QueryTable', ['prod', 'hr'], unsaid)).toEqual({
       verdict: { allowed: false, rule: 'policy.csv:3', reason: 'the policy denies QueryTable' },
       nearest: { rule: 'policy.csv:2', text: 'it allows this, but something else takes it away' },
+      restrictions: [],
     });
     expect(explain(policy, night, 'QueryTable', ['prod', 'hr'], now).verdict.allowed).toBe(true);
   });

@@ -194,6 +194,55 @@ describe('audit report', () => {
     const [table] = await command('audit', 'report', '--by', 'rule');
     expect(table).toMatch(/^RULE +REQUESTS +ALLOWED .*\n(?:.*\n)?policy\.csv:1 /);
   });
+
+  it.each([
+    [['--by', 'operation', '--subject', 'bob'], { CountTableRows: 1, DropTable: 1 }],
+    [['--by', 'decision', '--subject', 'bob'], { allow: 1, deny: 1 }],
+    [['--by', 'reason', '--object', '/prod/t', '--status', '403'], { 'no line allows it': 1 }],
+    [['--by', 'reason', '--decision', 'unauthenticated'], { Unauthenticated: 2 }],
+    [['--by', 'address', '--subject', 'bob', '--since', 'today'], { '127.0.0.1': 2 }],
+    [['--by', 'subject', '--text', 'blue'], { 'user:admin': 1 }],
+    [['--by', 'credential', '--operation', 'KeysCreate'], { local: 2 }],
+    [['--by', 'subject', '--until', '1h'], {}],
+  ])('counts %j', async (flags, expected) => {
+    const [json] = await command('audit', 'report', '--json', ...flags);
+    const rows = JSON.parse(json!) as AuditLine[];
+    const counts = rows.map((row) => [row[flags[1]!], row['requests']]);
+    expect(Object.fromEntries(counts)).toEqual(expected);
+  });
+
+  it('counts the same by a field with and without decoding records', async () => {
+    for (const by of ['address', 'credential', 'subject']) {
+      const [counted] = await command('audit', 'report', '--by', by, '--json');
+      const [decoded] = await command('audit', 'report', '--by', by, '--json', '--object', '/**');
+      const named = (json: string | undefined) =>
+        (JSON.parse(json!) as AuditLine[]).filter((row) => row[by] === '127.0.0.1');
+      expect(named(decoded)).toEqual(named(counted));
+    }
+  });
+
+  it('has the days of a zone, as CSV', async () => {
+    const report = ['audit', 'report', '--by', 'day', '--format', 'csv', '--subject', 'bob'];
+    const [heading, ...days] = (await command(...report, '--tz', 'Pacific/Kiritimati'))
+      .join('')
+      .split('\r\n');
+    expect(heading).toBe(
+      'day,requests,allowed,denied,others,no_outcome,bytes_in,bytes_out,first,last',
+    );
+    const day = new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10);
+    expect(days.at(-1)).toMatch(new RegExp(`^${day},\\d,1,1,0,0,`));
+  });
+
+  it.each([
+    [['--by', 'colour'], '--by is "colour", but must be one of subject, object, operation,'],
+    [['--by', 'day', '--format', 'xml'], '--format is "xml", but must be one of table, json, csv'],
+    [['--by', 'day', '--format', 'csv', '--json'], '--json and --format csv are at odds'],
+    [['--by', 'day', '--columns', 'x'], '--columns names "x", but must name some of day,requests'],
+    [['--by', 'day', '--tz', 'Moon'], '--tz is "Moon", but must be UTC, local'],
+  ])('refuses %j', async (flags, sentence) => {
+    const { code, notes } = await run('audit', 'report', ...flags, '--data', service.data);
+    expect([code, notes.join()]).toEqual([2, expect.stringContaining(sentence)]);
+  });
 });
 
 describe('the table system$audit', () => {

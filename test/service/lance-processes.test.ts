@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { arrow, lancedb, tableOf } from '../clients/lancedb.ts';
@@ -28,6 +28,8 @@ const acts = {
   rubbish() { fs.writeSync(3, 'HTTP/1.1 400 Bad Request\\r\\n\\r\\n'); },
   null() { fs.writeSync(3, frame('null')); },
   text() { fs.writeSync(3, frame('{"kind":')); },
+  spill() { fs.writeFileSync(path.join(require('node:os').tmpdir(), 'shuffle'), 'rows'); },
+  grow() { globalThis.held = Buffer.alloc(180 * 2 ** 20, 1); },
 };
 acts[act]();
 module.exports = require(${JSON.stringify(libraryFolder)});
@@ -60,7 +62,7 @@ async function noneLeft(): Promise<void> {
 beforeAll(async () => {
   root = await rootWithLibrary(MAIN);
   await setAct('none');
-  service = await Service.start({ root, config: 'lance: { processes: 2 }\n' });
+  service = await Service.start({ root, config: 'lance: { processes: 2, memory: 256MiB }\n' });
   const headers = { 'x-api-key': ADMIN_KEY };
   const writer = await lancedb.connectNamespace('rest', { uri: service.url, headers });
   const ids = Array.from({ length: 40_000 }, (_, id) => id);
@@ -143,5 +145,46 @@ describe('a process of the library that is stopped', () => {
     expect(await isRunning(stopped)).toBe(false);
     expect(service.errors).toContain('it said nothing for 10 s');
     expect((await ask('t', 'count_rows')).text).toBe('39999');
+  });
+});
+
+describe('a process of the library that holds more than lance.memory', () => {
+  it('ends after its request, and another one takes its place', async () => {
+    await noneLeft();
+    await setAct('grow');
+    expect((await ask('t', 'count_rows')).status).toBe(200);
+    const [grown = 0] = await libraries();
+    await setAct('none');
+    await waitUntil(async () => {
+      expect((await ask('t', 'count_rows')).status).toBe(200);
+      return !(await isRunning(grown));
+    });
+    expect((await ask('t', 'count_rows')).status).toBe(200);
+    expect(await libraries()).toHaveLength(1);
+  });
+});
+
+describe('the temporary files of the library', () => {
+  const scratch = (): Promise<string[]> => readdir(join(service.data, 'private', 'library'));
+
+  it('go with a process that is killed', async () => {
+    await noneLeft();
+    await setAct('spill');
+    expect((await ask('t', 'count_rows')).status).toBe(200);
+    const [folder = ''] = await scratch();
+    expect(await readdir(join(service.data, 'private', 'library', folder))).toEqual(['shuffle']);
+    await noneLeft();
+    await waitUntil(async () => (await scratch()).length === 0);
+  });
+
+  it('go with a gateway that is killed, or at the next start', async () => {
+    expect((await ask('t', 'count_rows')).status).toBe(200);
+    const [library = 0] = await libraries();
+    process.kill(library, 'SIGSTOP');
+    await service.end('SIGKILL');
+    process.kill(library, 'SIGKILL');
+    expect(await scratch()).toHaveLength(1);
+    await service.restart();
+    await waitUntil(async () => (await scratch()).length === 0);
   });
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
@@ -17,7 +18,8 @@ let service: Service;
 
 beforeAll(async () => {
   service = await Service.start({
-    policy: 'p, role:admin, /**, *, allow\np, role:analyst, /**, read, allow\n',
+    policy:
+      'p, role:admin, /**, *, allow\np, role:analyst, /**, read, allow\np, role:clerk, /**, *, allow\n',
   });
 });
 
@@ -58,4 +60,144 @@ it('binds a client within a second of the file, and frees it again', async () =>
   expect(await (await admin.openTable('sales')).countRows()).toBe(3);
   await rm(join(service.policies, 'restrictions.yaml'));
   await waitUntil(async () => (await table.countRows()) === 3);
+});
+
+it('records what callers read, and which restrictions bind them', async () => {
+  await place(RESTRICTIONS);
+  const admin = await client(ADMIN_KEY);
+  const analyst = await client(await service.key('user:eve', 'role:analyst'));
+  const bound = await analyst.openTable('sales');
+  await waitUntil(async () => (await bound.countRows()) === 2);
+  const own = await admin.openTable('sales');
+  await own.query().where("SSN  = '2'").select(['id']).toArray();
+  await own.countRows('id > 1');
+  await bound.query().where('id < 9').select(['email']).toArray();
+  await bound.query().select(['id']).explainPlan();
+  await expect(bound.delete('id = 1')).rejects.toThrow('403');
+  const read = async (...flags: readonly string[]) => {
+    const { out } = await service.command('audit', 'search', '--format', 'json', ...flags);
+    const lines = out.split('\n').filter((line) => line !== '');
+    return lines.map((line) => {
+      const { operation, restrictions, read: told } = JSON.parse(line) as Record<string, unknown>;
+      return { operation, restrictions, read: told };
+    });
+  };
+  const digest = (text: string) => createHash('sha256').update(text).digest('hex');
+  const version = 1;
+  await waitUntil(async () => (await read('--subject', 'user:eve', '--status', '403')).length > 0);
+  expect(await read('--column', 'ssn')).toEqual([
+    {
+      operation: 'QueryTable',
+      read: { columns: ['id', 'ssn'], rows: 1, version, filter: digest("ssn = '2'") },
+    },
+  ]);
+  expect(await read('--column', 'email', '--subject', 'user:eve')).toEqual([
+    {
+      operation: 'QueryTable',
+      restrictions: ['own-region'],
+      read: { columns: ['id', 'email'], rows: 2, version, filter: digest('id < 9') },
+    },
+  ]);
+  expect(await read('--column', 'id')).toEqual(
+    expect.arrayContaining([
+      {
+        operation: 'CountTableRows',
+        read: { columns: ['id'], rows: 0, version, filter: digest('id > 1') },
+      },
+      {
+        operation: 'ExplainTableQueryPlan',
+        restrictions: ['own-region'],
+        read: { columns: ['id'], rows: 0, version, filter: null },
+      },
+    ]),
+  );
+  expect(await read('--subject', 'user:eve', '--status', '403')).toEqual([
+    { operation: 'DeleteFromTable', restrictions: ['own-region'], read: undefined },
+  ]);
+  const log = await admin.openTable('audit', ['system']);
+  const rows = await log.query().where("operation = 'QueryTable' AND phase = 'outcome'").toArray();
+  expect(rows.map((row) => [[...row.restrictions], Number(row.read?.rows)])).toContainEqual([
+    ['own-region'],
+    2,
+  ]);
+  await rm(join(service.policies, 'restrictions.yaml'));
+});
+
+it('lets a client change the rows that it sees, and no others', async () => {
+  await place(RESTRICTIONS.replace('/sales', '/orders').replace('analyst', 'clerk'));
+  const admin = await client(ADMIN_KEY);
+  const orders = await admin.createTable('orders', [
+    { id: 1, region: 'eu', email: 'ann@x.org', ssn: '1' },
+    { id: 2, region: 'us', email: 'bob@x.org', ssn: '2' },
+    { id: 3, region: 'eu', email: 'ann@x.org', ssn: '3' },
+  ]);
+  const clerk = await client(await service.key('user:cle', 'role:clerk'));
+  const own = await clerk.openTable('orders');
+  await waitUntil(async () => (await own.countRows()) === 2);
+  await own.update({ values: { id: 9 }, where: 'id >= 1' });
+  await own.add([{ id: 5, region: 'eu' }]);
+  await own.delete('id = 5');
+  await expect(own.add([{ id: 6, region: 'us' }])).rejects.toThrow('would hide one of the rows');
+  await expect(own.update({ values: { email: 'x' } })).rejects.toThrow('masked or hidden');
+  await expect(own.delete("ssn = '2'")).rejects.toThrow('ssn');
+  await expect(
+    own
+      .mergeInsert('id')
+      .whenMatchedUpdateAll()
+      .execute([{ id: 9 }]),
+  ).rejects.toThrow('a merge would meet the keys of hidden rows');
+  const rows = await orders.query().toArray();
+  expect(rows.map(({ id, ssn }) => [Number(id), ssn])).toEqual([
+    [2, '2'],
+    [9, '1'],
+    [9, '3'],
+  ]);
+});
+
+it('lets a team see its own records of the audit log', async () => {
+  await place(`restrictions:
+  - name: own-records
+    tables: ['/system/audit']
+    subjects: ['role:clerk']
+    rows: subject = principal.subject
+    columns: { source_ip: { mask: 'null' }, user_agent: hidden }
+`);
+  const clerk = await client(await service.key('user:dan', 'role:clerk'));
+  const log = await clerk.openTable('audit', ['system']);
+  await waitUntil(async () => (await log.countRows("subject <> 'user:dan'")) === 0);
+  const seen = await log.query().where("phase = 'attempt'").toArray();
+  expect(seen.every(({ subject }) => subject === 'user:dan')).toBe(true);
+  expect(seen.length).toBeGreaterThan(1);
+  expect(seen.every((row) => row.source_ip === null && row.user_agent === undefined)).toBe(true);
+  const schema = await (await clerk.openTable('audit', ['system'])).schema();
+  expect(schema.fields.map(({ name }) => name)).not.toContain('user_agent');
+  expect(await log.countRows()).toBeGreaterThan(2);
+});
+
+it('counts the rows that were sent until a client left', async () => {
+  const admin = await client(ADMIN_KEY);
+  const rows = Array.from({ length: 200 }, (_, id) => ({ id, text: 'x'.repeat(100_000) }));
+  const table = await admin.createTable('large', rows.slice(0, 100));
+  await table.add(rows.slice(100));
+  const left = new AbortController();
+  const answer = await fetch(`${service.url}/v1/table/large/query`, {
+    method: 'POST',
+    headers: { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json' },
+    body: '{"vector":[]}',
+    signal: left.signal,
+  });
+  await answer.body!.getReader().read();
+  left.abort();
+  const outcome = async () => {
+    const lines = await service.audit();
+    return lines.find(({ object, operation, phase }) => {
+      return object === '/large' && operation === 'QueryTable' && phase === 'outcome';
+    });
+  };
+  await waitUntil(async () => (await outcome()) !== undefined);
+  const { status, read } = (await outcome()) as { status: number; read: { rows: number } };
+  expect(status).toBe(499);
+  expect(read).toMatchObject({ columns: ['id', 'text'], version: 2, filter: null });
+  expect(read.rows).toBeGreaterThan(0);
+  expect(read.rows).toBeLessThan(200);
 });

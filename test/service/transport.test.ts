@@ -77,6 +77,8 @@ telemetry: { otlp_endpoint: "http://127.0.0.1:${port}" }
         'arrowgate_requests_total{operation="ListNamespaces",decision="allow",backend="embedded",status="2xx"} 2',
       );
       expect(text).toMatch(/^arrowgate_ready\{part="certificate"\} 1$/m);
+      const [, ends] = /^arrowgate_certificate_expiry_seconds (\S+)$/m.exec(text)!;
+      expect(Number(ends) * 1000).toBeGreaterThan(Date.now());
       expect((await fetch(`${admin}/v1/namespace/$/list`, { headers })).status).toBe(404);
       await writeFile(live.cert, 'nonsense');
       await eventually(async () => {

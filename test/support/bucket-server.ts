@@ -39,12 +39,14 @@ export type BucketServerKind = 'seaweedfs' | 'moto';
 export class BucketServer {
   readonly endpoint: string;
   readonly bucket = 'lake';
-  readonly #child: ChildProcess;
   readonly #folder: string;
+  readonly #run: () => ChildProcess;
+  #child: ChildProcess;
 
-  private constructor(port: number, child: ChildProcess, folder: string) {
+  private constructor(port: number, run: () => ChildProcess, folder: string) {
     this.endpoint = `http://127.0.0.1:${port}`;
-    this.#child = child;
+    this.#run = run;
+    this.#child = run();
     this.#folder = folder;
   }
 
@@ -53,8 +55,9 @@ export class BucketServer {
     const python = await pythonWithBuckets();
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bucket-'));
     const port = await freePort();
-    const child = kind === 'moto' ? startMoto(python, port) : await startWeed(python, folder, port);
-    const server = new BucketServer(port, child, folder);
+    const run =
+      kind === 'moto' ? () => startMoto(python, port) : await weedIn(python, folder, port);
+    const server = new BucketServer(port, run, folder);
     await eventually(() => server.#makeBucket());
     return server;
   }
@@ -73,12 +76,22 @@ export class BucketServer {
     };
   }
 
+  /** Ends the server; its objects stay. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill(signal);
+    await ended;
+  }
+
+  /** Starts the server again, with the same address and objects. */
+  async restart(): Promise<void> {
+    this.#child = this.#run();
+    await eventually(() => this.#makeBucket());
+  }
+
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null) {
-      const ended = once(this.#child, 'exit');
-      this.#child.kill('SIGKILL');
-      await ended;
-    }
+    await this.end('SIGKILL');
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -94,6 +107,8 @@ export class BucketServer {
     });
     try {
       await client.send(new CreateBucketCommand({ Bucket: this.bucket }));
+    } catch (error) {
+      if (!(error instanceof Error && error.name.startsWith('BucketAlready'))) throw error;
     } finally {
       client.destroy();
     }
@@ -104,7 +119,7 @@ function startMoto(python: string, port: number): ChildProcess {
   return spawn(python, [MOTO, String(port)], { stdio: 'ignore' });
 }
 
-async function startWeed(python: string, folder: string, port: number): Promise<ChildProcess> {
+async function weedIn(python: string, folder: string, port: number): Promise<() => ChildProcess> {
   const { id, secret } = BUCKET_CREDENTIALS;
   const identity = {
     name: 'admin',
@@ -117,16 +132,7 @@ async function startWeed(python: string, folder: string, port: number): Promise<
     ['master', 'volume', 'filer', 'webdav', 'admin'].map(async (part) => [part, await freePort()]),
   );
   const flags = ports.map(([part, free]) => `-${part}.port=${free}`);
-  return spawn(
-    join(dirname(python), 'weed'),
-    [
-      'mini',
-      `-dir=${folder}`,
-      '-ip=127.0.0.1',
-      `-s3.port=${port}`,
-      `-s3.config=${config}`,
-      ...flags,
-    ],
-    { stdio: 'ignore', cwd: folder },
-  );
+  const program = join(dirname(python), 'weed');
+  const own = [`-dir=${folder}`, '-ip=127.0.0.1', `-s3.port=${port}`, `-s3.config=${config}`];
+  return () => spawn(program, ['mini', ...own, ...flags], { stdio: 'ignore', cwd: folder });
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import type { JsonValue } from '../../src/protocol/json.ts';
+import { storeKey } from '../../src/engine/versions/managed/place.ts';
+import { keyOfUri } from '../../src/storage/object-key.ts';
 import { versionFile, type NamingScheme } from '../../src/engine/format/lance/version-file.ts';
 import { refusalOf } from './engine-table.ts';
 import { freshEngine, type TestEngine } from './engine.ts';
@@ -52,12 +53,16 @@ export function manifestOf(
 export class ManagedTable {
   readonly engine: TestEngine;
   readonly name: string;
+  /** As clients read it. */
   readonly location: string;
+  /** The same as a key of the storage. */
+  readonly folder: string;
 
   private constructor(engine: TestEngine, name: string, location: string) {
     this.engine = engine;
     this.name = name;
     this.location = location;
+    this.folder = keyOfUri(location) ?? location;
   }
 
   static async open(engine?: TestEngine): Promise<ManagedTable> {
@@ -72,6 +77,11 @@ export class ManagedTable {
   /** One more table of the same engine. */
   async further(name: string): Promise<ManagedTable> {
     return ManagedTable.#declared(this.engine, name);
+  }
+
+  /** A table of the same engine that was declared before. */
+  again(name: string, declared: JsonValue): ManagedTable {
+    return new ManagedTable(this.engine, name, (declared as { location: string }).location);
   }
 
   async close(): Promise<void> {
@@ -97,10 +107,35 @@ export class ManagedTable {
       suffix = `-${randomUUID()}`,
     } = staged;
     const folder = branch === undefined ? '_versions' : join('tree', branch, '_versions');
-    const path = join(this.location, folder, `${versionFile(version, scheme)}${suffix}`);
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, manifestOf(holds, rows, undefined, undefined, made));
-    return path.slice(1);
+    const name = join(folder, `${versionFile(version, scheme)}${suffix}`);
+    await this.put(name, manifestOf(holds, rows, undefined, undefined, made));
+    return this.keyOf(name);
+  }
+
+  /** The key of a file of the table in the object store of its client. */
+  keyOf(name: string): string {
+    return storeKey(this.folder, name);
+  }
+
+  /** Writes a file of the table, as a client does. */
+  async put(name: string, bytes: Uint8Array | string): Promise<void> {
+    const { storage } = this.engine;
+    const key = join(this.folder, name);
+    await storage.folders?.make(dirname(key));
+    await storage.replace(key, Buffer.from(bytes));
+  }
+
+  /** Removes a file of the table, or a folder. */
+  async remove(name: string): Promise<void> {
+    const { storage } = this.engine;
+    const key = join(this.folder, name);
+    if ((await storage.stat(key))?.isFolder === false) await storage.remove(key);
+    else await storage.removeTree(key, { retained: [] });
+  }
+
+  /** Gives a file of the table another name. */
+  async move(from: string, to: string): Promise<void> {
+    await this.engine.storage.rename(join(this.folder, from), join(this.folder, to));
   }
 
   /** Asks for a version; numbers beyond those of JSON are sent as they are. */
@@ -128,11 +163,11 @@ export class ManagedTable {
 
   /** Everything in the table's folder. */
   async files(): Promise<readonly string[]> {
-    const entries = await readdir(this.location, { recursive: true, withFileTypes: true });
-    return entries
-      .filter((entry) => !entry.isDirectory())
-      .map((entry) => join(entry.parentPath, entry.name).slice(this.location.length + 1))
-      .toSorted();
+    const names: string[] = [];
+    for await (const { path, isFolder } of this.engine.storage.tree(this.folder)) {
+      if (!isFolder) names.push(path.slice(this.folder.length + 1));
+    }
+    return names.toSorted();
   }
 
   /** Everything that a refused request must leave as it was. */

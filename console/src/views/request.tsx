@@ -31,6 +31,7 @@ function Details({ details }: { readonly details: RequestDetails }) {
         <Why details={details} />
         <Who details={details} />
         <Outcome details={details} />
+        <WhatWasRead details={details} />
         <Changes details={details} />
         <Place details={details} />
       </div>
@@ -160,6 +161,24 @@ function Outcome({ details: { record } }: DetailsProps) {
           </ul>
         </>
       )}
+    </Card>
+  );
+}
+
+function WhatWasRead({ details: { record } }: DetailsProps) {
+  const { read, restrictions } = record;
+  if (read === null && restrictions.length === 0) return null;
+  return (
+    <Card title="What it read">
+      <Facts
+        facts={[
+          ['Columns', read?.columns.join(', ')],
+          ['Rows', read === null ? null : count(read.rows)],
+          ['Version', read === null ? null : count(read.version)],
+          ['Digest of its filter', read?.filter],
+          ['Restrictions', restrictions.join(', ')],
+        ]}
+      />
     </Card>
   );
 }

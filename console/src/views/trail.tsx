@@ -15,6 +15,7 @@ const FILTERS = [
   'operation',
   'decision',
   'status',
+  'column',
   'text',
 ] as const;
 
@@ -88,7 +89,7 @@ export function Trail({ query }: { readonly query: URLSearchParams }) {
             </StateOf>
           )}
         </section>
-        {filter.text === '' && <Facets filter={filter} />}
+        {filter.text === '' && filter.column === '' && <Facets filter={filter} />}
       </div>
     </>
   );
@@ -140,6 +141,7 @@ function FilterForm({ filter }: { readonly filter: Filter }) {
         </select>
       </div>
       <Field name="status" label="Status" hint="403 or 4xx" value={filter.status} />
+      <Field name="column" label="Column read" hint="salary" value={filter.column} />
       <Field name="text" label="Text" hint="anywhere in the record" value={filter.text} />
       <div class="submit">
         <button type="submit" class="primary">
@@ -323,7 +325,7 @@ const FACETS: readonly (readonly [TrafficKey, keyof Filter, string])[] = [
 const MOST_OF_FACET = 6;
 
 function Facets({ filter }: { readonly filter: Filter }) {
-  const { text: _text, ...counted } = filter;
+  const { text: _text, column: _column, ...counted } = filter;
   const traffic = useApi<Traffic>(address('traffic', counted));
   return (
     <aside class="side" aria-label="Counts">

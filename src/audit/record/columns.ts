@@ -15,6 +15,7 @@ import {
 } from '../../arrow/value-column.ts';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
+import type { ReadSummary } from '../../protocol/read-summary.ts';
 import { decisionOf, phaseOf, verdictOf } from './decoding.ts';
 import type { ExtraRights, LoggedRecord } from './record.ts';
 import { microsOf, timeOf } from './time.ts';
@@ -126,6 +127,13 @@ export const recordKinds = {
     statement: textValues,
   }),
   hash: textValues,
+  restrictions: listValues(wordValues),
+  read: structValues<ReadSummary>({
+    columns: listValues(wordValues),
+    rows: int64Values,
+    version: uint64Values,
+    filter: textValues,
+  }),
 };
 
 const rows = structValues<RecordRow>(recordKinds);
@@ -143,6 +151,7 @@ const NEVER_NULL = new Set([
   'rights',
   'context',
   'hash',
+  'restrictions',
 ]);
 
 /** The columns of the log as a table. */
@@ -200,6 +209,8 @@ const valuesOf: ValuesOf = {
   context: ({ context }) => contextRows(context),
   commit: ({ commit }) => commit && commitRow(commit),
   hash: (record) => record.hash,
+  restrictions: (record) => record.restrictions,
+  read: (record) => record.read,
 };
 
 /** Values of records by column, which become a batch. */
@@ -290,22 +301,53 @@ function furtherOf({ table, rows_changed, columns, statement }: CommitRow): Part
 const COMMIT = 'commit';
 const commitField = recordFields.find(({ name }) => name === COMMIT)!;
 
+/** Columns that segments of earlier versions do not have; they are the last ones. */
+const LATER_COLUMNS: readonly string[] = ['restrictions', 'read'];
+
+/** Whether a segment has the columns of this version, or those of an earlier one. */
+export function hasRecordColumns(fields: readonly Field[]): boolean {
+  const first = recordFields.length - LATER_COLUMNS.length;
+  const isSame = fields.every(({ name }, at) => recordFields[at]?.name === name);
+  return isSame && (fields.length === first || fields.length === recordFields.length);
+}
+
+/** A batch with columns that its segment does not have, empty in each row. */
+export function withLaterColumns(batch: RecordBatch, columns: readonly string[]): RecordBatch {
+  const { schema, data, numRows } = batch;
+  const at = columns.map((name) => schema.fields.findIndex((field) => field.name === name));
+  const fields = at.map((place, index) => schema.fields[place] ?? fieldOf(columns[index]!));
+  const children = at.map(
+    (place, index) => data.children[place] ?? empty(columns[index]!, numRows),
+  );
+  return batchOfData(schemaOf(fields, schema.metadata), children, numRows);
+}
+
+function fieldOf(column: string): Field {
+  return recordFields.find(({ name }) => name === column)!;
+}
+
+function empty(column: string, rows: number): Data {
+  const values = <Value>(value: Value) => Array.from({ length: rows }, () => value);
+  return column === 'restrictions'
+    ? recordKinds.restrictions.data(values([]))
+    : recordKinds.read.data(values(null));
+}
+
 /** A batch of a segment; commit fields that did not exist when it was sealed are added as null. */
 export function withNewParts(batch: RecordBatch): RecordBatch {
   const { fields, metadata } = batch.schema;
   const at = fields.findIndex(({ name }) => name === COMMIT);
   const old = batch.data.children[at];
   if (old === undefined) return batch;
-  const data = newPartsOf(COMMIT, old);
+  const data = newPartsOf(old);
   if (data === old) return batch;
   const schema = schemaOf(fields.with(at, commitField), metadata);
   return batchOfData(schema, batch.data.children.with(at, data), batch.numRows);
 }
 
-/** A column of a segment; commit fields that did not exist when it was sealed are added as null. */
-export function newPartsOf(column: string, data: Data): Data {
+function newPartsOf(data: Data): Data {
   const existing = data.children.length;
-  if (column !== COMMIT || existing >= commitField.type.children.length) return data;
+  if (existing >= commitField.type.children.length) return data;
   const rows = data.offset + data.length;
   const nulls = recordKinds.commit.data(Array.from({ length: rows }, () => null));
   const children = [...data.children, ...nulls.children.slice(existing)];

@@ -1,6 +1,7 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
+import type { ReadSummary } from '../../protocol/read-summary.ts';
 import { plainRecord } from './plain-line.ts';
 import {
   decisions,
@@ -27,7 +28,7 @@ export class RecordFault extends Error {
  * @throws RecordFault that names the field, or says that the line is no JSON object.
  */
 export function decodeRecord(line: string): LoggedRecord {
-  const plain = plainRecord(line, cachedPrincipal);
+  const plain = plainRecord(line, { principalOf: cachedPrincipal, readingOf });
   if (plain !== undefined) return plain;
   const fields = objectOf(line);
   return {
@@ -60,6 +61,7 @@ export function decodeRecord(line: string): LoggedRecord {
     bytes_out: integerOrNull(fields, 'bytes_out'),
     context: contextOf(fields['context']),
     commit: commitOf(fields['commit']),
+    ...readingFields(fields),
     hash: text(fields, 'hash'),
   };
 }
@@ -165,6 +167,29 @@ function commitOf(value: JsonValue | undefined): CommitSummary | null {
       columns: texts(fields, 'columns'),
       statement: textOrNull(fields, 'statement'),
     }),
+  };
+}
+
+/** The fields that `readingText` wrote. */
+function readingOf(json: string): Pick<LoggedRecord, 'restrictions' | 'read'> {
+  // They follow other fields, with a comma.
+  return readingFields(inner(jsonOf(`{${json.slice(1)}}`), 'read'));
+}
+
+function readingFields(fields: JsonObject): Pick<LoggedRecord, 'restrictions' | 'read'> {
+  return {
+    restrictions: 'restrictions' in fields ? texts(fields, 'restrictions') : [],
+    read: 'read' in fields ? readOf(fields['read']) : null,
+  };
+}
+
+function readOf(value: JsonValue | undefined): ReadSummary {
+  const fields = inner(value, 'read');
+  return {
+    columns: texts(fields, 'columns'),
+    rows: integer(fields, 'rows'),
+    version: integer(fields, 'version'),
+    filter: textOrNull(fields, 'filter'),
   };
 }
 

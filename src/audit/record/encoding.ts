@@ -1,4 +1,5 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
+import type { ReadSummary } from '../../protocol/read-summary.ts';
 import type { ExtraRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
 /** Maximum number of cached texts. */
@@ -70,13 +71,16 @@ export function instancePrefix(instance: string): string {
 /**
  * Fields of a record's line after its place; `HashChain` appends the hash. All fields are
  * present, in this order; absent values are null. Integers are JSON integers of any size.
+ * Exception: restrictions and reads are left out where there are none, as in records of versions
+ * that did not write them.
  */
 export function recordText(record: AuditRecord): string {
   return (
     `"phase":"${record.phase}","time":${quotedText(record.time)}` +
     `,"duration_us":${integer(record.duration_us)}` +
     `,"request_id":${quotedText(record.request_id)},"decision_id":${quotedText(record.decision_id)}` +
-    `${caller.text(record)}${question.text(record)}${isPlain(record) ? plainText(record) : furtherText(record)}`
+    `${caller.text(record)}${question.text(record)}${isPlain(record) ? plainText(record) : furtherText(record)}` +
+    readingText(record)
   );
 }
 
@@ -117,6 +121,23 @@ function furtherText(record: AuditRecord): string {
     `,"status":${integer(record.status)},"code":${integer(record.code)}` +
     `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
     `,"context":${contextText(record.context)},"commit":${commitText(record.commit)}`
+  );
+}
+
+/** The last fields of a record: restrictions and what was read. */
+export function readingText({
+  restrictions,
+  read,
+}: Pick<AuditRecord, 'restrictions' | 'read'>): string {
+  const bound = restrictions ?? [];
+  const names = bound.length === 0 ? '' : `,"restrictions":${texts(bound)}`;
+  return read === null || read === undefined ? names : `${names},"read":${readText(read)}`;
+}
+
+function readText({ columns, rows, version, filter }: ReadSummary): string {
+  return (
+    `{"columns":${texts(columns)},"rows":${rows},"version":${version}` +
+    `,"filter":${quotedText(filter)}}`
   );
 }
 

@@ -2,7 +2,7 @@ import { DataType, type Data, type RecordBatch } from 'apache-arrow';
 import { isNull } from '../../arrow/data.ts';
 import { textValues, wordValues } from '../../arrow/value-column.ts';
 import { recordAt, recordFields, recordKinds } from './columns.ts';
-import { principalText, recordText, quotedText } from './encoding.ts';
+import { principalText, readingText, recordText, quotedText } from './encoding.ts';
 import { timeOf } from './time.ts';
 
 /** Columns that are empty in the most frequent records, whose text is then the same. */
@@ -19,6 +19,7 @@ export class RecordTexts {
   readonly #isFurther: readonly ((row: number) => boolean)[];
   readonly #before: readonly (readonly [string, Texts])[];
   readonly #after: readonly (readonly [string, Texts])[];
+  readonly #reading: Texts;
 
   /** @param batch With the columns of `recordFields`. */
   constructor(batch: RecordBatch) {
@@ -56,6 +57,7 @@ export class RecordTexts {
       [',"bytes_in":', integers('bytes_in')],
       [',"bytes_out":', integers('bytes_out')],
     ];
+    this.#reading = readingTexts(columnOf(batch, 'restrictions'), columnOf(batch, 'read'));
   }
 
   at(row: number): string {
@@ -65,7 +67,7 @@ export class RecordTexts {
     let text = '';
     for (const [name, value] of this.#before) text += name + value(row);
     for (const [name, value] of this.#after) text += name + value(row);
-    return `${text},"context":{},"commit":null`;
+    return `${text},"context":{},"commit":null${this.#reading(row)}`;
   }
 }
 
@@ -79,6 +81,16 @@ function holdsValue(column: Data): (row: number) => boolean {
   if (!DataType.isList(column.type)) return (row) => !isNull(column, row);
   const offsets: Int32Array = column.valueOffsets;
   return (row) => offsets[row + 1]! > offsets[row]!;
+}
+
+function readingTexts(restrictions: Data, read: Data): Texts {
+  const { length } = restrictions.children[0]!;
+  if (length === 0 && read.nullCount === read.length) return () => '';
+  return (row) =>
+    readingText({
+      restrictions: recordKinds.restrictions.read(restrictions, row) ?? [],
+      read: recordKinds.read.read(read, row),
+    });
 }
 
 function wordTexts(column: Data): Texts {

@@ -1,5 +1,6 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
+import type { ReadSummary } from '../../protocol/read-summary.ts';
 
 /** Each request leaves an attempt and an outcome, linked by its decision id. */
 export type Phase = 'attempt' | 'outcome';
@@ -103,6 +104,10 @@ export interface AuditRecord {
   readonly context: Readonly<Record<string, string>>;
   /** The request's changes to a table. */
   readonly commit?: CommitSummary | null;
+  /** Names of the restrictions that bind the caller on the object. */
+  readonly restrictions?: readonly string[];
+  /** What the request read of a table. */
+  readonly read?: ReadSummary | null;
 }
 
 export interface LoggedRecord extends Required<AuditRecord> {

@@ -14,6 +14,8 @@ export interface RequestFilter {
   readonly decision?: Decision;
   /** Test of the answer's status. */
   readonly status?: (status: number) => boolean;
+  /** A column that the request read. */
+  readonly column?: string;
   /** Substring of a text of the record; case-sensitive. */
   readonly text?: string;
 }
@@ -35,15 +37,16 @@ export function isAbout(filter: RequestFilter, record: LoggedRecord): boolean {
 
 /** Whether a record matches the other criteria of a filter. */
 export function matches(filter: RequestFilter, record: LoggedRecord): boolean {
-  const { decision, status, text } = filter;
+  const { decision, status, column, text } = filter;
   if (decision !== undefined && record.decision !== decision) return false;
   if (status !== undefined && (record.status === null || !status(record.status))) return false;
+  if (column !== undefined && record.read?.columns.includes(column) !== true) return false;
   return text === undefined || contains(record, text);
 }
 
-/** Whether a request without an outcome can match: it has no status. */
-export function findsAttempts({ status }: RequestFilter): boolean {
-  return status === undefined;
+/** Whether a request without an outcome can match: it has no status, and it is not known what it read. */
+export function findsAttempts({ status, column }: RequestFilter): boolean {
+  return status === undefined && column === undefined;
 }
 
 /** Whether a text of the record contains a substring; the time is not searched. */

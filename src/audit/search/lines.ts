@@ -102,10 +102,11 @@ export function beganOf({ time, duration_us: duration }: LoggedRecord): bigint {
 
 /** Texts that the line of every match contains. Names of fields are never part of a value: its quotes are escaped. */
 function needlesOf(filter: RequestFilter): readonly Buffer[] {
-  const { subject, operations, decision, text } = filter;
+  const { subject, operations, decision, column, text } = filter;
   const [operation, ...others] = operations ?? [];
   const needles = [
     subject !== undefined && `,"subject":${JSON.stringify(subject)}`,
+    column !== undefined && !SURROGATE.test(column) && JSON.stringify(column),
     // Half of a pair of surrogates is written in another way than the pair.
     text !== undefined && !SURROGATE.test(text) && JSON.stringify(text).slice(1, -1),
     decision !== undefined && `,"decision":${JSON.stringify(decision)}`,

@@ -1,15 +1,19 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { logStorage } from '../chain/log-files.ts';
+import { errorTable } from '../../protocol/errors.ts';
+import type { LoggedRecord } from '../record/record.ts';
 import { microsOf } from '../record/time.ts';
 import { logPartsOf, type LogPart } from '../segments/log-part.ts';
 import type { RequestFilter } from './filter.ts';
+import { searchRequests, type FoundRequest } from './search.ts';
 import {
   countPart,
+  FoundCounts,
   JoinedCounts,
+  type CountedField,
   type CountedPart,
   type KeyCounts,
-  type ReportKey,
   type RequestCounts,
 } from './request-counts.ts';
 
@@ -20,26 +24,108 @@ const THREADED_BYTES = 512 * 2 ** 20;
 const MOST_THREADS = 4;
 const AHEAD = 2;
 
+/** The grouping of a report. */
+export const reportKeys = [
+  'subject',
+  'object',
+  'operation',
+  'rule',
+  'credential',
+  'day',
+  'decision',
+  'reason',
+  'address',
+] as const;
+
+export type ReportKey = (typeof reportKeys)[number];
+
+type Count = (records: number) => void;
+
 /**
- * Counts the requests of a window by a key, largest counts first.
- * @param progress Called with the number of records read.
+ * Counts the requests of a filter by a key, largest counts first. Records are not decoded if the
+ * key is a field and the filter has nothing but a window.
+ * @param dayOf The day of an arrival, for the key `day`.
+ * @param progress Called with the number of records read, or of requests found.
+ */
+export async function reportFound(
+  folder: string,
+  by: ReportKey,
+  filter: RequestFilter,
+  dayOf: (began: string) => string,
+  progress: Count = () => undefined,
+): Promise<readonly RequestCounts[]> {
+  const { since: _since, until: _until, ...criteria } = filter;
+  const field = fields[by];
+  if (field !== undefined && Object.keys(criteria).length === 0) {
+    return reportRequests(folder, field, filter, progress);
+  }
+  const read = by === 'day' ? ({ began }: FoundRequest) => dayOf(began) : keyReaders[by];
+  const counts = new FoundCounts(read);
+  let requests = 0;
+  for await (const found of searchRequests(folder, filter)) {
+    counts.add(found);
+    progress((requests += found.length));
+  }
+  const joined = new JoinedCounts();
+  joined.add(counts.counts);
+  return joined.sorted();
+}
+
+/** The field of a record that has a key as it is. */
+const fields: Partial<Record<ReportKey, CountedField>> = {
+  subject: 'subject',
+  object: 'object',
+  operation: 'operation',
+  rule: 'rule',
+  credential: 'credential',
+  address: 'source_ip',
+};
+
+const keyReaders: Readonly<
+  Record<Exclude<ReportKey, 'day'>, (found: FoundRequest) => string | null>
+> = {
+  subject: ({ record }) => record.subject,
+  object: ({ record }) => record.object,
+  operation: ({ record }) => record.operation,
+  rule: ({ record }) => record.rule,
+  credential: ({ record }) => record.credential,
+  address: ({ record }) => record.source_ip,
+  decision: ({ record }) => record.decision,
+  reason: ({ record }) => reasonOf(record),
+};
+
+/** Why a request was refused; null if it was not. */
+export function reasonOf({ decision, rule, code }: LoggedRecord): string | null {
+  if (decision === 'deny') return rule === null ? 'no line allows it' : 'a line denies it';
+  const row = errorTable.find((each) => each.code === code);
+  return row === undefined ? null : row.name;
+}
+
+/**
+ * Counts the requests of a window by a field.
  * @param threadedBytes Lines of more bytes are counted on threads.
  */
 export async function reportRequests(
   folder: string,
-  by: ReportKey,
+  by: CountedField,
   window: Pick<RequestFilter, 'since' | 'until'>,
-  progress: (records: number) => void = () => undefined,
+  progress: Count = () => undefined,
   threadedBytes: number = THREADED_BYTES,
 ): Promise<readonly RequestCounts[]> {
   const parts = (await logPartsOf(folder)).filter((part) => mayHold(part, window));
-  const wanted = parts.map((part) => ({ part, by, window }));
+  const { since, until } = window;
+  const wanted = parts.map((part) => ({ part, by, window: bounds(since, until) }));
   let records = 0;
   const add = (more: number): void => progress((records += more));
   const joined = new JoinedCounts();
   if (lineBytes(parts) > threadedBytes) await countOnThreads(wanted, joined, add);
   else for (const part of wanted) joined.add(await countPart(part, add));
   return joined.sorted();
+}
+
+/** Plain data, which moves to threads. */
+function bounds(since: bigint | undefined, until: bigint | undefined): CountedPart['window'] {
+  return { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
 }
 
 function lineBytes(parts: readonly LogPart[]): number {

@@ -5,16 +5,23 @@ import { linePieces } from '../chain/log-files.ts';
 import { readPart, type LogPart } from '../segments/log-part.ts';
 import { decisionOf } from '../record/decoding.ts';
 import { decisions, type Decision } from '../record/record.ts';
+import { microsOf } from '../record/time.ts';
 import type { RequestFilter } from './filter.ts';
 import { LineFields, LineTexts } from './line-fields.ts';
+import type { FoundRequest } from './search.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 
-/** The grouping of a report. */
-export const reportKeys = ['subject', 'object', 'operation', 'rule'] as const;
+/** Fields by which the records of a part are counted without decoding them. */
+export type CountedField =
+  | 'subject'
+  | 'object'
+  | 'operation'
+  | 'rule'
+  | 'credential'
+  | 'source_ip'
+  | 'policy_digest';
 
-export type ReportKey = (typeof reportKeys)[number];
-
-/** Counts of the requests with one subject, object, operation or rule. */
+/** Counts of the requests with one key, such as a subject. */
 export interface RequestCounts {
   /** Null for requests without a value. */
   readonly key: string | null;
@@ -33,7 +40,7 @@ export interface RequestCounts {
 /** The requests of a part that are counted. */
 export interface CountedPart {
   readonly part: LogPart;
-  readonly by: ReportKey;
+  readonly by: CountedField;
   readonly window: Pick<RequestFilter, 'since' | 'until'>;
 }
 
@@ -121,6 +128,33 @@ function resultOf({ key, decided, attempts, ...counts }: KeyCounts): RequestCoun
   };
 }
 
+/** Counts requests that a search found, by a key. */
+export class FoundCounts {
+  readonly #tallies = new CountsByKey({});
+  readonly #keyOf: (found: FoundRequest) => string | null;
+
+  constructor(keyOf: (found: FoundRequest) => string | null) {
+    this.#keyOf = keyOf;
+  }
+
+  add(requests: readonly FoundRequest[]): void {
+    for (const found of requests) {
+      const { record, began } = found;
+      const counts = this.#tallies.of(this.#keyOf(found));
+      this.#tallies.begin(counts, Number(microsOf(began)));
+      counts.attempts += 1;
+      if (record.phase === 'attempt') continue;
+      counts.decided[decisionIndex(record.decision)]! += 1;
+      counts.bytesIn += Number(record.bytes_in ?? 0);
+      counts.bytesOut += Number(record.bytes_out ?? 0);
+    }
+  }
+
+  get counts(): readonly KeyCounts[] {
+    return this.#tallies.used;
+  }
+}
+
 class CountsByKey {
   readonly #since: number;
   readonly #until: number;
@@ -153,7 +187,7 @@ class CountsByKey {
 /** Counts the records of a file of lines. @returns The number of records of each piece. */
 async function* countedLines(
   path: string,
-  by: ReportKey,
+  by: CountedField,
   tallies: CountsByKey,
 ): AsyncGenerator<number> {
   const texts = new LineTexts();
@@ -186,7 +220,7 @@ const COUNTED = ['phase', 'decision', 'time', 'duration_us', 'bytes_in', 'bytes_
 /** Counts the records of a segment by the codes of its dictionaries. @returns The number of records of each batch. */
 async function* countedSegment(
   { file, scratch }: OpenSegment,
-  by: ReportKey,
+  by: CountedField,
   tallies: CountsByKey,
 ): AsyncGenerator<number> {
   const keys = new CodedWords((key) => tallies.of(key));

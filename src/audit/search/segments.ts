@@ -141,13 +141,14 @@ function stretches(rows: Rows): readonly { readonly first: number; readonly last
 }
 
 function testsOf(filter: RequestFilter): readonly ColumnTest[] {
-  const { subject, operations, object, decision, status } = filter;
+  const { subject, operations, object, decision, status, column } = filter;
   const tests: ColumnTest[] = [];
   const add = (columns: readonly string[], codes: CodeTest): void => {
     tests.push({ columns, marks: wordsWhere(codes) });
   };
   if (decision !== undefined) add(['decision'], wordEquals(decision));
   if (status !== undefined) tests.push({ columns: ['status'], marks: statusMarks(status) });
+  if (column !== undefined) tests.push({ columns: ['read'], marks: columnMarks(column) });
   if (subject !== undefined) add(['subject'], wordEquals(subject));
   if (operations !== undefined) {
     add(
@@ -157,6 +158,12 @@ function testsOf(filter: RequestFilter): readonly ColumnTest[] {
   }
   if (object !== undefined) add(['object', 'objects'], wordMatches(object));
   return tests;
+}
+
+/** Marks the rows that read a column. */
+function columnMarks(column: string): RowMarks {
+  const marks = wordsWhere(wordEquals(column));
+  return (read) => marks(read.children[0]!);
 }
 
 /** Marks the rows with a status that passes a test. */

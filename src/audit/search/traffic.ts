@@ -13,7 +13,7 @@ export const trafficKeys = ['operation', 'subject', 'object', 'rule', 'decision'
 type TrafficKey = (typeof trafficKeys)[number];
 
 /** Criteria of counted requests. An object is compared with that of the route. */
-export type TrafficFilter = Omit<RequestFilter, 'since' | 'until' | 'text'>;
+export type TrafficFilter = Omit<RequestFilter, 'since' | 'until' | 'column' | 'text'>;
 
 /** Period of the counts, in microseconds since 1970, and the number of its equal parts. */
 export interface TrafficPeriod {

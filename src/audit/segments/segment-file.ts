@@ -10,10 +10,11 @@ import { hashAfter, type ChainHead } from '../chain/hash-chain.ts';
 import { lineBatches, logStorage, openLogFile } from '../chain/log-files.ts';
 import { recordPrefix, recordText } from '../record/encoding.ts';
 import {
-  newPartsOf,
+  hasRecordColumns,
   recordAt,
   RecordColumns,
   recordFields,
+  withLaterColumns,
   withNewParts,
 } from '../record/columns.ts';
 import { columnOf, RecordTexts } from '../record/record-texts.ts';
@@ -217,9 +218,12 @@ export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string 
   return hashAfter(hash, recordPrefix(record.instance, record.sequence) + recordText(record));
 }
 
+/** The file of a segment, with the columns of this version of the program. */
+type SegmentFile = Pick<ArrowFile, 'batchRows' | 'readBatch'>;
+
 /** An open segment; its caller closes it. */
 export interface OpenSegment {
-  readonly file: ArrowFile;
+  readonly file: SegmentFile;
   /** Reads batches synchronously, for sequential readers. */
   readonly scratch: ScratchReads;
   close(): void;
@@ -244,7 +248,7 @@ export async function openSegment(path: string, portions?: string): Promise<Open
     };
     const access = checks?.over({ size, read }) ?? { size, read };
     return {
-      file: checked(withColumns(await openFile(access), path)),
+      file: checked(requireColumns(await openFile(access), path)),
       scratch: new ScratchReads(object, checks),
       close: () => object.close(),
     };
@@ -255,34 +259,23 @@ export async function openSegment(path: string, portions?: string): Promise<Open
 }
 
 /** Checks the columns, because records are read by their positions, which may differ between versions. */
-function withColumns(file: ArrowFile, path: string): ArrowFile {
-  const { fields } = file.schema;
-  const isSame = recordFields.every(({ name }, at) => fields[at]?.name === name);
-  if (isSame && fields.length === recordFields.length) return file;
+function requireColumns(file: ArrowFile, path: string): ArrowFile {
+  if (hasRecordColumns(file.schema.fields)) return file;
   throw otherVersion(`the segment ${path} has other columns`);
 }
 
 /** The file with validation of every batch, so that a manipulated file is an error and never a crash. */
-function checked(file: ArrowFile): ArrowFile {
+function checked(file: ArrowFile): SegmentFile {
+  const names = recordFields.map(({ name }) => name);
+  const isStored = (column: string) => file.schema.fields.some(({ name }) => name === column);
   return {
-    schema: file.schema,
     batchRows: file.batchRows,
-    rows: file.rows,
-    columnBytes: (index, column) => file.columnBytes(index, column),
-    bufferBytes: (index, column) => file.bufferBytes(index, column),
-    readBatch: async (index, columns, read) => {
-      const batch = await file.readBatch(index, columns, read);
+    readBatch: async (index, columns = names, read = {}) => {
+      const stored = columns.filter(isStored);
+      const batch = await file.readBatch(index, stored, read);
       validateColumns(batch.schema.fields, batch.data.children);
-      return withNewParts(batch);
-    },
-    columnsNow: (index, columns, read) => {
-      const data = file.columnsNow(index, columns, read);
-      if (data === undefined) return undefined;
-      validateColumns(
-        columns.map((at) => file.schema.fields[at]!),
-        data,
-      );
-      return data.map((one, at) => newPartsOf(file.schema.fields[columns[at]!]!.name, one));
+      const known = withNewParts(batch);
+      return stored.length === columns.length ? known : withLaterColumns(known, columns);
     },
   };
 }

@@ -8,73 +8,34 @@ import {
   operationNames,
   operationsOf,
 } from '../../protocol/operations/operations.ts';
-import { principalName } from '../config/key-details.ts';
-import { parseDuration } from '../../protocol/units.ts';
+import { principalName, windowOf, type PeriodFlags } from '../config/key-details.ts';
 import { UsageError } from '../output/service-error.ts';
 
-/** The window of `audit search` and `audit report`, as it is typed. */
-export interface WindowFlags {
-  readonly since?: string;
-  readonly until?: string;
-}
-
 /** Flags of `audit search`, as strings. */
-export interface FilterFlags extends WindowFlags {
+export interface FilterFlags extends PeriodFlags {
   readonly subject?: string;
   readonly object?: string;
   readonly operation?: string;
   readonly decision?: string;
   readonly status?: string;
+  readonly column?: string;
   readonly text?: string;
-}
-
-type Window = Pick<RequestFilter, 'since' | 'until'>;
-
-/** @throws UsageError for an invalid time */
-export function periodFilter({ since, until }: WindowFlags, now = Date.now()): Window {
-  const window = {
-    ...(since === undefined ? {} : { since: momentOf('--since', since, now) }),
-    ...(until === undefined ? {} : { until: momentOf('--until', until, now) }),
-  };
-  if (window.since !== undefined && window.until !== undefined && window.since >= window.until) {
-    throw new UsageError(`--since ${since} is not before --until ${until}`);
-  }
-  return window;
 }
 
 /** @throws UsageError for a value that can mean nothing */
 export function filterOf(flags: FilterFlags): RequestFilter {
-  const { subject, object, operation, decision, status, text } = flags;
+  const { subject, object, operation, decision, status, column, text } = flags;
   if (text === '') throw new UsageError('--text is empty');
   return {
-    ...periodFilter(flags),
+    ...windowOf(flags),
     ...(subject === undefined ? {} : { subject: principalName('user', subject) }),
     ...(object === undefined ? {} : { object: objectTest(object) }),
     ...(operation === undefined ? {} : { operations: operationSet(operation) }),
     ...(decision === undefined ? {} : { decision: decisionFrom(decision) }),
     ...(status === undefined ? {} : { status: statusTest(status) }),
+    ...(column === undefined ? {} : { column }),
     ...(text === undefined ? {} : { text }),
   };
-}
-
-const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/;
-
-/** Microseconds since 1970 of a time (RFC 3339), or of a duration back from now. */
-function momentOf(flag: string, typed: string, now: number): bigint {
-  const back = parseDuration(typed);
-  if (back !== undefined) return BigInt(now - back) * 1000n;
-  const [, day, time, fraction = '', zone = ''] = RFC_3339.exec(typed) ?? [];
-  const millis = Date.parse(`${day}T${time}${zone.toUpperCase()}`);
-  if (day === undefined || Number.isNaN(millis) || !isDay(day)) {
-    const expected = 'a time such as 2026-01-31T23:59:59Z or a duration back such as 24h';
-    throw new UsageError(`${flag} is ${JSON.stringify(typed)}, but must be ${expected}`);
-  }
-  return BigInt(millis) * 1000n + BigInt(fraction.padEnd(6, '0').slice(0, 6));
-}
-
-/** The system takes the 31st of a short month for the first of the next. */
-function isDay(day: string): boolean {
-  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
 }
 
 function objectTest(typed: string): (path: string) => boolean {

@@ -3,7 +3,12 @@ import { hashTail } from '../../audit/chain/hash-chain.ts';
 import { recordPrefix, recordText } from '../../audit/record/encoding.ts';
 import { batchOfRequests, requestSchema } from '../../audit/search/search.ts';
 import type { FoundRequest } from '../../audit/search/search.ts';
+import type { PeriodFlags } from '../config/key-details.ts';
+import { decisionColour } from '../output/colour.ts';
+import type { Output } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
+import { Table, type PrintedColumn, type TableFlags } from '../output/table.ts';
+import { zoneOf, type Zone } from '../output/zone.ts';
 
 /** Output format of requests, as pieces of bytes in order. */
 interface RequestFormat {
@@ -15,15 +20,19 @@ interface RequestFormat {
 const NOTHING = new Uint8Array(0);
 
 /** The format of a name. @throws UsageError when there is none */
-export function formatOf(name: string): RequestFormat {
+export function formatOf(
+  name: string,
+  flags: TableFlags & PeriodFlags,
+  output: Output,
+): RequestFormat {
   const format = formats[name];
-  if (format !== undefined) return format();
+  if (format !== undefined) return format(flags, output);
   const names = Object.keys(formats).join(', ');
   throw new UsageError(`--format is ${JSON.stringify(name)}, but must be one of ${names}`);
 }
 
-const formats: Readonly<Record<string, () => RequestFormat>> = {
-  table: () => new TableFormat(),
+const formats: Readonly<Record<string, typeof tableFormat>> = {
+  table: tableFormat,
   json: () => ({
     begin: () => NOTHING,
     requests: (found) => Buffer.from(found.map(jsonLine).join('')),
@@ -40,47 +49,43 @@ const formats: Readonly<Record<string, () => RequestFormat>> = {
 };
 
 /** The line of the record as it stands in the log, and when its request came. */
-function jsonLine({ record, began }: FoundRequest): string {
+export function jsonLine({ record, began }: FoundRequest): string {
   const { instance, sequence, hash } = record;
   const line = recordPrefix(instance, sequence) + recordText(record) + hashTail(hash);
   return `${line.slice(0, -1)},"began":${JSON.stringify(began)}}\n`;
 }
 
-const HEADING = ['TIME', 'SUBJECT', 'OPERATION', 'OBJECT', 'DECISION', 'STATUS', 'RULE', 'REQUEST'];
+const columns: readonly PrintedColumn[] = [
+  { heading: 'TIME', least: 20 },
+  { heading: 'SUBJECT', least: 10 },
+  { heading: 'OPERATION', least: 10 },
+  { heading: 'OBJECT', least: 12 },
+  { heading: 'DECISION', colour: decisionColour },
+  { heading: 'STATUS' },
+  { heading: 'RULE', least: 8 },
+  { heading: 'REQUEST', least: 9 },
+];
 
 /** Columns that grow to the widest cell printed so far. */
-class TableFormat implements RequestFormat {
-  #widths: readonly number[] = HEADING.map(() => 0);
-  #begun = false;
-
-  begin(): Uint8Array {
-    return NOTHING;
-  }
-
-  requests(found: readonly FoundRequest[]): Uint8Array {
-    const rows = found.map(cells);
-    if (!this.#begun) rows.unshift(HEADING);
-    this.#begun = true;
-    this.#widths = this.#widths.map((width, column) =>
-      rows.reduce((most, row) => Math.max(most, row[column]!.length), width),
-    );
-    return Buffer.from(rows.map((row) => this.#line(row)).join(''));
-  }
-
-  end(): Uint8Array {
-    return this.#begun ? NOTHING : Buffer.from('no requests\n');
-  }
-
-  #line(row: readonly string[]): string {
-    const padded = row.map((cell, column) => cell.padEnd(this.#widths[column]!));
-    return `${padded.join('  ').trimEnd()}\n`;
-  }
+function tableFormat(flags: TableFlags & PeriodFlags, output: Output): RequestFormat {
+  const table = new Table(columns, flags, output);
+  const zone = zoneOf(flags.tz);
+  let isEmpty = true;
+  return {
+    begin: () => NOTHING,
+    requests: (found) => {
+      isEmpty = false;
+      const lines = table.lines(found.map((request) => cells(request, zone)));
+      return Buffer.from(lines.map((line) => `${line}\n`).join(''));
+    },
+    end: () => (isEmpty ? Buffer.from('no requests\n') : NOTHING),
+  };
 }
 
-function cells({ record, began }: FoundRequest): readonly string[] {
+function cells({ record, began }: FoundRequest, zone: Zone): readonly string[] {
   const status = record.phase === 'attempt' ? 'no outcome' : String(record.status ?? '-');
   return [
-    began,
+    zone.shown(began),
     record.subject ?? '-',
     record.operation ?? '-',
     record.object ?? '-',

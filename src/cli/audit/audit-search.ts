@@ -5,6 +5,7 @@ import { formatOf } from './audit-format.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import type { Run } from '../output/output.ts';
+import type { TableFlags } from '../output/table.ts';
 import { stopSignal } from '../output/stop-signal.ts';
 import { UsageError } from '../output/service-error.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,7 +47,7 @@ function isSelected(filter: RequestFilter, record: LoggedRecord): boolean {
   return isAbout(filter, record) && matches(filter, record);
 }
 
-interface SearchFlags extends FilterFlags {
+export interface SearchFlags extends FilterFlags, TableFlags {
   readonly format?: string;
   readonly json?: boolean;
   readonly follow?: boolean;
@@ -55,7 +56,7 @@ interface SearchFlags extends FilterFlags {
 /** Does `arrowgate audit search`. @throws UsageError for flags that can mean nothing */
 export async function searchAudit(config: Config, flags: SearchFlags, run: Run): Promise<void> {
   const filter = filterOf(flags);
-  const format = formatOf(formatName(flags));
+  const format = formatOf(formatName(flags), flags, run.output);
   const { audit } = await openedForReading(config);
   const { output } = run;
   await output.bytes(format.begin());

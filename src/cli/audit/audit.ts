@@ -1,27 +1,19 @@
 import type { Command } from 'commander';
-import type { FilterFlags, WindowFlags } from './audit-filter.ts';
+import type { ReportFlags } from './audit-report.ts';
+import type { SearchFlags } from './audit-search.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
+import { withPeriod } from '../config/key-details.ts';
+import { TZ_ABOUT } from '../output/zone.ts';
+import { withTable } from '../output/table.ts';
 import { addUnused } from '../policy/policy-unused.ts';
 import type { Run } from '../output/output.ts';
 import type { RotateKeyFlags } from './audit-rotate-key.ts';
+import type { ShowFlags } from './audit-show.ts';
 import type { VerifyFlags } from './audit-verify.ts';
 
 /* Each command loads its modules when it runs: verification and search share few. */
 
-interface SearchFlags extends FilterFlags {
-  readonly format?: string;
-  readonly json?: boolean;
-  readonly follow?: boolean;
-}
-
-interface ReportFlags extends WindowFlags {
-  readonly by: string;
-  readonly json?: boolean;
-}
-
-const SINCE = 'requests at or after this time: a time (RFC 3339) or a duration back, such as 24h';
-
-/** `arrowgate audit verify|search|report|unused|rotate-key`. */
+/** `arrowgate audit verify|search|report|show|unused|rotate-key`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
@@ -29,6 +21,7 @@ export function addAudit(program: Command, run: Run): void {
   addVerify(audit, run);
   addSearch(audit, run);
   addReport(audit, run);
+  addShow(audit, run);
   addUnused(audit, run);
   addRotateKey(audit, run);
 }
@@ -46,16 +39,8 @@ function addVerify(audit: Command, run: Run): void {
 }
 
 function addSearch(audit: Command, run: Run): void {
-  withConfig(audit.command('search'), ['data'])
+  withTable(withFilter(withConfig(audit.command('search'), ['data'])))
     .description('search requests of the log; attempt and outcome form one row')
-    .option('--since <time>', SINCE)
-    .option('--until <time>', 'requests before this time')
-    .option('--subject <name>', 'subject of the request')
-    .option('--object <pattern>', 'a pattern as in a policy: /prod/orders, /prod/*, /prod/**')
-    .option('--operation <name>', 'an operation, or a group of them such as read')
-    .option('--decision <decision>', 'allow, deny, unauthenticated, limited, invalid, unavailable')
-    .option('--status <status>', 'status of the answer, such as 403, or a class such as 4xx')
-    .option('--text <text>', 'text that occurs in a field of the record')
     .option('--format <format>', 'table, json (an object a line) or arrow (an IPC stream)')
     .option('--json', 'the same as --format json')
     .option('--follow', 'print further requests as they end; earlier ones only with --since')
@@ -65,16 +50,42 @@ function addSearch(audit: Command, run: Run): void {
     });
 }
 
+/** Adds the flags that select requests. */
+function withFilter(command: Command): Command {
+  return withPeriod(command)
+    .option('--subject <name>', 'subject of the request')
+    .option('--object <pattern>', 'a pattern as in a policy: /prod/orders, /prod/*, /prod/**')
+    .option('--operation <name>', 'an operation, or a group of them such as read')
+    .option('--decision <decision>', 'allow, deny, unauthenticated, limited, invalid, unavailable')
+    .option('--status <status>', 'status of the answer, such as 403, or a class such as 4xx')
+    .option('--column <name>', 'a column of a table that the request read')
+    .option('--text <text>', 'text that occurs in a field of the record');
+}
+
 function addReport(audit: Command, run: Run): void {
-  withConfig(audit.command('report'), ['data'])
+  withTable(withFilter(withConfig(audit.command('report'), ['data'])))
     .description('aggregate requests, decisions and bytes')
-    .requiredOption('--by <what>', 'subject, object, operation or rule')
-    .option('--since <time>', SINCE)
-    .option('--until <time>', 'requests before this time')
-    .option('--json', 'print JSON')
+    .requiredOption(
+      '--by <what>',
+      'subject, object, operation, rule, credential, day, decision, reason or address',
+    )
+    .option('--format <format>', 'table, json or csv')
+    .option('--json', 'the same as --format json')
     .action(async (flags: ReportFlags, command: Command) => {
       const { reportAudit } = await import('./audit-report.ts');
       await reportAudit(configOf(command), flags, run);
+    });
+}
+
+function addShow(audit: Command, run: Run): void {
+  withConfig(audit.command('show'), ['data'])
+    .argument('<id>', 'a request, decision or instance id')
+    .description('show one request, or one instance of the log, on a page')
+    .option('--tz <zone>', TZ_ABOUT)
+    .option('--json', 'print JSON')
+    .action(async (id: string, flags: ShowFlags, command: Command) => {
+      const { showAudit } = await import('./audit-show.ts');
+      await showAudit(configOf(command), id, flags, run);
     });
 }
 

@@ -9,7 +9,8 @@ import { makeFolder, syncFolder } from '../../storage/folder.ts';
 import { openStore } from '../../store/open/open-store.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
-import { disk, dataFolderOf, makeDataFolder, withoutLinks } from '../service/data-folder.ts';
+import { dataFolderOf, makeDataFolder, withoutLinks } from '../service/data-folder.ts';
+import { openStorage } from '../service/object-stores.ts';
 import { openCatalog } from '../service/open-catalog.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
@@ -93,9 +94,11 @@ async function openedAgain(
   const opened = new Opened();
   try {
     const store = await openStore({ redis: null, catalog: '', folder: folder.store });
+    const { storage, close } = await openStorage(own, folder);
     try {
-      await rebuild({ storage: disk, data: target, store, dryRun: false, force: false, progress });
+      await rebuild({ storage, data: target, store, dryRun: false, force: false, progress });
     } finally {
+      close();
       await store.close();
     }
     const { upkeep, backend } = await openCatalog(own, folder, opened);
@@ -119,7 +122,10 @@ function textOf(done: Backup): string {
   const { folder, sequence, tables, versions, files, linked, copiedBytes } = done;
   return [
     `backed up all changes up to ${sequence} to ${folder}: tables ${tables}, versions ${versions}, files ${files} (${linked} linked, ${copiedBytes} bytes copied)`,
-    ...done.outside.map((path) => `not copied, since Lance clients write it elsewhere: ${path}`),
+    ...done.outside.map(
+      (path) =>
+        `not copied, since it lies in an object store, or Lance clients write it elsewhere: ${path}`,
+    ),
     ...done.links.map((path) => `not copied, since it is a symbolic link: ${path}`),
     ...done.findings.map((finding) => `wrong: ${finding}`),
   ].join('\n');

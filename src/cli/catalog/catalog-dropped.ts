@@ -2,13 +2,16 @@ import type { Command } from 'commander';
 import type { DroppedTable } from '../../engine/upkeep/retention/dropped-tables.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
-import { columns, type Run } from '../output/output.ts';
+import type { Run } from '../output/output.ts';
+import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { tablePathOf, withReading, withUpkeep } from '../service/with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
 }
+
+interface ListFlags extends JsonFlag, TableFlags {}
 
 interface UndropFlags extends JsonFlag {
   readonly id?: string;
@@ -27,14 +30,14 @@ interface Shown {
 
 /** `arrowgate catalog dropped`. */
 export function addDropped(catalog: Command, run: Run): void {
-  withConfig(catalog.command('dropped'), ['data', 'coordination.redis'])
+  withTable(withConfig(catalog.command('dropped'), ['data', 'coordination.redis']))
     .description('list the dropped tables that can be restored, and until when')
     .option('--json', 'print JSON')
-    .action(async (flags: JsonFlag, command: Command) => {
+    .action(async (flags: ListFlags, command: Command) => {
       const retention = configOf(command)['drop.retention'];
       const found = await withReading(command, (reading) => reading.dropped());
       const rows = found.map((table) => shown(table, retention));
-      run.output.line(flags.json === true ? JSON.stringify(rows) : listOf(rows));
+      run.output.line(flags.json === true ? JSON.stringify(rows) : listOf(rows, flags, run));
     });
 }
 
@@ -86,8 +89,15 @@ function timeOf(millis: number): string {
   return new Date(Math.min(millis, LAST_MILLIS)).toISOString();
 }
 
-function listOf(rows: readonly Shown[]): string {
+const listColumns: readonly PrintedColumn[] = [
+  { heading: 'TABLE', least: 12 },
+  { heading: 'ID', least: 12 },
+  { heading: 'DROPPED', least: 17 },
+  { heading: 'UNTIL', least: 17 },
+];
+
+function listOf(rows: readonly Shown[], flags: TableFlags, { output }: Run): string {
   if (rows.length === 0) return 'no dropped table is kept';
   const cells = rows.map(({ table, id, dropped, until }) => [table, id, dropped, until]);
-  return columns([['TABLE', 'ID', 'DROPPED', 'UNTIL'], ...cells]);
+  return tableText(listColumns, cells, flags, output);
 }

@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { rebuild, RebuildRefusal, type Rebuilt } from '../../engine/upkeep/recovery/rebuild.ts';
 import { openStore, openStoreForReading } from '../../store/open/open-store.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
-import { disk, dataFolderOf } from '../service/data-folder.ts';
+import { dataFolderOf } from '../service/data-folder.ts';
+import { openStorage } from '../service/object-stores.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
@@ -53,8 +54,9 @@ async function rebuilt(
     const store = await (dryRun ? openStoreForReading(place, 'lost') : openStore(place));
     opened.add(() => store.close());
     const { progress = () => undefined } = progressOf(run.output);
-    const work = () =>
-      rebuild({ storage: disk, data: folder.root, store, dryRun, force, progress });
+    const { storage, close } = await openStorage(config, folder);
+    opened.add(close);
+    const work = () => rebuild({ storage, data: folder.root, store, dryRun, force, progress });
     if (dryRun) return await work();
     const act: RecordedCommand = { operation: 'CatalogRebuild', details: { force: String(force) } };
     return await recorded(config, act, async () => {

@@ -19,6 +19,14 @@ export function silenceSdk(): void {
 
 export const CONFIG_VARIABLE = 'ARROWGATE_CONFIG';
 
+/** Variables of a process that checks certificates without Node: those of the system, and of an authority of one's own. */
+export function libraryCertificates(environment: Environment): Readonly<Record<string, string>> {
+  const own = environment['NODE_EXTRA_CA_CERTS'];
+  return own === undefined || own === ''
+    ? {}
+    : { SSL_CERT_FILE: own, SSL_CERT_DIR: '/etc/ssl/certs' };
+}
+
 /** The keys set by variables. @throws ConfigError when two names of one key differ */
 export function environmentSource(environment: Environment): SettingSource {
   const found = new Map<ConfigPath, Given>();

@@ -1,3 +1,4 @@
+import { objectRoot } from '../../storage/object-key.ts';
 import { duration, httpUrl, textSetting, type SettingKind } from './config-kinds.ts';
 import {
   Fault,
@@ -35,9 +36,34 @@ export function storeVariables(name: string): { readonly id: string; readonly se
   return { id: `${name}_ACCESS_KEY_ID`, secret: `${name}_SECRET_ACCESS_KEY` };
 }
 
-/** The name of the store in a location such as `lake:/lance`; undefined for the path of a folder. */
-export function storeOfLocation(location: string): string | undefined {
-  return /^([A-Za-z0-9][\w.-]*):\//.exec(location)?.[1];
+/** A location of the configuration in an object store, such as `lake:/lance`. */
+const IN_STORE = /^([A-Za-z0-9][\w.-]*):\/(.*)$/s;
+
+/** Names that all clients of object stores write alike, with `/` between them. */
+const PLAIN_NAMES = /^(?!\.{1,2}(?:\/|$))[\w.=@+-]+(?:\/(?!\.{1,2}(?:\/|$))[\w.=@+-]+)*$/;
+
+/** The key of a location in an object store; undefined for the path of a folder. */
+export function keyOfLocation(
+  location: string,
+  stores: readonly ObjectStoreSetting[],
+): string | undefined {
+  const [, store, path = ''] = IN_STORE.exec(location) ?? [];
+  const found = stores.find(({ name }) => name === store);
+  return found && `${objectRoot(found.bucket, found.prefix)}/${path.replace(/\/$/, '')}`;
+}
+
+/** What is wrong with a location of the configuration, as a sentence continues; undefined if nothing is. */
+export function locationFault(
+  location: string,
+  stores: readonly ObjectStoreSetting[],
+): string | undefined {
+  const [, store, path = ''] = IN_STORE.exec(location) ?? [];
+  if (store === undefined) return undefined;
+  const found = stores.find(({ name }) => name === store);
+  if (found === undefined) return `object_stores has no store ${JSON.stringify(store)}`;
+  const names = [...(found.prefix === '' ? [] : [found.prefix]), path.replace(/\/$/, '')];
+  if (names.every((each) => PLAIN_NAMES.test(each))) return undefined;
+  return `a place of tables is ${store}:/PATH, and PATH and the prefix of the store consist of letters, digits and . _ = @ + -`;
 }
 
 function readList(value: unknown): readonly ObjectStoreSetting[] {
@@ -111,7 +137,8 @@ function readEndpoint(value: unknown, place: SettingPlace): string | null {
 
 /** Whether one of two object stores lies in the other. */
 function overlap(one: ObjectStoreSetting, other: ObjectStoreSetting): boolean {
-  if (one.bucket !== other.bucket || one.endpoint !== other.endpoint) return false;
+  // The URIs of objects do not say the endpoint.
+  if (one.bucket !== other.bucket) return false;
   const [left, right] = [one, other].map(({ prefix }) => (prefix === '' ? '' : `${prefix}/`));
   return left!.startsWith(right!) || right!.startsWith(left!);
 }

@@ -180,7 +180,7 @@ export const settings = {
     orNull(textSetting),
     null,
     '<data>/lance',
-    'folder of the tables that Lance clients write',
+    'where the tables lie that Lance clients write: a folder, or `STORE:/PATH` in an object store',
   ),
   'locations.permissions': setting(
     choice('umask', 'owner', 'group', 'all'),
@@ -188,12 +188,17 @@ export const settings = {
     'umask',
     'who may use the folders that the gateway creates for Lance clients: as the umask at start permits, its owner, its group, or all users',
   ),
-  'locations.allowed': setting(texts, [], '[]', 'folders in which tables may be registered'),
+  'locations.allowed': setting(
+    texts,
+    [],
+    '[]',
+    'folders, or places such as `STORE:/PATH` in object stores, in which tables may be registered',
+  ),
   object_stores: setting(
     objectStores,
     [],
     '[]',
-    'S3-compatible object stores, which are tried at the start; no table can lie there yet',
+    'S3-compatible object stores, in which Lance tables may lie; tried at the start',
   ),
   backends: setting(
     backends,

@@ -9,7 +9,7 @@ import {
 import { ConfigError, sourceText, type Given, type SettingSource } from './config-source.ts';
 import { fileSource, readConfigFile } from './config-file.ts';
 import type { SettingReading } from './config-kinds.ts';
-import { storeOfLocation } from './config-object-stores.ts';
+import { locationFault } from './config-object-stores.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
 /** Default configuration file; read if it exists. */
@@ -163,7 +163,7 @@ function checkTogether(config: Config, where: (path: ConfigPath) => string): voi
   checkFolders(config, where);
 }
 
-/** Tables lie in folders only. @throws ConfigError for a location in an object store */
+/** @throws ConfigError for a place of tables in an object store that is none */
 function checkFolders(config: Config, where: (path: ConfigPath) => string): void {
   const { 'locations.managed': managed, 'locations.allowed': allowed } = config;
   const places: readonly (readonly [ConfigPath, string | null])[] = [
@@ -171,9 +171,8 @@ function checkFolders(config: Config, where: (path: ConfigPath) => string): void
     ...allowed.map((each) => ['locations.allowed', each] as const),
   ];
   for (const [path, location] of places) {
-    if (location === null || storeOfLocation(location) === undefined) continue;
-    throw new ConfigError(
-      `${where(path)} names ${JSON.stringify(location)}, but must name a folder: tables in object stores are not supported`,
-    );
+    const fault = location === null ? undefined : locationFault(location, config.object_stores);
+    if (fault === undefined) continue;
+    throw new ConfigError(`${where(path)} names ${JSON.stringify(location)}, but ${fault}`);
   }
 }

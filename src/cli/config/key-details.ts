@@ -6,36 +6,47 @@ import { UsageError } from '../output/service-error.ts';
 import type { Command } from 'commander';
 import type { Period } from '../../audit/decided/reader.ts';
 import { timeOf } from '../../audit/record/time.ts';
-import { parseMoment } from '../../policy/conditions/time-window.ts';
+import { momentOf, MOMENTS } from '../output/moment.ts';
+import { TZ_ABOUT, zoneOf } from '../output/zone.ts';
 
 /** Parses a period flag. */
 export interface PeriodFlags {
   readonly since?: string;
   readonly until?: string;
+  readonly tz?: string;
 }
-
-const DATE = /^\d{4}-\d\d-\d\d$/;
-const HOW = 'a moment such as 2026-01-31T18:30:00Z or 2026-01-31, or an age such as 7d';
 
 /** Adds the flags of a period. */
 export function withPeriod(command: Command): Command {
   return command
-    .option('--since <moment>', `requests at or after this time: ${HOW}`)
-    .option('--until <moment>', 'requests before this time');
+    .option('--since <time>', `requests at or after this time: ${MOMENTS}`)
+    .option('--until <time>', 'requests before this time')
+    .option('--tz <zone>', TZ_ABOUT);
 }
 
 /** The period that the flags give. @throws UsageError */
-export function periodOf({ since, until }: PeriodFlags, now: number = Date.now()): Period {
-  return { since: timeFlag('--since', since, now), until: timeFlag('--until', until, now) };
+export function periodOf(flags: PeriodFlags, now: number = Date.now()): Period {
+  const { since, until } = windowOf(flags, now);
+  return {
+    since: since === undefined ? undefined : timeOf(since),
+    until: until === undefined ? undefined : timeOf(until),
+  };
 }
 
-function timeFlag(flag: string, text: string | undefined, now: number): string | undefined {
-  if (text === undefined) return undefined;
-  const age = parseDuration(text);
-  const millis =
-    age === undefined ? parseMoment(DATE.test(text) ? `${text}T00:00Z` : text) : now - age;
-  if (millis !== undefined && millis >= 0) return timeOf(BigInt(millis) * 1000n);
-  throw new UsageError(`${flag} is ${JSON.stringify(text)}: write ${HOW}`);
+/** The same in microseconds since 1970; absent bounds are open. @throws UsageError for times that can mean nothing */
+export function windowOf(
+  { since, until, tz }: PeriodFlags,
+  now: number = Date.now(),
+): { readonly since?: bigint; readonly until?: bigint } {
+  const zone = zoneOf(tz);
+  const window = {
+    ...(since === undefined ? {} : { since: momentOf('--since', since, zone, now) }),
+    ...(until === undefined ? {} : { until: momentOf('--until', until, zone, now) }),
+  };
+  if (window.since !== undefined && window.until !== undefined && window.since >= window.until) {
+    throw new UsageError(`--since ${since} is not before --until ${until}`);
+  }
+  return window;
 }
 
 /**

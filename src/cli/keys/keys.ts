@@ -20,12 +20,18 @@ import {
   type DataFolder,
 } from '../service/data-folder.ts';
 import { durationOf, principalName, scopeOf } from '../config/key-details.ts';
-import { columns, type Run } from '../output/output.ts';
+import type { Run } from '../output/output.ts';
+import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
+import { TZ_ABOUT, zoneOf, type Zone } from '../output/zone.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { UsageError } from '../output/service-error.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
+}
+
+interface ListFlags extends JsonFlag, TableFlags {
+  readonly tz?: string;
 }
 
 interface CreateFlags extends JsonFlag {
@@ -110,17 +116,21 @@ function madeFrom(flags: CreateFlags, now: Date): MadeKey {
 }
 
 function addList(keys: Command, run: Run): void {
-  subcommand(keys, 'list', 'all keys, without their secrets').action(
-    async (flags: JsonFlag, command: Command) => {
+  withTable(subcommand(keys, 'list', 'all keys, without their secrets'))
+    .option('--tz <zone>', TZ_ABOUT)
+    .action(async (flags: ListFlags, command: Command) => {
       const now = new Date();
       const folder = await openedForReading(configOf(command));
       const stored = await readKeys(folder.keys);
       const uses = await readKeyUses(folder.keyUses);
       if (flags.json === true)
         run.output.line(JSON.stringify(stored.map((key) => shown(key, uses, now))));
-      else run.output.line(columns([heading, ...stored.map((key) => cells(key, uses, now))]));
-    },
-  );
+      else {
+        const zone = zoneOf(flags.tz);
+        const rows = stored.map((key) => cells(key, uses, { now, zone }));
+        run.output.line(tableText(listColumns, rows, flags, run.output));
+      }
+    });
 }
 
 function addRevoke(keys: Command, run: Run): void {
@@ -202,18 +212,32 @@ function shown(key: StoredKey, uses: LastUses, now: Date): object {
   return { ...rest, last_used: uses.get(key.id) ?? null, state: keyState(key, now) };
 }
 
-const heading = ['ID', 'SUBJECT', 'ROLES', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'STATE'];
+const listColumns: readonly PrintedColumn[] = [
+  { heading: 'ID' },
+  { heading: 'SUBJECT', least: 10 },
+  { heading: 'STATE' },
+  { heading: 'ROLES', least: 10 },
+  { heading: 'SCOPES', least: 8 },
+  { heading: 'EXPIRES', least: 11 },
+  { heading: 'LAST USED', least: 11 },
+  { heading: 'CREATED', least: 11 },
+];
 
-function cells(key: StoredKey, uses: LastUses, now: Date): readonly string[] {
+function cells(
+  key: StoredKey,
+  uses: LastUses,
+  { now, zone }: { readonly now: Date; readonly zone: Zone },
+): readonly string[] {
+  const lastUse = uses.get(key.id);
   const scopes = (key.scopes ?? []).map((scope) => `${scope.action}:${scope.pattern}`);
   return [
     key.id,
     key.subject,
+    keyState(key, now),
     key.roles.join(' ') || '-',
     scopes.join(' ') || '-',
-    key.created,
-    key.expires ?? 'never',
-    uses.get(key.id) ?? 'never',
-    keyState(key, now),
+    key.expires === null ? 'never' : zone.shown(key.expires),
+    lastUse === undefined ? 'never' : zone.shown(lastUse),
+    zone.shown(key.created),
   ];
 }

@@ -1,10 +1,19 @@
 /** Minimum interval between two lines of progress, in milliseconds. */
 const PAUSE_MILLIS = 500;
 
-/** Progress reporter of long work; does nothing if the output is not watched. */
-export function progressOf(output: Output): { progress?: (doing: string) => void } {
+/** Duration of work that reports no progress, in milliseconds. */
+const SHORT_MILLIS = 2000;
+
+/**
+ * Progress reporter of long work; does nothing if the output is not watched.
+ * @param shortMillis Nothing is reported before.
+ */
+export function progressOf(
+  output: Output,
+  shortMillis: number = SHORT_MILLIS,
+): { progress?: (doing: string) => void } {
   if (!output.watched) return {};
-  let last = 0;
+  let last = Date.now() + shortMillis - PAUSE_MILLIS;
   return {
     progress: (doing) => {
       const now = Date.now();
@@ -25,18 +34,28 @@ export interface Output {
   note(text: string): void;
   /** Whether standard error is a terminal. */
   readonly watched: boolean;
+  /** Characters in a line of standard output; undefined if it is no terminal. */
+  readonly width?: number;
+  /** Whether standard output shows colours. */
+  readonly colour?: boolean;
 }
 
-/** The streams of this process. */
-export const processOutput: Output = {
-  line: (text) => void process.stdout.write(`${text}\n`),
-  bytes: (piece) =>
-    new Promise((resolve) => {
-      process.stdout.write(piece, (error) => resolve(error === null || error === undefined));
-    }),
-  note: (text) => void process.stderr.write(`${text}\n`),
-  watched: process.stderr.isTTY,
-};
+/** The streams of this process. @param environment Its variables. */
+export function processOutput(environment: Readonly<Record<string, string | undefined>>): Output {
+  const { stdout, stderr } = process;
+  const { NO_COLOR: noColour = '', TERM: terminal } = environment;
+  return {
+    line: (text) => void stdout.write(`${text}\n`),
+    bytes: (piece) =>
+      new Promise((resolve) => {
+        stdout.write(piece, (error) => resolve(error === null || error === undefined));
+      }),
+    note: (text) => void stderr.write(`${text}\n`),
+    watched: stderr.isTTY,
+    ...(stdout.isTTY ? { width: stdout.columns } : {}),
+    colour: stdout.isTTY && noColour === '' && terminal !== 'dumb',
+  };
+}
 
 /** Rows as columns of equal width, two spaces apart. */
 export function columns(rows: readonly (readonly string[])[]): string {

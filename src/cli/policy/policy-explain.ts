@@ -12,7 +12,7 @@ import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
 import { principalName } from '../config/key-details.ts';
 import { activeKeys, knownKeys, type KnownKeys } from '../service/known-keys.ts';
-import { actionOf, objectOf } from './policy-who.ts';
+import { actionOf, objectOf, restrictionText } from './policy-who.ts';
 import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
 import type { Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
@@ -97,8 +97,9 @@ async function explainNow(flags: ExplainFlags, command: Command, run: Run): Prom
   run.code = best.verdict.allowed ? 0 : 1;
   const unseen = isDescribed(flags) ? undefined : keys.unseen;
   if (unseen !== undefined) run.output.note(`note: ${unseen}`);
-  const { verdict, nearest } = best;
-  const json = { verdict, nearest, credentials: answers, keys_not_seen: unseen ?? null };
+  const { verdict, nearest, restrictions } = best;
+  const keysNotSeen = { keys_not_seen: unseen ?? null };
+  const json = { verdict, nearest, restrictions, credentials: answers, ...keysNotSeen };
   run.output.line(flags.json === true ? JSON.stringify(json) : summaryOf(best, answers));
 }
 
@@ -174,27 +175,31 @@ function answerOf(
     ? { roles: credential, groups: credential }
     : { roles: '--role', groups: '--group' };
   const explanation = explain(loaded, principal, action, object, supposed);
-  const { verdict, nearest } =
-    ended === undefined
-      ? explanation
-      : { verdict: { allowed: false, rule: null, reason: ended }, nearest: null };
+  const { verdict, nearest, restrictions } = ended === undefined ? explanation : endedBy(ended);
   const roles = roleSources(principal, loaded.roles, from);
   const { subject, scopes = null } = principal;
-  return { credential, subject, roles, scopes, verdict, nearest };
+  return { credential, subject, roles, scopes, verdict, nearest, restrictions };
+}
+
+function endedBy(reason: string): Explanation {
+  return { verdict: { allowed: false, rule: null, reason }, nearest: null, restrictions: [] };
 }
 
 function summaryOf(best: CredentialAnswer, answers: readonly CredentialAnswer[]): string {
-  const { verdict, nearest } = best;
+  const { verdict, nearest, restrictions } = best;
   return [
     `${word(verdict)}: ${verdict.reason}${placeOf(verdict)}`,
     ...(nearest === null ? [] : [`nearest: ${nearest.rule}: ${nearest.text}`]),
-    ...answers.flatMap(credentialLines),
+    ...restrictions.map((one) => `bound by ${restrictionText(one)}`),
+    ...answers.flatMap((answer) => credentialLines(answer, best)),
   ].join('\n');
 }
 
 /** Undefined for a subject that has neither keys nor roles. */
-function credentialLines(answer: CredentialAnswer): readonly string[] {
-  const { credential, subject, roles, scopes, verdict } = answer;
+function credentialLines(answer: CredentialAnswer, best: CredentialAnswer): readonly string[] {
+  const { credential, subject, roles, scopes, verdict, restrictions } = answer;
+  const rules = restrictions.map(({ rule }) => rule);
+  const isAsBest = rules.join() === best.restrictions.map(({ rule }) => rule).join();
   const isPlain = roles.length === 0 && scopes === null && !credential.startsWith('key ');
   if (isPlain) return [];
   const scoped = (scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`);
@@ -202,6 +207,7 @@ function credentialLines(answer: CredentialAnswer): readonly string[] {
     `with ${credential} of ${subject}: ${word(verdict)}${placeOf(verdict)}`,
     ...roles.map(({ name, from }) => `  ${name} from ${from.join(', ')}`),
     ...(scopes === null ? [] : [`  within the scopes ${scoped.join(', ')}`]),
+    ...(isAsBest ? [] : [`  bound by ${rules.length === 0 ? 'no restriction' : rules.join(', ')}`]),
   ];
 }
 

@@ -15,6 +15,11 @@ import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts'
 import { UsageError } from '../output/service-error.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { noCircumstances, type Circumstances } from '../../policy/conditions/circumstances.ts';
+import { decideBound } from '../../policy/decide/restricted-verdict.ts';
+import {
+  summaryOfRestriction,
+  type RestrictionSummary,
+} from '../../policy/settings/restriction-book.ts';
 import { namesInLines } from '../../policy/strangers.ts';
 
 interface WhoFlags extends SupposedFlags {
@@ -41,6 +46,7 @@ export function addWhoCommand(policy: Command, run: Run): void {
         subject: one.principal.subject,
         rule: one.rule,
         key: one.key,
+        restrictions: one.restrictions,
         roles: roleSources(one.principal, loaded.roles, {
           roles: `key ${one.key}`,
           groups: `key ${one.key}`,
@@ -60,11 +66,21 @@ interface Found {
   readonly rule: string | null;
   readonly key: string | null;
   readonly roles: readonly RoleSource[];
+  readonly restrictions: readonly RestrictionSummary[];
 }
 
-function cellsOf({ subject, rule, key, roles }: Found): readonly string[] {
+function cellsOf({ subject, rule, key, roles, restrictions }: Found): readonly string[] {
   const given = roles.map(({ name, from }) => `${name} from ${from.join(', ')}`);
-  return [subject, rule ?? '-', key === null ? '' : `key ${key}`, given.join('; ')];
+  const bound = restrictions.map((one) => `bound by ${restrictionText(one)}`);
+  const credential = key === null ? '' : `key ${key}`;
+  return [subject, rule ?? '-', credential, given.join('; '), ...bound];
+}
+
+/** A restriction in one line: its name, its place, and what it does. */
+export function restrictionText({ name, rule, rows, columns }: RestrictionSummary): string {
+  const masked = Object.entries(columns).map(([column, as]) => `${column} ${as}`);
+  const does = [...(rows === null ? [] : [`rows ${rows}`]), ...masked];
+  return `${name} (${rule}): ${does.join(', ')}`;
 }
 
 /** The action that a flag names. @throws UsageError */
@@ -88,6 +104,8 @@ interface Permitted {
   /** The id of the key; null for a name of the policy. */
   readonly key: string | null;
   readonly rule: string | null;
+  /** The restrictions that bind it on the object. */
+  readonly restrictions: readonly RestrictionSummary[];
 }
 
 /**
@@ -107,8 +125,10 @@ export function principalsAllowed(
     ...keys.map((principal) => ({ principal, key: keyId(principal) })),
   ];
   return asking.toSorted(byName).flatMap(({ principal, key }) => {
-    const verdict = policy.snapshot.decide(principal, action, object, circumstances);
-    return verdict.allowed ? [{ principal, key, rule: verdict.rule }] : [];
+    const bound = decideBound(policy.snapshot, principal, action, object, circumstances);
+    const { allowed, rule } = bound.verdict;
+    const restrictions = bound.restrictions.map(summaryOfRestriction);
+    return allowed ? [{ principal, key, rule, restrictions }] : [];
   });
 }
 

@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { openFormat, readFormat, requireFormat } from '../../engine/catalog/journal/data-format.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { StoreOptions } from '../../store/open/open-store.ts';
+import { keyOfLocation } from '../config/config-object-stores.ts';
 import type { Config } from '../config/config-table.ts';
 import { UsageError } from '../output/service-error.ts';
 import { dataFolderMode } from '../config/file-modes.ts';
@@ -25,6 +26,9 @@ interface DataPlaces {
   readonly keyLinks: string;
   /** The start records of instances in the audit log. */
   readonly auditStarts: string;
+  /** Temporary files of the Lance library. */
+  readonly libraryScratch: string;
+  /** Where Lance clients write; the key of an object store if tables lie in one. */
   readonly lance: string;
   /** Mode that the data folder is made with. */
   readonly mode: number;
@@ -97,7 +101,8 @@ function placesOf(config: Config): DataPlaces {
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
     keyLinks: join(root, 'private', 'audit-keys.jsonl'),
     auditStarts: join(root, 'private', 'audit-starts'),
-    lance: managedOf(config['locations.managed'], root),
+    libraryScratch: join(root, 'private', 'library'),
+    lance: managedOf(config, root),
     mode: dataFolderMode(config),
   };
 }
@@ -130,8 +135,12 @@ export const disk = new LocalStorage();
 /** The data folder in other paths of the configuration. */
 const DATA = /^<data>(?=\/|$)/;
 
-function managedOf(given: string | null, root: string): string {
-  return resolve((given ?? '<data>/lance').replace(DATA, () => root));
+function managedOf(
+  { 'locations.managed': given, object_stores: stores }: Config,
+  root: string,
+): string {
+  const location = given ?? '<data>/lance';
+  return keyOfLocation(location, stores) ?? resolve(location.replace(DATA, () => root));
 }
 
 /**

@@ -1,13 +1,23 @@
 import type { Logger } from 'pino';
-import { bucketLimits } from '../../storage/bucket/bucket-calls.ts';
-import type { BucketStorage } from '../../storage/bucket/bucket-storage.ts';
+import { bucketLimits, type BucketLimits } from '../../storage/bucket/bucket-calls.ts';
+import type { BucketOptions, BucketStorage } from '../../storage/bucket/bucket-storage.ts';
+import { objectRoot } from '../../storage/object-key.ts';
+import { RoutedStorage } from '../../storage/routed-storage.ts';
 import { StorageRefused, StorageUnavailable } from '../../storage/storage-error.ts';
 import { processEnvironment, silenceSdk, storeCredentials } from '../config/config-environment.ts';
 import type { ObjectStoreSetting } from '../config/config-object-stores.ts';
+import type { Config } from '../config/config-table.ts';
 import { UsageError } from '../output/service-error.ts';
+import { disk, type DataFolder } from './data-folder.ts';
 
 /** How long a start waits for a call to an object store. */
 export const STORE_TRIAL_MILLIS = 5_000;
+
+const trialLimits: BucketLimits = {
+  ...bucketLimits,
+  deadline: STORE_TRIAL_MILLIS,
+  attempt: STORE_TRIAL_MILLIS,
+};
 
 /** Dependencies of a trial. */
 interface TrialParts {
@@ -45,7 +55,7 @@ async function faultsOf(
 ): Promise<readonly string[]> {
   const faults = await Promise.all(
     settings.map(async (setting) => {
-      const store = await openObjectStore(setting, spill);
+      const store = await openObjectStore(setting, { spill }, trialLimits);
       try {
         await look(store);
         return [];
@@ -61,15 +71,38 @@ async function faultsOf(
   return faults.flat();
 }
 
+/** A storage of folders and object stores. */
+export interface OpenStorage {
+  readonly storage: RoutedStorage;
+  /** Closes the connections to the object stores. */
+  readonly close: () => void;
+}
+
+/** The storage of a configuration. Nothing is tried. */
+export async function openStorage(
+  { object_stores: settings }: Pick<Config, 'object_stores'>,
+  { root: spill }: Pick<DataFolder, 'root'>,
+): Promise<OpenStorage> {
+  const mounts = await Promise.all(
+    settings.map(async (setting) => {
+      const root = objectRoot(setting.bucket, setting.prefix);
+      return { root, storage: await openObjectStore(setting, { spill, root }) };
+    }),
+  );
+  const close = (): void => mounts.forEach(({ storage }) => storage.close());
+  return { storage: new RoutedStorage(disk, mounts), close };
+}
+
 /** The client of object stores is loaded by those who have one: it costs a start some 100 ms. */
-async function openObjectStore(
-  { name, bucket, prefix, endpoint, region, path_style, credentials_env }: ObjectStoreSetting,
-  spill: string,
+export async function openObjectStore(
+  setting: ObjectStoreSetting,
+  options: BucketOptions,
+  limits: BucketLimits = bucketLimits,
 ): Promise<BucketStorage> {
   silenceSdk();
   const { BucketStorage } = await import('../../storage/bucket/bucket-storage.ts');
-  const credentials = storeCredentials({ name, credentials_env }, processEnvironment());
-  const limits = { ...bucketLimits, deadline: STORE_TRIAL_MILLIS, attempt: STORE_TRIAL_MILLIS };
-  const place = { name, bucket, prefix, endpoint, region, pathStyle: path_style, credentials };
-  return new BucketStorage({ ...place, limits }, { spill });
+  const { name, bucket, prefix, endpoint, region, path_style: pathStyle } = setting;
+  const credentials = storeCredentials(setting, processEnvironment());
+  const place = { name, bucket, prefix, endpoint, region, pathStyle, credentials, limits };
+  return new BucketStorage(place, options);
 }

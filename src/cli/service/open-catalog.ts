@@ -7,6 +7,7 @@ import type { RulesOptions } from '../../engine/rules/commit-judge.ts';
 import { logTable } from '../../audit/search/log-table.ts';
 import { openNotes, openStore, openStoreForReading } from '../../store/open/open-store.ts';
 import { formatOfConfig } from '../config/config-formats.ts';
+import { keyOfLocation } from '../config/config-object-stores.ts';
 import type { Config } from '../config/config-table.ts';
 import { managedMode } from '../config/file-modes.ts';
 import type { OnAvailability } from '../../store/redis/client.ts';
@@ -14,6 +15,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { isStoreDamage, StoreError } from '../../store/store-error.ts';
 import type { StoreIntegrity } from './store-integrity.ts';
 import { storeOf, type DataFolder } from './data-folder.ts';
+import { openStorage } from './object-stores.ts';
 import type { Opened } from './opened.ts';
 import type { OpenedReading } from './read-only.ts';
 import { descriptorLimit, threadsWithin } from '../../storage/descriptors.ts';
@@ -69,8 +71,11 @@ export async function openCatalog(
   onStore?.(store);
   const bound = rules && { ...rules, verdicts: await openNotes(place, 'verdicts') };
   opened.add(async () => bound?.verdicts.close());
+  const { storage, close } = await openStorage(config, folder);
+  opened.add(close);
   const engine = await openEngine({
     ...engineOptions(config, folder, store),
+    storage,
     ...(bound !== undefined && { rules: bound }),
     ...(recordAdoption !== undefined && { recordAdoption }),
     compaction: { fewest: config['compaction.fragments'], record: recordMerge },
@@ -96,9 +101,11 @@ export async function openReadingCatalog(
     ...storeOf(config, folder),
     onDamage: (damage) => integrity?.report(damage),
   });
+  const { storage, close } = await openStorage(config, folder);
   try {
     const engine = await openEngine({
       ...engineOptions(config, folder, store),
+      storage,
       onSkew,
       ...(onDamage !== undefined && { onDamage }),
       ...(lance !== undefined && { lance }),
@@ -111,10 +118,11 @@ export async function openReadingCatalog(
       close: async () => {
         await compared;
         await store.close();
-        return { rest: engine.close() };
+        return { rest: engine.close().finally(close) };
       },
     };
   } catch (error) {
+    close();
     await store.close();
     throw error;
   }
@@ -132,7 +140,9 @@ function engineOptions(config: Config, folder: DataFolder, store: Store): Engine
     locations: {
       managed: folder.lance,
       mode: managedMode(config),
-      allowed: config['locations.allowed'].map((path) => resolve(path)),
+      allowed: config['locations.allowed'].map(
+        (place) => keyOfLocation(place, config.object_stores) ?? resolve(place),
+      ),
     },
     cacheBytes: config['cache.bytes'],
     workers: threadsWithin(descriptorLimit, workersOf(config)),

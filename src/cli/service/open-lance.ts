@@ -2,8 +2,11 @@ import { createRequire } from 'node:module';
 import type { LanceAccess } from '../../engine/handlers/rows/library-reads.ts';
 import { LanceRows } from '../../lance/lance-rows.ts';
 import { LibraryPool } from '../../lance/library-pool.ts';
+import { LibraryScratch } from '../../lance/library-scratch.ts';
 import type { Config } from '../config/config-table.ts';
+import { dataFolderOf } from './data-folder.ts';
 import { UsageError } from '../output/service-error.ts';
+import { libraryEnvironment, libraryStores } from './library-stores.ts';
 import type { Start } from './opened.ts';
 
 /** The Lance library, an optional peer dependency. */
@@ -24,13 +27,16 @@ export function openLance({
   requireLibrary(config);
   const missing = missingLibrary(config);
   if (missing !== undefined) return { missing, instead: `${missing}, ${orElsewhere}` };
+  const stores = config.object_stores;
   const pool = new LibraryPool({
+    environment: libraryEnvironment(stores),
     processes: config['lance.processes'],
     memory: config['lance.memory'],
+    scratch: new LibraryScratch(dataFolderOf(config).libraryScratch),
     onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
   });
   opened.add(() => pool.close());
-  return { library: new LanceRows(pool), instead: orElsewhere };
+  return { library: new LanceRows(pool, libraryStores(stores, opened)), instead: orElsewhere };
 }
 
 /** How to get the library if there is none. */

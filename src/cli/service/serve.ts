@@ -20,7 +20,7 @@ import { KeyUse } from '../../gateway/identity/key-use.ts';
 import { defaultLinger } from '../../gateway/http/linger.ts';
 import { Networks } from '../../gateway/http/networks.ts';
 import { Scans } from '../../gateway/scans.ts';
-import { Metrics } from '../../gateway/telemetry/metrics.ts';
+import { Metrics, type Sample } from '../../gateway/telemetry/metrics.ts';
 import type { BudgetLimits } from '../../protocol/budget.ts';
 import { processEnvironment } from '../config/config-environment.ts';
 import type { Quota } from '../../store/quota.ts';
@@ -67,7 +67,9 @@ const readings: Readonly<Partial<Record<MetricName, keyof EngineReadings>>> = {
 };
 
 /** Registers the metrics that are read on request. */
-function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): void {
+function readInstruments(start: Start, gateway: Gateway, engine: Engine): void {
+  const { metrics } = start;
+  readExpiries(start, gateway);
   metrics.source('inFlight', () => [{ value: gateway.drain.size }]);
   metrics.source('policyInfo', () => [
     { labels: { digest: gateway.policy.current().digest }, value: 1 },
@@ -79,6 +81,14 @@ function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): vo
       return value === undefined ? [] : [{ value }];
     });
   }
+}
+
+/** Registers when the certificate and the next key end. */
+function readExpiries({ metrics, certificate }: Start, { keys }: Gateway): void {
+  const seconds = (millis: number | undefined): readonly Sample[] =>
+    millis === undefined ? [] : [{ value: millis / 1000 }];
+  metrics.source('certificateExpiry', () => seconds(certificate?.expires.getTime()));
+  metrics.source('keyExpiry', () => seconds(keys.nextExpiry));
 }
 
 /** Registers the metrics of waits for other writers; there are none with Redis. */
@@ -239,7 +249,7 @@ export async function compose(start: Start): Promise<Gateway> {
       { part: 'tables', without: 'degraded', fault: () => damaged.fault() },
     ],
   };
-  readInstruments(metrics, gateway, engine);
+  readInstruments(start, gateway, engine);
   readWaits(metrics, () => waits);
   return gateway;
 }

@@ -10,6 +10,7 @@ import { configOf } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
 import { dataFolderOf, openedForReading, storeOf, type ReadDataFolder } from './data-folder.ts';
 import { openCatalog, type CatalogWatch } from './open-catalog.ts';
+import { openStorage } from './object-stores.ts';
 import { Opened } from './opened.ts';
 import { UsageError } from '../output/service-error.ts';
 
@@ -49,15 +50,18 @@ export async function withReading<Result>(
   const config = configOf(command);
   const folder = await catalogFolder(config);
   const store = await openStoreForReading(storeOf(config, folder));
+  const { storage, close } = await openStorage(config, folder);
   try {
     const reading = await openForReading({
       data: folder.root,
+      storage,
       store,
       managed: folder.lance,
       cacheBytes: config['cache.bytes'],
     });
     return await work(reading);
   } finally {
+    close();
     await store.close();
   }
 }

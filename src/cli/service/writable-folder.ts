@@ -1,6 +1,7 @@
 import { access, constants, open, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { requireFormat } from '../../engine/catalog/journal/data-format.ts';
+import { isObjectKey } from '../../storage/object-key.ts';
 import type { Config } from '../config/config-table.ts';
 import { UsageError } from '../output/service-error.ts';
 import { disk, type DataFolder } from './data-folder.ts';
@@ -19,10 +20,11 @@ const readOnlyCodes: Readonly<Record<string, string>> = {
 
 /**
  * Refuses a place where no folder can be made or written: checks the folder, or the nearest
- * one above it that is there. Makes nothing.
+ * one above it that is there. Makes nothing. An object store is tried when it is opened.
  * @throws UsageError
  */
 export async function requireWritable(folder: string): Promise<void> {
+  if (isObjectKey(folder)) return;
   const stats = await stat(folder).catch((error: NodeJS.ErrnoException) => error);
   if (stats instanceof Error) {
     if (stats.code !== 'ENOENT') throw new UsageError(`${folder} cannot be used (${stats.code})`);
@@ -70,7 +72,7 @@ export async function readOnlyFault(
 function placesIn({ root, audit, store, lance }: DataFolder): readonly string[] {
   const inner = ['private', 'catalog', 'tables'].map((name) => join(root, name));
   const files = ['data.mdb', 'lock.mdb'].map((name) => join(store, name));
-  return [root, ...inner, audit, store, ...files, lance];
+  return [root, ...inner, audit, store, ...files, ...(isObjectKey(lance) ? [] : [lance])];
 }
 
 async function probeFault({ root }: DataFolder): Promise<string | undefined> {

@@ -20,6 +20,7 @@ export const filterParameters = [
   'operation',
   'decision',
   'status',
+  'column',
   'text',
 ] as const;
 
@@ -45,7 +46,7 @@ export function filterTextOf(query: URLSearchParams, now: number): FilterText {
 
 /** @throws CatalogError InvalidInput for a value that can mean nothing */
 export function requestFilterOf(given: FilterText): RequestFilter {
-  const { since, until, subject, object, operation, decision, status, text } = given;
+  const { since, until, subject, object, operation, decision, status, column, text } = given;
   if (since !== undefined && until !== undefined && since >= until) {
     throw invalid(`since is ${since}, which is not before until, ${until}`);
   }
@@ -57,6 +58,7 @@ export function requestFilterOf(given: FilterText): RequestFilter {
     ...(operation === undefined ? {} : { operations: operationSet(operation) }),
     ...(decision === undefined ? {} : { decision: decisionOf(decision) }),
     ...(status === undefined ? {} : { status: statusTest(status) }),
+    ...(column === undefined ? {} : { column }),
     ...(text === undefined ? {} : { text }),
   };
 }

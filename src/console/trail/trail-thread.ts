@@ -52,7 +52,7 @@ async function page(
 }
 
 async function traffic(folder: string, { filter, steps, now }: Task<'traffic'>): Promise<object> {
-  const { since, until, text: _text, ...criteria } = requestFilterOf(filter);
+  const { since, until, column: _column, text: _text, ...criteria } = requestFilterOf(filter);
   const end = until ?? BigInt(now) * 1000n;
   const period = { since: since ?? end - BigInt(DAY_MILLIS) * 1000n, until: end, steps };
   const counted = await countTraffic(folder, period, criteria);

@@ -14,6 +14,7 @@ import { predicateFormula } from '../request/formula.ts';
 import { ownStatement } from '../base/statement.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { physicalRows, RowFinder } from './row-finder.ts';
+import { findVisible, storedRowsOf, type VisibleChange } from './visible-change.ts';
 
 /** The contents of a table's next version, and the result to report. */
 interface Derived<Result> {
@@ -151,6 +152,7 @@ class Attempt<Result> {
 
 /**
  * Deletes the rows of which a predicate is true.
+ * @param change For a caller whom restrictions bind: only rows that the caller sees are deleted.
  * @returns How many rows it deleted.
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with the predicate.
  */
@@ -158,18 +160,21 @@ export function deleteRows(
   reader: FragmentReader,
   predicate: string,
   statement = ownStatement(),
+  change?: VisibleChange,
 ): Derive<bigint> {
   const finder = new RowFinder(reader);
   const removal = new RowRemoval(reader);
-  return async (base, wrote, flushes) => {
+  const find = async (base: Snapshot): Promise<ReadonlyMap<Fragment, Uint32Array>> => {
+    if (change !== undefined) {
+      return storedRowsOf(await findVisible(await change.table(base), predicate, statement));
+    }
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
     const formula = predicateFormula('predicate', predicate, fields, statement);
-    const deleted = new Map(
-      (await finder.find(base, formula)).map(({ fragment, found }) => [
-        fragment,
-        physicalRows(found),
-      ]),
-    );
+    const found = await finder.find(base, formula);
+    return new Map(found.map((each) => [each.fragment, physicalRows(each.found)]));
+  };
+  return async (base, wrote, flushes) => {
+    const deleted = await find(base);
     const fragments = await removal.without(base, deleted, wrote, flushes);
     const result = [...deleted.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
     return { fragments, nextRowId: base.nextRowId, result };

@@ -1,4 +1,6 @@
 import type { Data, RecordBatch } from 'apache-arrow';
+import { fieldPosition } from '../../arrow/field-position.ts';
+import type { BoundRestrictions } from '../query/restrict/bound-restrictions.ts';
 import { coalesce } from '../query/scan/rows.ts';
 import { needOf, ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
 import { predicateFormula } from '../request/formula.ts';
@@ -12,11 +14,19 @@ import { ingest } from '../format/ingest.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import { assignedData, bindUpdates, type Assignment, type Update } from './assignment.ts';
 import { both, keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
-import { ComputedColumns } from './computed-values.ts';
+import { computedAssignment, ComputedColumns } from './computed-values.ts';
 import type { Derive } from './derived-commit.ts';
 import { RowRemoval, type Wrote } from './row-removal.ts';
 import { physicalRows, RowFinder, type FoundFragment } from './row-finder.ts';
 import { pairs } from '../base/items.ts';
+import {
+  findVisible,
+  requireVisible,
+  requireOwnColumns,
+  restrictedColumns,
+  storedRowsOf,
+  type VisibleChange,
+} from './visible-change.ts';
 
 /** An update; of all rows without a predicate. */
 interface UpdateRequest {
@@ -69,6 +79,95 @@ interface Rewriting {
   readonly statement: Statement;
 }
 
+/**
+ * The same for a caller whom restrictions bind: predicate and expressions are of what the caller sees,
+ * and only rows that the caller sees are updated.
+ * @throws CatalogError PermissionDenied for a column that is masked or hidden, and for rows that
+ * would be hidden.
+ */
+export function updateVisibleRows(
+  reader: FragmentReader,
+  { predicate, updates }: UpdateRequest,
+  statement: Statement,
+  change: VisibleChange,
+): Derive<bigint> {
+  return async (base, wrote, flushes) => {
+    const table = await change.table(base);
+    requireOwnColumns(columnsOf(updates, base.schema), table.bound, change);
+    const visible = table.rows.snapshot;
+    const assignments = bindUpdates(updates, visible.schema, statement);
+    const judges = requireJudged(base.schema, assignments, table.bound, change);
+    const found = await findVisible(table, predicate, statement);
+    const stored = new Scanner(reader, base);
+    const seen = new Scanner(table.rows, visible);
+    const need = needOf(base.schema, namesRead(base, assignments, false));
+    const asked = needOf(
+      visible.schema,
+      assignments.flatMap(({ formula }) => formula.columns),
+    );
+    const computed = new ComputedColumns(base.schema, staysAsItIs(assignments), statement);
+    const batches = async function* (): AsyncGenerator<RecordBatch> {
+      const pace = new Pace(statement.budget);
+      for (const each of found) {
+        const old = await stored.read(each.stored.place, need, each.stored.rows);
+        const own = await seen.read(each.visible.place, asked, each.visible.rows);
+        const batch = await updated(base, assignments, computed, old, own);
+        if (judges) await requireVisible(batch, table.bound, change);
+        yield batch;
+        await pace.turn();
+      }
+    };
+    const files = await ingest(base, keptSchema(base.schema), coalesce(batches()), flushes);
+    wrote(files.map(({ file }) => file));
+    const old = storedRowsOf(found);
+    const left = await new RowRemoval(reader).without(base, old, wrote, flushes);
+    const fresh = files.map((file) => keptFragment(file, base.fieldIds));
+    const result = [...old.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
+    return { fragments: [...left, ...fresh], nextRowId: base.nextRowId, result };
+  };
+}
+
+/** The columns that updates name, as far as the table has them. */
+function columnsOf(updates: readonly Update[], { fields }: Snapshot['schema']): readonly string[] {
+  return updates.flatMap(([name]) => {
+    const position = fieldPosition(fields, name);
+    return position === undefined ? [] : [fields[position]!.name];
+  });
+}
+
+/**
+ * Whether the row filter depends on columns that an update writes, so that the rows are judged again.
+ * @throws CatalogError PermissionDenied if the verdict, or a computed column, would tell masked or
+ * hidden values of the rows.
+ */
+function requireJudged(
+  schema: Snapshot['schema'],
+  assignments: readonly Assignment[],
+  bound: BoundRestrictions,
+  { refusal }: VisibleChange,
+): boolean {
+  const restricted = restrictedColumns(bound);
+  const written = new Set(assignments.map(({ field }) => field.name));
+  for (const field of schema.fields) {
+    const reads = written.has(field.name)
+      ? []
+      : (computedAssignment(field, schema)?.formula.columns ?? []);
+    if (!reads.some((name) => written.has(name))) continue;
+    written.add(field.name);
+    if (reads.some((name) => restricted.has(name))) {
+      throw refusal(
+        `the computed column ${JSON.stringify(field.name)} depends on it, and on a column that is masked or hidden`,
+      );
+    }
+  }
+  const filtered = bound.filter?.columns ?? [];
+  const judges = filtered.some((name) => written.has(name));
+  if (judges && filtered.some((name) => restricted.has(name))) {
+    throw refusal('a row filter depends on it, and on a column that is masked or hidden');
+  }
+  return judges;
+}
+
 /** Writes updated rows; those of unchanged fragments are not written again. */
 class Rewriter {
   readonly #reader: FragmentReader;
@@ -119,10 +218,15 @@ class Rewriter {
 }
 
 /** Columns to read: those that are kept or used for new values. */
-function namesRead({ schema }: Snapshot, assignments: readonly Assignment[]): readonly string[] {
+function namesRead(
+  { schema }: Snapshot,
+  assignments: readonly Assignment[],
+  expressions = true,
+): readonly string[] {
   const replaced = new Set(assignments.map(({ field }) => field.name));
   const retained = schema.fields.map(({ name }) => name).filter((name) => !replaced.has(name));
-  return [...retained, ROW_ID.name, ...assignments.flatMap(({ formula }) => formula.columns)];
+  const used = expressions ? assignments.flatMap(({ formula }) => formula.columns) : [];
+  return [...retained, ROW_ID.name, ...used];
 }
 
 function readsOffset(assignments: readonly Assignment[]): boolean {
@@ -136,11 +240,13 @@ function staysAsItIs(assignments: readonly Assignment[]): (one: Assignment) => b
     updates.has(field.name) || formula.columns.every((name) => !updates.has(name));
 }
 
+/** @param read The rows that expressions read; those of the batch by default. */
 async function updated(
   { schema }: Snapshot,
   assignments: readonly Assignment[],
   computed: ComputedColumns,
   batch: RecordBatch,
+  read = batch,
 ): Promise<RecordBatch> {
   const columns = new Map(
     pairs(batch.schema.fields, batch.data.children).map(([{ name }, data]) => [name, data]),
@@ -151,7 +257,7 @@ async function updated(
     return data;
   };
   const fresh = new Map<string, Data>();
-  for (const each of assignments) fresh.set(each.field.name, await assignedData(each, batch));
+  for (const each of assignments) fresh.set(each.field.name, await assignedData(each, read));
   const children = schema.fields.map(({ name }) => columnOf(name));
   const filled = await computed.filled(children, batch.numRows);
   return keptBatch(schema, filled, columnOf(ROW_ID.name));

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json.ts';
+import type { Restrictions } from '../../protocol/restrictions.ts';
 import type { Store } from '../../store/store.ts';
 import { answerKey } from '../catalog/records/keys.ts';
 
@@ -78,12 +79,11 @@ export function requestName(request: CatalogRequest, subject: string, id: string
 /**
  * Digest of a request without an Arrow body: its route, its query, the headers that the operation reads,
  * and its JSON body with sorted keys. Credentials are not included, so they may differ in a repeat.
- * @param bodyDigest Replaces a body that is too long to be sorted.
  */
 export function requestDigest(
   request: CatalogRequest,
   body: Readonly<Record<string, JsonValue>>,
-  bodyDigest?: string,
+  { bodyDigest, restrictions = null }: DigestedParts = {},
 ) {
   const { operation, target, indexName, query, headers, root = [] } = request;
   const { identity: _, ...content } = body;
@@ -97,9 +97,22 @@ export function requestDigest(
       .map(([name, values]) => [name, [...values]])
       .toSorted(([left], [right]) => (String(left) < String(right) ? -1 : 1)),
     headers: operation.headers.map((name) => String(headers[name] ?? '')),
+    // The answer of another time is of what the caller saw then.
+    ...(restrictions !== null && { restrictions: jsonOf(restrictions) }),
     body: bodyDigest ?? (operation.body === 'map' ? body : content),
   };
   return digestOf(stringifyJson(ordered(said as JsonValue)));
+}
+
+interface DigestedParts {
+  /** Replaces a body that is too long to be sorted. */
+  readonly bodyDigest?: string | undefined;
+  /** Those that bind the caller on the object; null for nothing. */
+  readonly restrictions?: Restrictions | null;
+}
+
+function jsonOf(restrictions: Restrictions): JsonValue {
+  return JSON.parse(JSON.stringify(restrictions)) as JsonValue;
 }
 
 /** A value with the keys of all its objects in order. */

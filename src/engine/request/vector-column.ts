@@ -57,7 +57,7 @@ function checkLengths({ text, field }: ColumnPath, lengths: readonly number[]): 
 }
 
 /** Vector type of a column: its own, or that of its list's items; null if it holds no vectors. */
-function vectorType(type: DataType): FixedSizeList | null {
+export function vectorType(type: DataType): FixedSizeList | null {
   const own: DataType = DataType.isList(type) ? type.valueType : type;
   if (!DataType.isFixedSizeList(own)) return null;
   const item: DataType = own.valueType;

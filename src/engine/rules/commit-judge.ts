@@ -1,3 +1,4 @@
+import { wireLocation } from '../../storage/object-key.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';
@@ -6,6 +7,7 @@ import { rulesOn, type CommitFacts } from '../../rules/commit-facts.ts';
 import {
   RuleRefusal,
   type CommitRule,
+  type RequirementName,
   type RuleSet,
   type Webhook,
 } from '../../rules/commit-rule.ts';
@@ -229,6 +231,14 @@ export class CommitJudge {
     return this.#rules.rules.some((rule) => rule.covers(table));
   }
 
+  /** The first enforced rule on a table that has one of these requirements; undefined if there is none. */
+  ruleRequiring(table: ObjectPath, names: readonly RequirementName[]): string | undefined {
+    return this.#rules.rules.find(
+      ({ enforced, covers, require }) =>
+        enforced && covers(table) && names.some((name) => require[name] !== undefined),
+    )?.name;
+  }
+
   /**
    * @throws RuleRefusal of the first violated rule.
    * @throws RuleRefusal for the first rule that does not let it in.
@@ -255,6 +265,7 @@ export class CommitJudge {
       branch: 'main',
       operation: this.#request.operation.name,
       ...commit,
+      ...(commit.location !== undefined && { location: wireLocation(commit.location) }),
       classes: commit.classes ?? new Set(),
       now: this.#judging.clock(),
       context: this.#request.context,

@@ -1,19 +1,22 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { Answer } from '../../protocol/backend.ts';
 import { stringifyJson } from '../../protocol/json.ts';
-import { statementOf, type Statement } from '../base/statement.ts';
+import { statementOf, type Formula, type Statement } from '../base/statement.ts';
 import type { AnswerMemory } from '../format/memory/answer-memory.ts';
 import type { Call } from '../handlers/call/handler.ts';
 import { execute } from '../query/execute.ts';
 import { fileAnswer, rowsAnswer, versionHeaders } from '../query/plan/answer.ts';
+import { readOfPlan, withRead, withReadRows, type ReadPart } from '../query/plan/recorded-read.ts';
 import { repeatedAnswer } from '../query/plan/answer-body.ts';
 import { planQuery } from '../query/plan/plan.ts';
 import { reservedBytes } from '../query/plan/reserved-bytes.ts';
-import { countRows, predicateOf } from '../query/rows/count.ts';
+import { countRowsWhere, predicateOf } from '../query/rows/count.ts';
 import { rowsAfter } from '../query/rows-after.ts';
 import { attended } from '../query/scan/attended.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { VisibleSnapshot } from '../query/scan/visible-snapshot.ts';
 import type { VirtualRows } from '../query/scan/virtual-rows.ts';
+import { needOf } from '../request/computed-columns.ts';
 import type { QueryRequest } from '../request/request.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
 
@@ -36,7 +39,8 @@ export async function rowsOfQuery(
   const plan = planQuery(request, rows.snapshot, statementOf(call));
   if (heavy?.isHeavyQuery(plan) === true) {
     const run = () => opened(rows.again(), (own) => heavy.query(request, plan, own));
-    return fileAnswer(version, await repeatedAnswer(run, heavy.claimOf(plan)));
+    const answer = fileAnswer(version, await repeatedAnswer(run, heavy.claimOf(plan)));
+    return withReadRows(answer, readOfPlan(plan));
   }
   const signal = call.request.signal();
   type Work = (source: BatchSource, own: VirtualRows) => AsyncGenerator<RecordBatch>;
@@ -44,7 +48,7 @@ export async function rowsOfQuery(
     const own = rows.again();
     return closing(own, () => work(attended(own, signal), own));
   };
-  return rowsAnswer({
+  const answer = await rowsAnswer({
     schema: plan.schema,
     batches: read((source) => execute(plan, source)),
     memory: answerMemory,
@@ -54,6 +58,7 @@ export async function rowsOfQuery(
     version,
     signal,
   });
+  return withReadRows(answer, readOfPlan(plan));
 }
 
 /** An answer that has begun, and closes the rows at its end. */
@@ -89,29 +94,44 @@ export async function countOfRows(
   heavy: HeavyWork | undefined,
 ): Promise<Answer> {
   try {
-    return {
-      status: 200,
-      contentType: 'application/json',
-      headers: versionHeaders(rows.snapshot.version),
-      body: stringifyJson(await counted(rows, predicate, statementOf(call), heavy)),
-    };
+    const { snapshot } = rows;
+    const formula = predicate === null ? null : predicateOf(snapshot, predicate, statementOf(call));
+    const count = await counted(rows, formula, statementOf(call), heavy);
+    return countAnswer(count, readOfCount(snapshot, formula));
   } finally {
     await rows.close();
   }
 }
 
+/** What a count reads. */
+export function readOfCount(
+  { schema, version }: VisibleSnapshot,
+  formula: Formula | null,
+): ReadPart {
+  const columns = needOf(schema, formula?.columns ?? []).stored;
+  return { columns, version, filter: formula?.text ?? null };
+}
+
+export function countAnswer(count: bigint, read: ReadPart): Answer {
+  const answer = {
+    status: 200,
+    contentType: 'application/json',
+    headers: versionHeaders(read.version),
+    body: stringifyJson(count),
+  };
+  return withRead(answer, read);
+}
+
 async function counted(
   rows: VirtualRows,
-  predicate: string | null,
+  formula: Formula | null,
   statement: Statement,
   heavy: HeavyWork | undefined,
 ): Promise<bigint> {
   const { snapshot } = rows;
-  if (predicate !== null && heavy !== undefined) {
-    const formula = predicateOf(snapshot, predicate, statement);
-    if (heavy.isHeavyCount(snapshot, formula)) {
-      return heavy.count(predicate, snapshot, statement, rows);
-    }
+  if (formula === null) return snapshot.rows;
+  if (heavy?.isHeavyCount(snapshot, formula) === true) {
+    return heavy.count(formula.text, snapshot, statement, rows);
   }
-  return countRows(attended(rows, statement.signal()), snapshot, predicate, statement);
+  return countRowsWhere(attended(rows, statement.signal()), snapshot, formula);
 }

@@ -8,14 +8,27 @@ import type { VirtualTable } from '../../protocol/virtual-table.ts';
 import { jsonAnswer } from '../handlers/call/answers.ts';
 import type { Call, Handler, HandlerTable } from '../handlers/call/handler.ts';
 import { namedBranch } from '../handlers/call/parameters.ts';
-import { notApplied } from '../handlers/call/restricted-calls.ts';
+import { restrictedRows } from '../handlers/call/restricted-reads.ts';
+import { statementOf } from '../base/statement.ts';
+import { bindRestrictions } from '../query/restrict/bound-restrictions.ts';
+import type { MaskSecret } from '../query/restrict/mask-secret.ts';
 import { countField, textField } from '../base/fields.ts';
 import { parseQueryRequest } from '../request/request.ts';
 import { MAIN } from '../format/chain.ts';
 import { countOfRows, rowsOfQuery, type VirtualReads } from './row-answers.ts';
 import { ONLY_VERSION, VirtualRows } from '../query/scan/virtual-rows.ts';
 
-type VirtualHandler = (table: VirtualTable, call: Call, reads: VirtualReads) => Promise<Answer>;
+/** Parts of the operations on virtual tables. */
+interface VirtualTableReads extends VirtualReads {
+  /** The key of the hashes of masks; without it masks that hash are refused. */
+  readonly maskSecret?: MaskSecret | undefined;
+}
+
+type VirtualHandler = (
+  table: VirtualTable,
+  call: Call,
+  reads: VirtualTableReads,
+) => Promise<Answer>;
 
 const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
   DescribeTable: describe,
@@ -27,7 +40,7 @@ const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
 export function withVirtualTables(
   tables: readonly VirtualTable[],
   handlers: HandlerTable,
-  reads: VirtualReads,
+  reads: VirtualTableReads,
 ): HandlerTable {
   const guarded = operationNames.flatMap((name): [OperationName, Handler][] => {
     const handler = handlers[name];
@@ -43,7 +56,6 @@ export function withVirtualTables(
       if (table === undefined) return handler(call);
       const answer = own[name];
       if (answer === undefined) throw notOf(name, table);
-      requireUnrestricted(call);
       requireOnly(table, call);
       return answer(table, call, reads);
     };
@@ -63,11 +75,21 @@ function notOf(name: OperationName, { path }: VirtualTable): CatalogError {
   );
 }
 
-/** Restrictions are not applied to the rows of the service itself. */
-function requireUnrestricted({ permit, request }: Call): void {
-  const restrictions = permit.restrictionsOn(request.object);
-  if (restrictions === null) return;
-  throw notApplied(request, permit, restrictions, 'its rows are those of the service itself');
+/** The rows of a virtual table that the caller may see. */
+async function rowsOf(
+  table: VirtualTable,
+  call: Call,
+  { maskSecret }: VirtualTableReads,
+): Promise<VirtualRows> {
+  const rows = await VirtualRows.of(table);
+  const restrictions = call.permit.restrictionsOn(call.request.object);
+  if (restrictions === null) return rows;
+  try {
+    const source = { snapshot: rows.snapshot, reader: rows, open: () => rows.again(), maskSecret };
+    return await restrictedRows(source, call, restrictions);
+  } finally {
+    await rows.close();
+  }
 }
 
 /** There is one line of one version. */
@@ -90,7 +112,12 @@ function requireOnly({ path }: VirtualTable, call: Call): void {
   }
 }
 
-async function describe({ path, schema }: VirtualTable, call: Call): Promise<Answer> {
+async function describe(table: VirtualTable, call: Call): Promise<Answer> {
+  const { path } = table;
+  const restrictions = call.permit.restrictionsOn(call.request.object);
+  const use = { statement: statementOf(call) };
+  const { schema } =
+    restrictions === null ? table : bindRestrictions(table.schema, restrictions, path, use);
   const vocabulary = call.request.dialect === 'lancedb' ? 'lance' : 'namespace';
   return jsonAnswer(call, {
     table: path.at(-1),
@@ -104,12 +131,12 @@ async function describe({ path, schema }: VirtualTable, call: Call): Promise<Ans
   });
 }
 
-async function query(table: VirtualTable, call: Call, reads: VirtualReads): Promise<Answer> {
+async function query(table: VirtualTable, call: Call, reads: VirtualTableReads): Promise<Answer> {
   const request = parseQueryRequest(call.body);
-  return rowsOfQuery(await VirtualRows.of(table), request, call, reads);
+  return rowsOfQuery(await rowsOf(table, call, reads), request, call, reads);
 }
 
-async function count(table: VirtualTable, call: Call, { heavy }: VirtualReads): Promise<Answer> {
+async function count(table: VirtualTable, call: Call, reads: VirtualTableReads): Promise<Answer> {
   const predicate = textField(call.body, 'predicate');
-  return countOfRows(await VirtualRows.of(table), predicate, call, heavy);
+  return countOfRows(await rowsOf(table, call, reads), predicate, call, reads.heavy);
 }

@@ -4,16 +4,12 @@ import { MAIN_BRANCH, isAboutBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
-import { operations } from '../../protocol/operations/operations.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import {
-  refusedUnderRestrictions,
-  type Restrictions,
-  type RoutedAction,
-} from '../../protocol/restrictions.ts';
+import type { Restrictions, RoutedAction } from '../../protocol/restrictions.ts';
 import { onBranch, type Circumstances } from '../../policy/conditions/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
-import { restrictionRule, restrictionsFor } from '../../policy/settings/restriction-book.ts';
+import { underRestrictions } from '../../policy/decide/restricted-verdict.ts';
+import { restrictionsFor } from '../../policy/settings/restriction-book.ts';
 import type { Need } from './known-route.ts';
 
 /** The requested rights, in order; consecutive rights on several objects form one entry. */
@@ -84,6 +80,7 @@ export class SnapshotPermit implements Permit {
   #open: Circumstances | undefined;
   #onBranches: Map<string, Circumstances> | undefined;
   readonly #request: RestrictedRequest | null;
+  #restrictionNames: readonly string[] | undefined;
 
   /** @param request Null for a permit that no request uses: it holds no right on a restricted table. */
   constructor(
@@ -137,6 +134,17 @@ export class SnapshotPermit implements Permit {
     return this.#restricted(action, object, verdict);
   }
 
+  /** Names of the restrictions that bind the caller on the object of the route. */
+  get restrictionNames(): readonly string[] {
+    return (this.#restrictionNames ??= this.#namesOnRoute());
+  }
+
+  #namesOnRoute(): readonly string[] {
+    const object = this.#request?.route.object;
+    if (object === undefined) return [];
+    return this.#policy.restrictions.binding(this.principal, object).map(({ name }) => name);
+  }
+
   restrictionsOn(object: ObjectPath): Restrictions | null {
     const bound = this.#policy.restrictions.binding(this.principal, object);
     if (bound.length === 0) return null;
@@ -149,21 +157,13 @@ export class SnapshotPermit implements Permit {
    */
   #restricted(action: Action, object: ObjectPath, verdict: Verdict): Verdict {
     const bound = this.#policy.restrictions.binding(this.principal, object);
-    const [first] = bound;
-    if (first === undefined || !verdict.allowed || this.#isApplied(action, object)) return verdict;
-    const names = bound.map(({ name }) => name);
-    return {
-      allowed: false,
-      rule: restrictionRule(first),
-      reason: 'a restriction cannot be applied to it',
-      sentence: refusedUnderRestrictions(this.principal.subject, action, object, names),
-    };
+    const { subject } = this.principal;
+    return underRestrictions(verdict, bound, { subject, action, object }, () =>
+      this.#isRouted(action, object),
+    );
   }
 
-  #isApplied(action: Action, object: ObjectPath): boolean {
-    const operation = Object.values(operations).find(({ name }) => name === action);
-    if (operation === undefined || operation.restricted === 'refused') return false;
-    if (operation.restricted === 'harmless') return true;
+  #isRouted(action: Action, object: ObjectPath): boolean {
     const route = this.#request?.route;
     return route?.operation === action && canonicalPath(route.object) === canonicalPath(object);
   }

@@ -54,6 +54,11 @@ export class Certificate {
     return this.#texts;
   }
 
+  /** When the certificate in force ends. */
+  get expires(): Date {
+    return this.#expires;
+  }
+
   /** The fault of the files, or of the certificate in force. */
   get fault(): string | undefined {
     return this.#refused ?? ended(this.#files, this.#expires);

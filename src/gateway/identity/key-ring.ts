@@ -88,6 +88,12 @@ export class KeyRing {
     return this.#fault;
   }
 
+  /** When the next key in force expires, in ms since 1970; undefined if none will. */
+  get nextExpiry(): number | undefined {
+    this.#look();
+    return this.#keys.nextExpiry(Date.now());
+  }
+
   /** The principal of a credential. Takes equally long for an unknown id and a wrong secret. */
   identify(text: string): MaybePromise<KeyIdentity> {
     if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();

@@ -17,6 +17,8 @@ export interface KeyArrays {
   readonly texts: Uint8Array<ArrayBuffer>;
   /** End of each text. */
   readonly ends: Uint32Array<ArrayBuffer>;
+  /** When keys that are not revoked expire, in ms since 1970, ascending. */
+  readonly expiries: Float64Array<ArrayBuffer>;
 }
 
 /** Result of reading a keys file. */
@@ -52,7 +54,14 @@ export function packKeys(keys: readonly StoredKey[]): KeyArrays {
   }
   const all = new Uint8Array(end);
   for (const [at, text] of texts.entries()) all.set(text, ends[at]! - text.length);
-  return { ids: ids.table(), hashes, texts: all, ends };
+  return { ids: ids.table(), hashes, texts: all, ends, expiries: expiriesOf(keys) };
+}
+
+function expiriesOf(keys: readonly StoredKey[]): Float64Array<ArrayBuffer> {
+  const ending = keys.flatMap(({ expires, revoked }) =>
+    expires === null || revoked !== null ? [] : [Date.parse(expires)],
+  );
+  return Float64Array.from(ending).sort();
 }
 
 /** Finds keys by their ids. */
@@ -75,6 +84,11 @@ export class KeyTable {
   /** SHA-256 of the whole key. */
   hash(number: number): Uint8Array {
     return this.#arrays.hashes.subarray(HASH_BYTES * number, HASH_BYTES * (number + 1));
+  }
+
+  /** When the next of the keys expires, in ms since 1970; undefined if none will. */
+  nextExpiry(nowMillis: number): number | undefined {
+    return this.#arrays.expiries.find((millis) => millis > nowMillis);
   }
 
   key(number: number): StoredKey {

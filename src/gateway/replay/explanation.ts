@@ -4,6 +4,7 @@ import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import { explain, type NearMiss } from '../../policy/explain.ts';
 import { lineOfRule, linesOfText } from '../../policy/lines/line-text.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
+import { filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
 import { parseCanonicalPath } from '../../protocol/identifier.ts';
 import { circumstancesOfRecord } from './recorded-circumstances.ts';
 import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
@@ -42,9 +43,17 @@ export async function explainRecorded(
     const why = 'the text of that policy is not archived, or this version does not understand it';
     return { ...shared, line: null, why, nearest: null };
   }
-  const number = rule === null ? undefined : lineOfRule(rule);
-  const line = number === undefined ? null : (linesOfText(policy.texts.policy)[number - 1] ?? null);
+  const line = rule === null ? null : (textOfRule(rule, policy.texts) ?? null);
   return { ...shared, line, ...reasonOf(record, question, policy, request) };
+}
+
+/** The line that a rule names. An entry of a YAML file is named by its first line. */
+function textOfRule(rule: string, texts: PolicyTexts): string | undefined {
+  const number = lineOfRule(rule);
+  if (number !== undefined) return linesOfText(texts.policy)[number - 1];
+  const [file, line] = rule.split(':');
+  const text = filesOfPolicy(texts).find(({ name }) => name === file)?.text;
+  return text?.split('\n')[Number(line) - 1]?.trim();
 }
 
 function reasonOf(

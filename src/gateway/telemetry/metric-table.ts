@@ -97,6 +97,18 @@ export const metricTable = {
     'Health of a part of the gateway: 1, or 0. /readyz has the reason.',
     'min',
   ),
+  certificateExpiry: gauge(
+    'certificate_expiry_seconds',
+    [],
+    'When the certificate of the listener ends, in seconds since 1970; absent without TLS.',
+    'min',
+  ),
+  keyExpiry: gauge(
+    'key_expiry_seconds',
+    [],
+    'When the next API key expires, in seconds since 1970; absent if none will.',
+    'min',
+  ),
   cacheBytes: gauge('cache_bytes', [], 'Memory that is spent on what is read often.'),
   cacheCapacity: gauge('cache_capacity_bytes', [], 'Memory for what is read often (cache.bytes).'),
   commits: counter('table_versions_total', [], 'Versions of tables that the engine committed.'),

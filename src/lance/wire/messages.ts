@@ -8,13 +8,25 @@ export interface CommittedVersion {
   readonly manifest: string;
 }
 
+/** How the library reaches a table in an object store. */
+export interface StoreAccess {
+  /** URI of the table's folder. */
+  readonly uri: string;
+  /** Key of the folder in the bucket. */
+  readonly folder: string;
+  /** Options of the library for the store, with credentials of the gateway. */
+  readonly options: Readonly<Record<string, string>>;
+}
+
 /** Where a table lies. */
 export interface TablePlace {
   /** Id of the table. */
   readonly id: string;
-  /** Absolute path of the table's folder. */
+  /** The table's folder: an absolute path, or the key of an object store. */
   readonly location: string;
   readonly branch: string;
+  /** Absent for a table in a folder. */
+  readonly store?: StoreAccess;
 }
 
 /** A table at one version. */

@@ -16,8 +16,7 @@ const MAX_BODY_BYTES = 65_536;
 /** Answers questions about the versions of a table. */
 export type AnswerVersions = (question: VersionQuestion) => Promise<VersionReply>;
 
-interface KnownTable {
-  readonly location: string;
+interface KnownTable extends Pick<TablePlace, 'location' | 'store'> {
   answer: AnswerVersions;
 }
 
@@ -25,7 +24,7 @@ interface KnownTable {
  * The catalog as the library sees it: a Lance namespace on the loopback interface, in the process of
  * the library. It knows the tables of running tasks by opaque names, each at the version that the
  * gateway gave, so that the library cannot read what lies newest in a folder. It holds no credential
- * of the gateway.
+ * of the gateway but that of the object store in which a table lies.
  */
 export class CatalogEndpoint {
   readonly #server: Server;
@@ -65,9 +64,9 @@ export class CatalogEndpoint {
   }
 
   /** Makes a table known whose versions are answered elsewhere. Returns its name. */
-  addOpen({ location }: TablePlace, answer: AnswerVersions): string {
+  addOpen(place: TablePlace, answer: AnswerVersions): string {
     const name = `t${this.#next++}`;
-    this.#tables.set(name, { location, answer });
+    this.#tables.set(name, { ...place, answer });
     return name;
   }
 
@@ -89,7 +88,7 @@ export class CatalogEndpoint {
     if (table === undefined) return refuse(response, 404, 4);
     const body = await bodyOf(request);
     if (action === 'describe' || action === 'declare') {
-      return send(response, 200, { location: table.location, managed_versioning: true });
+      return send(response, 200, describedTable(table));
     }
     const branch = textOf(body['branch']) ?? searchParams.get('branch') ?? 'main';
     const { status, value } = await table.answer({ action, branch, body });
@@ -129,9 +128,17 @@ function versionOn(
   return name === 'main' ? main : undefined;
 }
 
-function entryOf({ location }: TableAtVersion, { version, manifest }: CommittedVersion): object {
+function describedTable({ location, store }: KnownTable): object {
+  const place = store && { location: store.uri, storage_options: store.options };
+  return { location, ...place, managed_versioning: true };
+}
+
+function entryOf(
+  { location, store }: TableAtVersion,
+  { version, manifest }: CommittedVersion,
+): object {
   // Paths of an object store have no slash at the front.
-  const path = join(location, manifest).slice(1);
+  const path = join(store?.folder ?? location.slice(1), manifest);
   return { version, manifest_path: path, timestamp_millis: 0 };
 }
 

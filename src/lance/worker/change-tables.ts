@@ -171,6 +171,7 @@ export class ChangeTables {
   }
 }
 
-function keyOf({ id, location }: TablePlace): string {
-  return `${id} ${location}`;
+/** Other credentials of a store need another connection. */
+function keyOf({ id, location, store }: TablePlace): string {
+  return JSON.stringify([id, location, store?.options]);
 }

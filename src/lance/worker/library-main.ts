@@ -1,4 +1,5 @@
-// The main module of a library process: node library-main.js MEMORY. The gateway's socket is file 3.
+// The main module of a library process: node library-main.js MEMORY SCRATCH. The gateway's socket is file 3.
+import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import type * as LanceDb from '@lancedb/lancedb';
@@ -28,8 +29,8 @@ const socket = new Socket({ fd: 3, readable: true, writable: true });
 const frames = new FrameReader<ToLibrary>(receive);
 socket.on('data', (chunk: Buffer) => frames.add(chunk));
 // The gateway has ended, however it did.
-socket.on('close', () => process.exit(0));
-socket.on('error', () => process.exit(0));
+socket.on('close', leave);
+socket.on('error', leave);
 
 const opened = openLibrary(Number(process.argv[2]));
 opened.then(
@@ -39,6 +40,15 @@ opened.then(
 setInterval(() => {
   send({ kind: 'memory', bytes: process.memoryUsage.rss() });
 }, MEMORY_MILLIS).unref();
+
+/** Nobody else removes the temporary files of a gateway that was killed before its next start. */
+function leave(): never {
+  try {
+    rmSync(process.argv[3]!, { recursive: true, force: true });
+  } finally {
+    process.exit(0);
+  }
+}
 
 /** @param memory Memory of the process, in bytes. */
 async function openLibrary(memory: number): Promise<Library> {

@@ -1,5 +1,7 @@
+import { Check } from 'typebox/value';
 import {
   isMap,
+  isNode,
   isScalar,
   isSeq,
   type Document,
@@ -18,6 +20,8 @@ import {
   type Circumstances,
 } from '../conditions/circumstances.ts';
 import { valueSources, type Supposed, type ValueSource } from '../conditions/kinds.ts';
+import { formatMask, readMask } from './masks.ts';
+import { maskSchema, plainMaskNames } from './restrictions-schema.ts';
 
 /** The file of a policy's own tests. */
 export const CASES_FILE = 'cases.yaml';
@@ -33,6 +37,10 @@ export interface PolicyCase {
   readonly objectText: string;
   readonly circumstances: Circumstances;
   readonly expect: 'allow' | 'deny';
+  /** Restrictions whose row filters bind, by name or SQL; null if the case does not say. */
+  readonly rows: readonly string[] | null;
+  /** `COLUMN: hidden` or `COLUMN: MASK` for each hidden and masked column; null if the case does not say. */
+  readonly columns: readonly string[] | null;
   readonly because: string;
 }
 
@@ -44,8 +52,12 @@ const KEYS = [
   'object',
   ...valueSources.map(({ name }) => name),
   'expect',
+  'rows',
+  'columns',
   'because',
 ];
+
+const MASKS: ReadonlySet<unknown> = new Set(plainMaskNames);
 
 const ACTIONS: ReadonlySet<string> = new Set([...rightNames, ...accessGroups]);
 
@@ -92,8 +104,14 @@ export class CaseReader {
       objectText,
       circumstances: supposedCircumstances(action, this.#supposed(node)),
       expect: this.#expect(node),
+      rows: this.#rows(node),
+      columns: this.#columns(node),
       because: this.#optional(node, 'because') ?? '',
     };
+    const seen = one.rows ?? one.columns;
+    if (one.expect === 'deny' && seen !== null) {
+      this.#fault(node, 'rows and columns are of a case that expects allow');
+    }
     return this.findings.length === before ? [one] : [];
   }
 
@@ -175,6 +193,40 @@ export class CaseReader {
     return text === 'allow' ? 'allow' : 'deny';
   }
 
+  #rows(map: YAMLMap): readonly string[] | null {
+    if (!map.has('rows')) return null;
+    const found: unknown = toJs(map.get('rows', true));
+    const texts: readonly unknown[] = Array.isArray(found) ? found : [found];
+    if (texts.every((text) => typeof text === 'string' && text !== '')) return texts as string[];
+    const text = 'rows is a list of restrictions that filter rows, by name or by their SQL';
+    return this.#nothing(map.get('rows', true) as Node, text);
+  }
+
+  #columns(map: YAMLMap): readonly string[] | null {
+    if (!map.has('columns')) return null;
+    const node = map.get('columns', true) as Node;
+    if (!isMap(node)) return this.#nothing(node, 'columns is a mapping of columns to masks');
+    return node.items.map(({ key, value }) => {
+      const column = isScalar(key) ? String(key.value) : '';
+      return `${column}: ${this.#mask(column, (value ?? key) as Node)}`;
+    });
+  }
+
+  /** A mask as `restrictions.yaml` has it, or its name alone. */
+  #mask(column: string, node: Node): string {
+    const found = toJs(node);
+    if (found === 'hidden') return found;
+    const entry = MASKS.has(found) ? { mask: found } : found;
+    if (Check(maskSchema, entry)) {
+      return formatMask(readMask(column, entry, (text) => this.#fault(node, text)));
+    }
+    this.#fault(
+      node,
+      `the column ${column} is hidden, ${plainMaskNames.join(', ')}, or a mapping with the key mask`,
+    );
+    return '';
+  }
+
   #nothing(node: Node, text: string): readonly [] {
     this.#fault(node, text);
     return [];
@@ -191,4 +243,8 @@ export class CaseReader {
   #lineAt(offset: number): number {
     return this.#lines.linePos(offset).line + this.#linesBefore;
   }
+}
+
+function toJs(node: unknown): unknown {
+  return isNode(node) ? node.toJSON() : node;
 }

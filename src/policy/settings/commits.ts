@@ -209,11 +209,12 @@ class RuleReader {
   }
 
   #folder(text: string, at: number): string {
+    if (/^s3:\/\/[^/]/.test(text)) return text.replace(/\/+$/, '');
     const path = text.startsWith('file://') && URL.canParse(text) ? fileURLToPath(text) : text;
     if (!isAbsolute(path)) {
       this.#fault(
         ['require', 'locations', at],
-        `the location ${JSON.stringify(text)} is no absolute path and no file URL`,
+        `the location ${JSON.stringify(text)} is no absolute path, file URL or s3 URI`,
       );
     }
     return normalize(path).replace(/\/+$/, '');

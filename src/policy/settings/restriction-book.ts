@@ -4,6 +4,7 @@ import type { RestrictedColumn, Restrictions, RowFilter } from '../../protocol/r
 import { noRoles, type Roles } from '../lines/packed-roles.ts';
 import { intersect, patternMatches, subtreeOf } from '../lines/pattern.ts';
 import { PrincipalViews } from '../lines/principal-views.ts';
+import { formatMask } from './masks.ts';
 import { RESTRICTIONS_FILE, type WrittenRestriction } from './restrictions.ts';
 import { withRowValues } from './row-values.ts';
 
@@ -49,6 +50,23 @@ export function restrictionRule({ line }: WrittenRestriction): string {
   return `${RESTRICTIONS_FILE}:${line}`;
 }
 
+/** A restriction for people and programs that read a policy. */
+export interface RestrictionSummary {
+  readonly name: string;
+  /** `restrictions.yaml:LINE`. */
+  readonly rule: string;
+  /** The SQL as it is written; null for all rows. */
+  readonly rows: string | null;
+  /** By column: `hidden`, or the mask with its parameter, such as `last (3)`. */
+  readonly columns: Readonly<Record<string, string>>;
+}
+
+export function summaryOfRestriction(restriction: WrittenRestriction): RestrictionSummary {
+  const { name, rows, columns } = restriction;
+  const masked = columns.map(({ column, as }) => [column, formatMask(as)] as const);
+  return { name, rule: restrictionRule(restriction), rows, columns: Object.fromEntries(masked) };
+}
+
 /**
  * What some restrictions mean for a caller. Row filters add up, `hidden` is stronger than every mask,
  * and of several masks of a column the first counts.
@@ -63,6 +81,11 @@ export function restrictionsFor(
   const rows = bound.flatMap(({ name: restriction, rows: sql }): readonly RowFilter[] =>
     sql === null ? [] : [{ restriction, sql: withRowValues(sql, values) }],
   );
+  return { names: bound.map(({ name }) => name), rows, columns: columnsUnder(bound) };
+}
+
+/** The columns that restrictions mask or hide, each once. */
+export function columnsUnder(bound: readonly WrittenRestriction[]): readonly RestrictedColumn[] {
   const columns = new Map<string, RestrictedColumn>();
   for (const { name: restriction, columns: own } of bound) {
     for (const { column, as } of own) {
@@ -70,5 +93,5 @@ export function restrictionsFor(
       columns.set(column, { restriction, column, as });
     }
   }
-  return { names: bound.map(({ name }) => name), rows, columns: [...columns.values()] };
+  return [...columns.values()];
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { Mask } from '../../protocol/restrictions.ts';
 
 const text = (about: string, expects = 'a text that is not empty') =>
   Type.String({ minLength: 1, expects, description: about });
@@ -11,24 +12,32 @@ const texts = (about: string) =>
     description: about,
   });
 
-const MASKS = 'null, constant, sha256, first, last, alphanum, year, month or round';
+/** The masks, in the order of the documents. */
+export const maskNames = [
+  'null',
+  'constant',
+  'sha256',
+  'first',
+  'last',
+  'alphanum',
+  'year',
+  'month',
+  'round',
+] as const satisfies readonly Mask['mask'][];
 
-const mask = Type.Object(
+/** Masks without parameters. */
+export const plainMaskNames = ['null', 'sha256', 'alphanum', 'year', 'month'] as const;
+
+const MASKS = `${maskNames.slice(0, -1).join(', ')} or ${maskNames.at(-1)}`;
+
+/** A mask with its parameters. */
+export const maskSchema = Type.Object(
   {
-    mask: Type.Union(
-      [
-        Type.Null(),
-        Type.Literal('null'),
-        Type.Literal('constant'),
-        Type.Literal('sha256'),
-        Type.Literal('first'),
-        Type.Literal('last'),
-        Type.Literal('alphanum'),
-        Type.Literal('year'),
-        Type.Literal('month'),
-        Type.Literal('round'),
-      ],
-      { expects: MASKS, description: 'how the values are replaced' },
+    mask: Type.Unsafe<Mask['mask'] | null>(
+      Type.Union([Type.Null(), ...maskNames.map((name) => Type.Literal(name))], {
+        expects: MASKS,
+        description: 'how the values are replaced',
+      }),
     ),
     value: Type.Optional(
       Type.Union([Type.String(), Type.Number(), Type.Boolean()], {
@@ -69,7 +78,7 @@ const restriction = Type.Object(
     columns: Type.Optional(
       Type.Record(
         Type.String({ minLength: 1 }),
-        Type.Union([Type.Literal('hidden'), mask], {
+        Type.Union([Type.Literal('hidden'), maskSchema], {
           expects: 'hidden, or a mapping with the key mask',
         }),
         {

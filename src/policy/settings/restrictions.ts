@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { Mask } from '../../protocol/restrictions.ts';
 import { parsePattern, subjectFault, type Pattern } from '../lines/pattern.ts';
 import { PolicyError, type PolicyFinding } from '../lines/policy-error.ts';
+import { readMask } from './masks.ts';
 import { restrictionsSchema } from './restrictions-schema.ts';
 import { rowFilterFault } from './row-values.ts';
 import { readTypedYaml } from './typed-yaml.ts';
@@ -77,7 +78,10 @@ class RestrictionReader {
       rows: rows ?? null,
       columns: Object.entries(columns).map(([column, as]) => ({
         column,
-        as: as === 'hidden' ? as : this.#mask(column, as),
+        as:
+          as === 'hidden'
+            ? as
+            : readMask(column, as, (text) => this.#fault(['columns', column], text)),
       })),
     };
   }
@@ -89,20 +93,6 @@ class RestrictionReader {
     return [];
   }
 
-  #mask(column: string, entry: Exclude<NonNullable<Entry['columns']>[string], 'hidden'>): Mask {
-    const path = ['columns', column];
-    const mask = entry.mask ?? 'null';
-    for (const key of ['value', 'n', 'to'] as const) {
-      const [wanted, found] = [parameterOf[mask] === key, entry[key] !== undefined];
-      if (wanted && !found) this.#fault(path, `the mask ${mask} of ${column} has no ${key}`);
-      if (found && !wanted) this.#fault(path, `the mask ${mask} of ${column} takes no ${key}`);
-    }
-    const { value = '', n = 0, to = 1 } = entry;
-    if (mask === 'constant') return { mask, value };
-    if (mask === 'first' || mask === 'last') return { mask, n };
-    return mask === 'round' ? { mask, to } : { mask };
-  }
-
   #refuse(path: Path, text: string | undefined): void {
     if (text !== undefined) this.#fault(path, text);
   }
@@ -111,11 +101,3 @@ class RestrictionReader {
     this.#findings.push({ file: RESTRICTIONS_FILE, line: this.#lineOf(path), text });
   }
 }
-
-/** The parameter that a mask needs. */
-const parameterOf: Readonly<Partial<Record<Mask['mask'], 'value' | 'n' | 'to'>>> = {
-  constant: 'value',
-  first: 'n',
-  last: 'n',
-  round: 'to',
-};

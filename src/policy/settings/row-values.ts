@@ -43,10 +43,20 @@ export function withRowValues(sql: string, values: RowValues): string {
   return parts.join('');
 }
 
+/** The SQL of a row filter for a caller of whom nothing is known: it names columns only. */
+export function withoutCaller(sql: string): string {
+  return withRowValues(sql, nobody);
+}
+
+/** Whether the SQL of a row filter names values of the caller. */
+export function isOfCaller(sql: string): boolean {
+  return withoutCaller(sql) !== sql;
+}
+
 /** The fault in the SQL of a row filter that any table would show; undefined if there is none. */
 export function rowFilterFault(sql: string): string | undefined {
   try {
-    parseExpression(withRowValues(sql, nobody));
+    parseExpression(withoutCaller(sql));
     return undefined;
   } catch (error) {
     if (!(error instanceof SqlError)) throw error;

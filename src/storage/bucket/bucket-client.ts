@@ -17,7 +17,14 @@ import { StorageError, StorageRefused } from '../storage-error.ts';
 import type { Placed } from '../storage.ts';
 import { BucketCalls, bucketLimits } from './bucket-calls.ts';
 import { CutBody, faultOf } from './bucket-fault.ts';
-import type { BucketHead, BucketPage, BucketPlace, Listed, UploadedPart } from './bucket-place.ts';
+import type {
+  BucketCredentials,
+  BucketHead,
+  BucketPage,
+  BucketPlace,
+  Listed,
+  UploadedPart,
+} from './bucket-place.ts';
 
 /** Metadata of an object: which write made it. */
 const MARK = 'arrowgate-write';
@@ -63,6 +70,15 @@ export class BucketClient {
     this.#bucket = bucket;
     this.#name = name;
     this.#page = page;
+  }
+
+  /** The credentials that requests are signed with now. @throws StorageRefused if there are none */
+  async credentials(): Promise<BucketCredentials> {
+    return this.#calls.run(async () => {
+      const { accessKeyId, secretAccessKey, sessionToken } =
+        await this.#client.config.credentials();
+      return { id: accessKeyId, secret: secretAccessKey, token: sessionToken ?? null };
+    });
   }
 
   /** Describes an object; undefined if there is none. */

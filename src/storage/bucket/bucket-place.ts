@@ -19,6 +19,13 @@ export interface BucketPlace {
   readonly page?: number;
 }
 
+/** Credentials of requests; the token is that of a role. */
+export interface BucketCredentials {
+  readonly id: string;
+  readonly secret: string;
+  readonly token: string | null;
+}
+
 /** Description of an object. */
 export interface BucketHead {
   readonly bytes: number;

@@ -22,7 +22,7 @@ import {
 import { KeptFolder } from '../tree.ts';
 import { BucketClient } from './bucket-client.ts';
 import { BucketObject } from './bucket-object.ts';
-import type { BucketPlace, Listed } from './bucket-place.ts';
+import type { BucketCredentials, BucketPlace, Listed } from './bucket-place.ts';
 import { probeBucket } from './bucket-probe.ts';
 import { BucketUpload, takenObject, type PartSizes } from './bucket-upload.ts';
 
@@ -30,6 +30,8 @@ import { BucketUpload, takenObject, type PartSizes } from './bucket-upload.ts';
 export interface BucketOptions {
   /** Folder of the disk for temporary objects; absolute. */
   readonly spill: string;
+  /** What all keys begin with, and the keys in the bucket do not; nothing unless given. */
+  readonly root?: string;
   readonly parts?: PartSizes;
 }
 
@@ -44,6 +46,7 @@ export class BucketStorage implements Storage {
   readonly #client: BucketClient;
   readonly #prefix: string;
   readonly #name: string;
+  readonly #root: string;
   readonly #options: BucketOptions;
   readonly #disk = new LocalStorage();
   #probed: Promise<void> | undefined;
@@ -52,6 +55,7 @@ export class BucketStorage implements Storage {
     this.#client = new BucketClient(place);
     this.#prefix = place.prefix === '' ? '' : `${place.prefix}/`;
     this.#name = place.name;
+    this.#root = options.root ?? '';
     this.#options = options;
   }
 
@@ -89,7 +93,8 @@ export class BucketStorage implements Storage {
   async stat(key: string): Promise<ObjectStat | undefined> {
     const found = await this.#head(key);
     if (found === undefined) return undefined;
-    const { bytes, writtenMillis } = found;
+    const { bytes } = found;
+    const writtenMillis = latest(found.writtenMillis);
     const kind = { isFile: true, isFolder: false, isLink: false };
     return { ...kind, bytes, writtenMillis, changedMillis: writtenMillis };
   }
@@ -269,6 +274,11 @@ export class BucketStorage implements Storage {
     checkedFolder(folder);
   }
 
+  /** The credentials of the gateway for the store, as they are now. */
+  credentials(): Promise<BucketCredentials> {
+    return this.#client.credentials();
+  }
+
   /** Closes the connections to the store. */
   close(): void {
     this.#client.close();
@@ -288,16 +298,24 @@ export class BucketStorage implements Storage {
 
   #keyOf(key: string): string {
     // Some stores take a backslash for a slash: two keys would name one object.
-    if (!checkedKey(key).includes('\\')) return `${this.#prefix}${key.slice(1)}`;
+    if (!checkedKey(key).includes('\\')) return `${this.#prefix}${this.#nameOf(key)}`;
     throw new StorageError('EINVAL', `the key ${key} of an object has a backslash`);
+  }
+
+  /** The names of a key below the root. */
+  #nameOf(key: string): string {
+    if (key.startsWith(`${this.#root}/`)) return key.slice(this.#root.length + 1);
+    throw new StorageError('EINVAL', `the key ${key} does not lie in ${this.#root}`);
   }
 
   /** What the keys of all objects in a folder begin with. */
   #folderKey(folder: string): string {
-    return checkedFolder(folder) === '/' ? this.#prefix : `${this.#keyOf(folder)}/`;
+    const isRoot = checkedFolder(folder) === (this.#root === '' ? '/' : this.#root);
+    return isRoot ? this.#prefix : `${this.#keyOf(folder)}/`;
   }
 
-  #entry({ key, bytes, writtenMillis }: Listed): StorageEntry {
+  #entry({ key, bytes, ...listed }: Listed): StorageEntry {
+    const writtenMillis = latest(listed.writtenMillis);
     return { path: this.#pathOf(key), isFolder: false, isLink: false, bytes, writtenMillis };
   }
 
@@ -306,8 +324,13 @@ export class BucketStorage implements Storage {
   }
 
   #pathOf(key: string): string {
-    return `/${key.slice(this.#prefix.length)}`;
+    return `${this.#root}/${key.slice(this.#prefix.length)}`;
   }
+}
+
+/** The end of the second in which an object was written: stores round times down. */
+function latest(writtenMillis: number): number {
+  return writtenMillis + 999;
 }
 
 /** Bytes of an object that a copy reads at once. */

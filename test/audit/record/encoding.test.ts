@@ -149,8 +149,28 @@ describe('the line of a record', () => {
       instance: '20260131T235959Z-9f86d081',
       sequence: 7n,
       code: null,
+      restrictions: [],
+      read: null,
       hash: hashIn(lineOf(outcome)),
     });
+  });
+
+  it('ends with restrictions and what was read, where there are any', () => {
+    const read = { columns: ['id', 'say "hi"'], rows: 2n ** 60n, version: 2n ** 64n - 1n };
+    const bound = lineOf(
+      record('r1', { restrictions: ['own', 'all'], read: { ...read, filter: 'abc' } }),
+    );
+    expect(bound).toContain(
+      '"commit":null,"restrictions":["own","all"],' +
+        '"read":{"columns":["id","say \\"hi\\""],"rows":1152921504606846976,"version":18446744073709551615,"filter":"abc"},"hash":',
+    );
+    const plain = record('r1', { read: { columns: [], rows: 0n, version: 1n, filter: null } });
+    for (const [line, given] of [
+      [bound, { restrictions: ['own', 'all'], read: { ...read, filter: 'abc' } }],
+      [lineOf(plain), { restrictions: [], read: plain.read }],
+    ] as const) {
+      expect(decodeRecord(line)).toMatchObject(given);
+    }
   });
 });
 

@@ -36,8 +36,8 @@ function lineOf(other: Readonly<Record<string, string>> = {}): string {
     bytes_out: '811',
     context: '{}',
     commit: 'null',
-    hash: '"h"',
     ...other,
+    hash: other['hash'] ?? '"h"',
   };
   const said = Object.entries(fields).map(([name, value]) => `"${name}":${value}`);
   return `{${said.join(',')}}`;
@@ -80,6 +80,20 @@ const cases: Readonly<Record<string, string>> = {
   'an unknown decision': lineOf({ decision: '"maybe"' }),
   'an unknown phase': lineOf({ phase: '"later"' }),
   'something in its lists': lineOf({ objects: '["/b"]', context: '{"team":"west"}' }),
+  'restrictions and what was read': lineOf({
+    restrictions: '["own"]',
+    read: '{"columns":["id","a b"],"rows":3,"version":4,"filter":"ab"}',
+  }),
+  'what was read without a filter': lineOf({
+    read: '{"columns":[],"rows":0,"version":4,"filter":null}',
+  }),
+  'a column with escapes': lineOf({
+    read: '{"columns":["\\"],\\"subject\\":"],"rows":3,"version":4,"filter":null}',
+  }),
+  'what was read, and a subject behind it': lineOf({
+    read: '{"columns":[],"rows":0,"version":4,"filter":null},"subject":"user:eve"',
+  }),
+  'what was read without its rows': lineOf({ read: '{"columns":[],"version":4,"filter":null}' }),
   'a field given twice': lineOf({ subject: '"user:ann","subject":"user:eve"' }),
   'a principal that goes on': lineOf({
     principal: `${PRINCIPAL},"subject":"user:eve","extra":{"subject":"x"}`,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { logTable } from '../../../src/audit/search/log-table.ts';
 import { RecordFault } from '../../../src/audit/record/decoding.ts';
 import { recordAt } from '../../../src/audit/record/columns.ts';
+import type { ReadSummary } from '../../../src/protocol/read-summary.ts';
 import type { AuditRecord, Decision, LoggedRecord } from '../../../src/audit/record/record.ts';
 import type { RequestFilter } from '../../../src/audit/search/filter.ts';
 import { reportRequests } from '../../../src/audit/search/report.ts';
@@ -85,7 +86,18 @@ function outcomeOf(attempt: AuditRecord, random: (below: number) => number): Aud
     objects: random(5) === 0 ? ['/other/x'] : [],
     bytes_in: BigInt(random(100)),
     bytes_out: BigInt(random(100)),
+    restrictions: random(3) === 0 ? ['own'] : [],
+    read: readOf(random),
   };
+}
+
+const COLUMNS = ['id', 'name', 'ß "4"\\'];
+
+function readOf(random: (below: number) => number): ReadSummary | null {
+  if (random(2) === 0) return null;
+  const columns = COLUMNS.filter(() => random(2) === 0);
+  const filter = random(2) === 0 ? null : 'f'.repeat(64);
+  return { columns, rows: BigInt(random(9)), version: BigInt(random(9)), filter };
 }
 
 /** The requests one by one, as they were written. */
@@ -154,6 +166,13 @@ const cases: readonly (readonly [string, RequestFilter, Judge])[] = [
     ({ subject, decision }) => subject === 'user:ü "3"\\' && decision === 'deny',
   ],
   ['a status', { status: (status) => status === 404 }, ({ status }) => status === 404],
+  ['a column', { column: 'id' }, ({ read }) => read?.columns.includes('id') === true],
+  [
+    'a column with escapes that a subject read',
+    { column: COLUMNS[2]!, subject: 'user:u1' },
+    ({ read, subject }) => subject === 'user:u1' && read?.columns.includes(COLUMNS[2]!) === true,
+  ],
+  ['a column that nobody read', { column: 'i' }, () => false],
   ['a text', { text: 'curl' }, ({ user_agent: agent }) => agent === 'curl/8'],
   [
     'a text in a part',

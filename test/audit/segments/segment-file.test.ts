@@ -44,6 +44,16 @@ const anything = fc.record<Partial<AuditRecord>>({
   objects: fc.array(name, { maxLength: 3 }),
   status: fc.option(fc.integer({ min: 100, max: 599 }), { nil: null }),
   bytes_in: int,
+  restrictions: fc.array(name, { maxLength: 2 }),
+  read: fc.option(
+    fc.record({
+      columns: fc.array(name, { maxLength: 3 }),
+      rows: fc.bigInt({ min: 0n, max: 2n ** 62n }),
+      version: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+      filter: word,
+    }),
+    { nil: null },
+  ),
   context: fc.dictionary(name, fc.string(), { noNullPrototype: true }),
   commit: fc.option(
     fc.record({
@@ -152,21 +162,27 @@ describe('a sealed segment', () => {
   });
 });
 
+const LATER = new Set(['restrictions', 'read']);
 /** Parts of a commit in the first segments. */
 const FIRST_PARTS = 7;
 
-/** A segment as the first versions of the program made it. */
+/** A segment as the first versions of the program made it, without restrictions and reads. */
 function firstSegment(records: readonly LoggedRecord[]): Buffer {
   const at = recordFields.findIndex(({ name: column }) => column === 'commit');
   const { type } = recordFields[at]!;
   const parts: Field[] = type.children.slice(0, FIRST_PARTS);
   const old = new Struct(parts);
-  const schema = new Schema(recordFields.with(at, new Field('commit', old, true)));
+  const kept = recordFields.filter(({ name: column }) => !LATER.has(column));
+  const schema = new Schema(kept.with(at, new Field('commit', old, true)));
   const { data } = batchOfRecords(new Schema([...recordFields]), records);
   const commit = data.children[at]!;
   const children = commit.children.slice(0, FIRST_PARTS);
   const cut = commit.clone(old, 0, commit.length, commit.nullCount, commit.buffers, children);
-  const batch = batchOfData(schema, data.children.with(at, cut), records.length);
+  const batch = batchOfData(
+    schema,
+    data.children.slice(0, kept.length).with(at, cut),
+    records.length,
+  );
   const writer = new FileWriter(schema);
   return Buffer.concat([writer.begin(), ...writer.batch(batch), writer.end()]);
 }
@@ -207,6 +223,12 @@ describe('a segment of a version that said less of commits', () => {
     const folder = join(path, '..', '..');
     const [part] = await logTable(folder).parts();
     const open = await part!.open();
+    const later = await open.read(0, ['read', 'phase', 'restrictions']);
+    expect(later.getChildAt(0)!.get(1)).toBe(null);
+    expect([later.getChildAt(1)!.get(1), later.getChildAt(2)!.get(1)!.length]).toEqual([
+      'outcome',
+      0,
+    ]);
     const read = await open.read(0, ['commit']);
     expect(read.schema.fields[0]!.type.children.length).toBeGreaterThan(FIRST_PARTS);
     expect(read.getChildAt(0)!.get(1)!.toJSON()).toMatchObject({
@@ -219,5 +241,6 @@ describe('a segment of a version that said less of commits', () => {
       found.push(...some.map((each) => each.record.request_id));
     }
     expect(found).toContain('two');
+    for await (const some of searchRequests(folder, { column: 'id' })) expect(some).toEqual([]);
   });
 });

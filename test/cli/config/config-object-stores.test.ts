@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/cli/config/config.ts';
+import { keyOfLocation } from '../../../src/cli/config/config-object-stores.ts';
 import { storeCredentials, type Environment } from '../../../src/cli/config/config-environment.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'arrowgate-config-'));
@@ -59,8 +60,18 @@ describe('The list of object stores', () => {
     );
   });
 
+  it('hold tables where locations say', () => {
+    const yaml = `${store('')}locations: { managed: "lake:/lance", allowed: [/a, "lake:/b/c/"] }\n`;
+    const { object_stores: stores, 'locations.allowed': allowed } = load(yaml);
+    expect(keyOfLocation('lake:/lance', stores)).toBe('/s3:/bucket/a/b/lance');
+    expect(allowed.map((place) => keyOfLocation(place, stores))).toEqual([
+      undefined,
+      '/s3:/bucket/a/b/b/c',
+    ]);
+  });
+
   it('can lie beside each other, in one bucket too', () => {
-    const yaml = `${store('')}  - { name: other, url: "s3://bucket/a/bc" }\n  - { name: far, url: "s3://bucket/a/b", endpoint: "http://h" }\n`;
+    const yaml = `${store('')}  - { name: other, url: "s3://bucket/a/bc" }\n  - { name: far, url: "s3://bucket-2/a/b", endpoint: "http://h" }\n`;
     expect(load(yaml).object_stores).toHaveLength(3);
   });
 
@@ -124,12 +135,24 @@ describe('The list of object stores', () => {
       'F:4: object_stores[1].url is "s3://bucket/", but must be a place that does not overlap with that of another object store',
     ],
     [
-      `${store('')}locations: { managed: "lake:/lance" }\n`,
-      'F:4: locations.managed names "lake:/lance", but must name a folder: tables in object stores are not supported',
+      `${store('')}  - { name: far, url: "s3://bucket/a", endpoint: "http://h" }\n`,
+      'F:4: object_stores[1].url is "s3://bucket/a", but must be a place that does not overlap with that of another object store',
     ],
     [
-      `${store('')}locations: { allowed: [/a, "lake:/lance"] }\n`,
-      'F:4: locations.allowed names "lake:/lance", but must name a folder: tables in object stores are not supported',
+      `${store('')}locations: { managed: "lane:/lance" }\n`,
+      'F:4: locations.managed names "lane:/lance", but object_stores has no store "lane"',
+    ],
+    [
+      `${store('')}locations: { managed: "lake:/" }\n`,
+      'F:4: locations.managed names "lake:/", but a place of tables is lake:/PATH, and PATH and the prefix of the store consist of letters, digits and . _ = @ + -',
+    ],
+    [
+      `${store('')}locations: { allowed: [/a, "lake:/a/../b"] }\n`,
+      'F:4: locations.allowed names "lake:/a/../b", but a place of tables is lake:/PATH',
+    ],
+    [
+      `${store('')}locations: { allowed: ["lake:/a b"] }\n`,
+      'F:4: locations.allowed names "lake:/a b", but a place of tables is lake:/PATH',
     ],
   ])('%j is refused', (yaml, sentence) => {
     expect(() => load(yaml)).toThrow(sentence.replace('F', file));

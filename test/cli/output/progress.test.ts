@@ -10,10 +10,17 @@ const output = (watched: boolean, notes: string[]) => ({
 
 it('tells a terminal what is being done, and not each of many small things', () => {
   const notes: string[] = [];
-  const { progress } = progressOf(output(true, notes));
+  const { progress } = progressOf(output(true, notes), 0);
   for (let at = 0; at < 1000; at++) progress?.(`step ${at}`);
   expect(notes[0]).toBe('step 0');
   expect(notes.length).toBeLessThan(1000);
+});
+
+it('tells nothing of short work', () => {
+  const notes: string[] = [];
+  const { progress } = progressOf(output(true, notes), 3_600_000);
+  progress?.('step 1');
+  expect(notes).toEqual([]);
 });
 
 it('tells nobody where nobody watches', () => {

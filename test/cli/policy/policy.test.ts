@@ -180,6 +180,7 @@ describe('policy explain and policy who beside keys', () => {
       rule: 'policy.csv:2',
       key: null,
       roles: [{ name: 'role:analyst', from: ['policy.csv:6 (user:bob)'] }],
+      restrictions: [],
     });
   });
 
@@ -220,6 +221,69 @@ describe('policy explain and policy who beside keys', () => {
       1,
       [expect.stringMatching(/data\/private\/keys\.json were not seen/)],
     ]);
+  });
+});
+
+describe('policy explain and policy who of a restricted table', () => {
+  const question = ['--action', 'QueryTable', '--object', '/prod/x'];
+  const ask = (...words: readonly string[]) => run('policy', ...words, '--policies', folder);
+
+  beforeEach(() =>
+    writeFile(
+      join(folder, 'restrictions.yaml'),
+      `restrictions:
+  - name: own
+    tables: [/prod/**]
+    except: [role:admin]
+    rows: region = ctx.region
+    columns: { phone: { mask: last, n: 3 }, ssn: hidden }
+`,
+    ),
+  );
+
+  const own = {
+    name: 'own',
+    rule: 'restrictions.yaml:2',
+    rows: 'region = ctx.region',
+    columns: { phone: 'last (3)', ssn: 'hidden' },
+  };
+  const bound = 'own (restrictions.yaml:2): rows region = ctx.region, phone last (3), ssn hidden';
+
+  it('say which restrictions bind', async () => {
+    const words = ['explain', '--subject', 'alice', '--role', 'analyst', ...question];
+    const { code, lines } = await ask(...words);
+    expect([code, lines[0]!.split('\n').slice(0, 2)]).toEqual([
+      0,
+      ['allow: the policy allows QueryTable (policy.csv:2)', `bound by ${bound}`],
+    ]);
+    expect(JSON.parse((await ask(...words, '--json')).lines[0]!)).toMatchObject({
+      verdict: { allowed: true, rule: 'policy.csv:2' },
+      restrictions: [own],
+      credentials: [{ restrictions: [own] }],
+    });
+    expect((await ask('who', ...question)).lines[0]!.split('\n')).toEqual([
+      'role:admin    policy.csv:1',
+      `role:analyst  policy.csv:2      bound by ${bound}`,
+    ]);
+    expect(JSON.parse((await ask('who', '--json', ...question)).lines[0]!)).toMatchObject([
+      { subject: 'role:admin', restrictions: [] },
+      { subject: 'role:analyst', restrictions: [own] },
+    ]);
+  });
+
+  it('deny what cannot be done under them', async () => {
+    await writeFile(
+      join(folder, 'policy.csv'),
+      `${POLICY}p, role:analyst, /prod/**, drop, allow\n`,
+    );
+    const dropped = ['--action', 'DropTable', '--object', '/prod/x'];
+    const words = ['explain', '--subject', 'alice', '--role', 'analyst', ...dropped];
+    const { code, lines } = await ask(...words);
+    expect([code, lines[0]!.split('\n').slice(0, 2)]).toEqual([
+      1,
+      ['deny: a restriction cannot be applied to it (restrictions.yaml:2)', `bound by ${bound}`],
+    ]);
+    expect((await ask('who', ...dropped)).lines).toEqual(['role:admin  policy.csv:1']);
   });
 });
 

@@ -59,6 +59,20 @@ describe('the keys in force', () => {
     expect(identityBy(ring, guess)).toEqual({ kind: 'unknown' });
   });
 
+  it('tell when the next of them expires, of those that are not revoked', async () => {
+    const ring = new KeyRing(path, undefined, () => undefined);
+    expect(ring.nextExpiry).toBeUndefined();
+    const [past, soon, later] = [-60_000, 3_600_000, 7_200_000].map(
+      (millis) => new Date(Date.now() + millis),
+    );
+    const keys = [later!, past!, soon!].map(
+      (expires) => makeKey({ ...alice, expires }, new Date(0)).stored,
+    );
+    const sooner = makeKey({ ...alice, expires: new Date(Date.now() + 1_800_000) }, new Date());
+    await updateKeys(path, () => [...keys, revoked(sooner.stored, new Date())]);
+    expect(ring.nextExpiry).toBe(soon!.getTime());
+  });
+
   it('take any text as the administrator key of the process', () => {
     const ring = new KeyRing(path, 'open sesame', () => undefined);
     expect(identityBy(ring, 'open sesame')).toMatchObject({

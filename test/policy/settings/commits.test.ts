@@ -88,7 +88,7 @@ describe('commit rules', () => {
     ],
     [
       demand('locations: [data]'),
-      'commits.yaml:4: the location "data" is no absolute path and no file URL',
+      'commits.yaml:4: the location "data" is no absolute path, file URL or s3 URI',
     ],
     [
       demand('freeze: [{ days: someday, from: "1:00", to: "2:00" }]'),

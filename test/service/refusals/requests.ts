@@ -276,13 +276,13 @@ export const requests: readonly RefusalGroup[] = [
         'POST /v1/table/new/create',
         { body: goodRows, headers: { 'x-service-table-location': 'relative/folder' } },
         '400 allow 13',
-        'the location "relative/folder" is neither an absolute path nor a file: URI',
+        'the location "relative/folder" is neither an absolute path nor a file: or s3: URI',
       ],
       [
         'POST /v1/table/new/create',
-        { body: goodRows, headers: { 'x-service-table-location': 's3://bucket/table' } },
+        { body: goodRows, headers: { 'x-service-table-location': 'gs://bucket/table' } },
         '400 allow 13',
-        'the location "s3://bucket/table" is neither an absolute path nor a file: URI',
+        'the location "gs://bucket/table" is neither an absolute path nor a file: or s3: URI',
       ],
       [
         'POST /v1/table/new/create',

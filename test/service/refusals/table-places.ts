@@ -5,10 +5,11 @@ const outside = 'lies outside the folders where tables may be';
 
 /** Locations that neither DeclareTable nor RegisterTable takes, and why. */
 const locations: readonly (readonly [string, string])[] = [
-  ['', 'is neither an absolute path nor a file: URI'],
-  ['tables/t', 'is neither an absolute path nor a file: URI'],
-  ['../t', 'is neither an absolute path nor a file: URI'],
-  ['s3://bucket/t', 'is neither an absolute path nor a file: URI'],
+  ['', 'is neither an absolute path nor a file: or s3: URI'],
+  ['tables/t', 'is neither an absolute path nor a file: or s3: URI'],
+  ['../t', 'is neither an absolute path nor a file: or s3: URI'],
+  ['gs://bucket/t', 'is neither an absolute path nor a file: or s3: URI'],
+  ['s3://bucket/t', 'lies outside the folders where tables may be'],
   ['file://host/t', 'is not a file: URI of this machine'],
   ['file:///nowhere/%2Ft', 'is not a file: URI of this machine'],
   ['file:///nowhere/a%00b', 'holds a control character'],

@@ -23,14 +23,19 @@ describe.runIf(hasBuckets).each(kinds)('a bucket of %s', (kind) => {
     await server.stop();
   });
 
-  async function storageAt(more: Partial<BucketPlace> = {}): Promise<BucketStorage> {
+  async function storageAt(more: Partial<BucketPlace> = {}, root = ''): Promise<BucketStorage> {
     const parts = { first: 5 * MIB, later: 5 * MIB };
-    const storage = new BucketStorage(server.place(more), { spill: await newFolder(), parts });
+    const options = { spill: await newFolder(), parts, root };
+    const storage = new BucketStorage(server.place(more), options);
     opened.push(storage);
     return storage;
   }
 
-  storageConformance(async () => ({ storage: await storageAt(), folder: '/folder' }));
+  const root = kind === 'moto' ? '/s3:/lake' : '';
+  storageConformance(async () => ({
+    storage: await storageAt({}, root),
+    folder: `${root}/folder`,
+  }));
 
   it('has neither folders nor files, and temporary objects lie on the disk', async () => {
     const spill = await realpath(await newFolder());
@@ -65,6 +70,18 @@ describe.runIf(hasBuckets).each(kinds)('a bucket of %s', (kind) => {
     }
     const { files } = await storage.removeTree('/folder', { retained: [] });
     expect([files, await storage.names('/folder')]).toEqual([names.length, []]);
+  });
+
+  it('has the keys below its root alone', async () => {
+    const storage = await storageAt({}, '/s3:/lake/a');
+    await storage.write('/s3:/lake/a/x/y', Buffer.from('y'));
+    expect(await storage.names('/s3:/lake/a')).toEqual(['x']);
+    const paths: string[] = [];
+    for await (const { path } of storage.tree('/s3:/lake/a')) paths.push(path);
+    expect(paths.toSorted()).toEqual(['/s3:/lake/a/x', '/s3:/lake/a/x/y']);
+    for (const key of ['/x', '/s3:/lake/ab', '/s3:/lake']) {
+      await expect(storage.read(key)).rejects.toMatchObject({ code: 'EINVAL' });
+    }
   });
 
   it('refuses a backslash, which some stores take for a slash', async () => {

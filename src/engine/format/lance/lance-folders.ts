@@ -1,6 +1,7 @@
 import type { Storage } from '../../../storage/storage.ts';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { keyOfUri } from '../../../storage/object-key.ts';
 import type { LanceBase, LanceManifest } from './lance-manifest.ts';
 
 /** Folders of a version's files. */
@@ -32,7 +33,7 @@ export async function lanceFolders(
 
 function pathOf(path: string): string {
   try {
-    return path.startsWith('file:') ? fileURLToPath(path) : path;
+    return keyOfUri(path) ?? (path.startsWith('file:') ? fileURLToPath(path) : path);
   } catch {
     return path;
   }

@@ -19,7 +19,7 @@ import {
   textAtHand,
   withBodyContext,
 } from './body.ts';
-import { isFullDisk, isMissing } from '../../../storage/storage-error.ts';
+import { isFullDisk, isMissing, isOutage } from '../../../storage/storage-error.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import type { FormulaThreads } from '../../base/statement.ts';
@@ -282,6 +282,7 @@ function clientError(error: unknown, { object }: CatalogRequest): unknown {
   if (isMissing(error)) return missingFile(error, object) ?? error;
   if (isStoreDamage(error)) return damagedStore();
   if (isStoreFailure(error)) return storeUnavailable(error);
+  if (isOutage(error)) return new CatalogError('ServiceUnavailable', error.message);
   return isFullDisk(error) ? fullDisk() : error;
 }
 

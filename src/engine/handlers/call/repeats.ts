@@ -31,7 +31,11 @@ export class Repeats {
     if (id === undefined || !operation.mutates) return handler(call);
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
-    const requested = requestDigest(request, call.body, call.bodyDigest);
+    const restrictions = permit.restrictionsOn(request.object);
+    const requested = requestDigest(request, call.body, {
+      bodyDigest: call.bodyDigest,
+      restrictions,
+    });
     const rights = new RecordingPermit(permit);
     const once = new RepeatableOnce({ key, id, asked: requested, body, rights }, this.#answers);
     const passed = {

@@ -8,6 +8,7 @@ import {
 import type { Call } from '../call/handler.ts';
 import { branchParameter } from '../call/parameters.ts';
 import type { FragmentReader } from '../../query/scan/fragment-reader.ts';
+import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
 import { requireEngineTable, type TableParts } from '../call/table-parts.ts';
 import { changeJudge, type RowsOf } from '../../rules/version-judge.ts';
 import type { CommitAction } from '../../../rules/commit-facts.ts';
@@ -15,6 +16,8 @@ import type { CommitAction } from '../../../rules/commit-facts.ts';
 /** Parts of the handlers that change existing rows. */
 export interface TableChanges extends TableParts {
   readonly reader: FragmentReader;
+  /** The key of the hashes of masks; without it masks that hash are refused. */
+  readonly maskSecret?: MaskSecret | undefined;
 }
 
 /** Facts of a change for commit rules. */

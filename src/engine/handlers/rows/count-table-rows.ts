@@ -1,14 +1,12 @@
-import type { Answer } from '../../../protocol/backend.ts';
-import { stringifyJson } from '../../../protocol/json.ts';
+import { columnsNamed } from '../../../sql/normal-text.ts';
 import type { Handler } from '../call/handler.ts';
 import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
-import { versionHeaders } from '../../query/plan/answer.ts';
-import { countRows, countRowsWhere, predicateOf } from '../../query/rows/count.ts';
-import { statementOf, type Statement } from '../../base/statement.ts';
+import { countRowsWhere, predicateOf } from '../../query/rows/count.ts';
+import { statementOf, type Formula, type Statement } from '../../base/statement.ts';
 import { textField } from '../../base/fields.ts';
 import { unrestricted } from '../../query/restrict/visible-rows.ts';
 import type { VisibleSnapshot } from '../../query/scan/visible-snapshot.ts';
-import { countOfRows } from '../../virtual/row-answers.ts';
+import { countAnswer, countOfRows, readOfCount } from '../../virtual/row-answers.ts';
 import { restOn } from '../call/answers.ts';
 import { inLibrary, libraryTable } from './library-reads.ts';
 import {
@@ -32,37 +30,31 @@ export function countTableRows(reads: TableReads): Handler {
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, call.body);
       const count = await library.count(place, predicate, statementOf(call));
-      return countAnswer(count, place.at.version);
+      const { names } = place.columns;
+      const columns = predicate === null ? [] : columnsNamed(predicate, names);
+      return countAnswer(count, { columns, version: place.at.version, filter: predicate });
     }
     const { snapshot, chain, record } = await findEngineTable(reads, call, table);
     // A predicate may depend on the time.
     if (predicate === null) restOn(call, table, chain, record);
     const whole = unrestricted(snapshot, restrictions);
-    const count = await counted(reads, whole, predicate, statementOf(call));
-    return countAnswer(count, snapshot.version);
-  };
-}
-
-function countAnswer(count: bigint, version: bigint): Answer {
-  return {
-    status: 200,
-    contentType: 'application/json',
-    headers: versionHeaders(version),
-    body: stringifyJson(count),
+    const statement = statementOf(call);
+    const formula = predicate === null ? null : predicateOf(whole, predicate, statement);
+    const count = await counted(reads, whole, formula, statement);
+    return countAnswer(count, readOfCount(whole, formula));
   };
 }
 
 async function counted(
   { reader, heavy }: TableReads,
   snapshot: VisibleSnapshot,
-  predicate: string | null,
+  formula: Formula | null,
   statement: Statement,
 ): Promise<bigint> {
   // Nothing is read.
-  if (predicate === null) return countRows(reader, snapshot, predicate);
-  const formula = predicateOf(snapshot, predicate, statement);
+  if (formula === null) return snapshot.rows;
   if (heavy?.isHeavyCount(snapshot, formula) === true) {
-    return heavy.count(predicate, snapshot, statement);
+    return heavy.count(formula.text, snapshot, statement);
   }
   return countRowsWhere(attended(reader, whenMuchIsRead(statement.signal)), snapshot, formula);
 }

@@ -6,6 +6,7 @@ import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
 import { analyzePlan } from '../../query/analyze.ts';
 import { explainPlan } from '../../query/rows/explain.ts';
 import { flagField } from '../../base/fields.ts';
+import { readOfPlan, withRead, type ReadPart } from '../../query/plan/recorded-read.ts';
 import { planQuery } from '../../query/plan/plan.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
@@ -13,7 +14,8 @@ import { inLibrary, libraryTable } from './library-reads.ts';
 import { unrestricted } from '../../query/restrict/visible-rows.ts';
 import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
 import type { QueryRequest } from '../../request/request.ts';
-import { withoutFastSearch } from './restricted-reads.ts';
+import { readOfLibrary } from './library-columns.ts';
+import { withoutFastSearch } from '../call/restricted-reads.ts';
 import {
   findEngineTable,
   findVisibleRows,
@@ -33,16 +35,17 @@ export function explainQuery(reads: TableReads): Handler {
     if (restrictions !== null) {
       const { snapshot } = await findVisibleRows(reads, call, table, restrictions, requested);
       const plan = planQuery(withoutFastSearch(query), snapshot, statementOf(call));
-      return textAnswer(call, explainPlan(plan, verbose));
+      return textAnswer(call, explainPlan(plan, verbose), readOfPlan(plan));
     }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, requested);
-      return textAnswer(call, await library.explain(place, query, verbose, statementOf(call)));
+      const text = await library.explain(place, query, verbose, statementOf(call));
+      return textAnswer(call, text, readOfLibrary(query, place));
     }
     const { snapshot } = await findEngineTable(reads, call, table, requested);
     const plan = planQuery(query, unrestricted(snapshot, restrictions), statementOf(call));
-    return textAnswer(call, explainPlan(plan, verbose));
+    return textAnswer(call, explainPlan(plan, verbose), readOfPlan(plan));
   };
 }
 
@@ -54,33 +57,37 @@ export function analyzeQuery(reads: TableReads): Handler {
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
       const rows = await findVisibleRows(reads, call, table, restrictions);
-      return textAnswer(call, await analyzeRows(rows, withoutFastSearch(query), call, reads));
+      return analyzedRows(rows, withoutFastSearch(query), call, reads);
     }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {
       const place = await libraryTable(reads, call, table, call.body);
-      return textAnswer(call, await library.analyze(place, query, statementOf(call)));
+      const text = await library.analyze(place, query, statementOf(call));
+      return textAnswer(call, text, readOfLibrary(query, place));
     }
     const { snapshot } = await findEngineTable(reads, call, table);
     const plan = planQuery(query, unrestricted(snapshot, restrictions), statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
-      return textAnswer(call, await reads.heavy.analyze(query, plan));
+      return textAnswer(call, await reads.heavy.analyze(query, plan), readOfPlan(plan));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
-    return textAnswer(call, await analyzePlan(plan, source));
+    return textAnswer(call, await analyzePlan(plan, source), readOfPlan(plan));
   };
 }
 
-async function analyzeRows(
+async function analyzedRows(
   rows: VirtualRows,
   query: QueryRequest,
   call: Call,
   { heavy }: TableReads,
-): Promise<string> {
+): Promise<Answer> {
   const plan = planQuery(query, rows.snapshot, statementOf(call));
   try {
-    if (heavy?.isHeavyQuery(plan) === true) return await heavy.analyze(query, plan, rows);
-    return await analyzePlan(plan, attended(rows, call.request.signal()));
+    const text =
+      heavy?.isHeavyQuery(plan) === true
+        ? await heavy.analyze(query, plan, rows)
+        : await analyzePlan(plan, attended(rows, call.request.signal()));
+    return textAnswer(call, text, readOfPlan(plan));
   } finally {
     await rows.close();
   }
@@ -90,11 +97,12 @@ async function analyzeRows(
  * Answers text as a JSON string, which every client reads, or as plain text if the client accepts
  * nothing else.
  */
-function textAnswer(call: Call, text: string): Answer {
+function textAnswer(call: Call, text: string, read: ReadPart): Answer {
   const status = call.request.operation.success;
-  return takesPlainTextOnly(call.request.headers.accept ?? '*/*')
+  const answer = takesPlainTextOnly(call.request.headers.accept ?? '*/*')
     ? { status, contentType: 'text/plain; charset=utf-8', body: text }
     : { status, contentType: 'application/json', body: JSON.stringify(text) };
+  return withRead(answer, read);
 }
 
 function takesPlainTextOnly(accept: string): boolean {

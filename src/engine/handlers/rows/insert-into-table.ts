@@ -14,7 +14,9 @@ import { openIncoming, sameSchema, checkColumns, type Incoming } from '../../for
 import type { Committed } from '../../versions/lines/version-commits.ts';
 import { versionJudge } from '../../rules/version-judge.ts';
 import { commitSummary } from '../../once/commit-summary.ts';
-import { commitFiles, requireEngineTable, type TableParts } from '../call/table-parts.ts';
+import { commitFiles, requireEngineTable } from '../call/table-parts.ts';
+import type { TableChanges } from './change-table.ts';
+import { visibleChange, visibleIncoming } from './restricted-changes.ts';
 import { fits } from '../../../arrow/types.ts';
 import { pairs } from '../../base/items.ts';
 
@@ -51,17 +53,24 @@ const modes: Readonly<Record<string, Mode>> = {
  * or in their place. Appends of several writers all take effect; rows of other
  * columns that take the place of all give the table their schema.
  */
-export function insertIntoTable(parts: TableParts): Handler {
+export function insertIntoTable(parts: TableChanges): Handler {
   return async (call) => {
     const { request } = call;
     const mode = byQueryMode(call, modes);
     const table = await parts.catalog.requireTable(request.object);
+    const restricted = visibleChange(parts, call, table.content, 'insert');
+    if (restricted !== undefined && mode.kind !== 'append') {
+      throw restricted.refusal('an overwrite would remove hidden rows');
+    }
     requireEngineTable(request.object, table.content);
     const branch = branchParameter(call);
     const chain = await parts.tables.chain(table.content, branch);
     const incoming = await openIncoming(request, parts);
     const before = await parts.tables.snapshot(table.content, undefined, chain);
-    const { schema, batches } = mode.rows(call, branch, incoming, before.schema);
+    const { schema, batches } =
+      restricted === undefined
+        ? mode.rows(call, branch, incoming, before.schema)
+        : visibleIncoming(call, incoming, before.schema, restricted);
     const flushes = new Flushes();
     flushes.add(call.recorded?.() ?? Promise.resolve());
     const files = await parts.tables.write(table.content, schema, batches, flushes);

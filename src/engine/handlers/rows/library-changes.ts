@@ -39,6 +39,7 @@ import {
   type Beside,
 } from '../versions/create-version.ts';
 import { versionEntry } from '../versions/table-versions.ts';
+import { requireApplicable } from '../call/restricted-reads.ts';
 import { libraryTable, type LanceAccess } from './library-reads.ts';
 import type { RowsParts } from './rows-file.ts';
 
@@ -86,6 +87,8 @@ export async function changeLanceTable(
   table: Stored<TableRecord>,
   { change: changeOf, rows, from = {}, body, check, classes, properties }: TableChange,
 ): Promise<Answer> {
+  const restrictions = call.permit.restrictionsOn(call.request.object);
+  if (restrictions !== null) requireApplicable(call, table.content, restrictions);
   const branch = branchParameter(call);
   const { place, version } = await placeOf(parts, call, table, from);
   const change = typeof changeOf === 'function' ? changeOf(version) : changeOf;

@@ -18,7 +18,7 @@ import {
   type LanceLibrary,
   type LanceTableVersion,
 } from '../../versions/managed/lance-library.ts';
-import type { OwnFiles } from '../../versions/managed/lance-files.ts';
+import type { LanceColumns, OwnFiles } from '../../versions/managed/lance-files.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import type { Call } from '../call/handler.ts';
@@ -43,6 +43,13 @@ export function inLibrary(
   return content.kind === 'lance' ? lance?.library : undefined;
 }
 
+/** A version to read, with its columns. */
+export interface ReadableVersion extends LanceTableVersion {
+  readonly columns: LanceColumns;
+}
+
+const NO_COLUMNS: LanceColumns = { names: [], vectors: [], texts: [] };
+
 /** Parts for finding a version of a Lance table. */
 interface LanceReads {
   readonly tables: Pick<TableView, 'chain' | 'version'>;
@@ -61,7 +68,7 @@ export async function libraryTable(
   call: Call,
   found: Stored<TableRecord>,
   fields: Fields,
-): Promise<LanceTableVersion> {
+): Promise<ReadableVersion> {
   const { branch, version } = await readPlace(tags, found.content, call, fields);
   const { content } = await adoptedTable(call, found, branch);
   return versionPlace({ tables, lance }, call.request.object, content, { branch, version });
@@ -77,16 +84,16 @@ export async function versionPlace(
   path: ObjectPath,
   content: TableRecord,
   { branch, version }: { readonly branch: string; readonly version?: bigint | undefined },
-): Promise<LanceTableVersion> {
+): Promise<ReadableVersion> {
   const place = { id: content.id, path, location: locationOf(content), branch };
   const { content: at } = await tables.version(
     content,
     version,
     await tables.chain(content, branch),
   );
-  await lance?.files?.require({ ...place, at });
-  if (branch === MAIN) return { ...place, at, main: at };
-  return { ...place, at, main: (await tables.version(content)).content };
+  const columns = (await lance?.files?.require({ ...place, at })) ?? NO_COLUMNS;
+  const main = branch === MAIN ? at : (await tables.version(content)).content;
+  return { ...place, at, main, columns };
 }
 
 /** Bytes that an answer of the library reserves: a piece that has arrived, and the one behind it. */

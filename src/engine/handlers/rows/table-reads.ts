@@ -13,6 +13,7 @@ import { inLibrary, libraryRows, libraryTable, type LanceAccess } from './librar
 import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
 import { answerSizes, fileAnswer, rowsAnswer } from '../../query/plan/answer.ts';
 import { AnswerMemory, ANSWERS_BYTES } from '../../format/memory/answer-memory.ts';
+import { readOfPlan, withReadRows } from '../../query/plan/recorded-read.ts';
 import { repeatedAnswer } from '../../query/plan/answer-body.ts';
 import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
 import { rowsAfter, storedRows } from '../../query/rows-after.ts';
@@ -23,7 +24,8 @@ import { unrestricted } from '../../query/restrict/visible-rows.ts';
 import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { rowsOfQuery } from '../../virtual/row-answers.ts';
-import { requireApplicable, restrictedRows, withoutFastSearch } from './restricted-reads.ts';
+import { readOfLibrary } from './library-columns.ts';
+import { requireApplicable, restrictedRows, withoutFastSearch } from '../call/restricted-reads.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
 
@@ -124,17 +126,22 @@ export function queryTable(reads: TableReads): Handler {
       const place = await libraryTable(reads, call, table, call.body);
       const statement = statementOf(call);
       const run = () => library.query(place, query, statement);
-      return fileAnswer(place.at.version, await libraryRows(run, libraryAnswers, statement));
+      const answer = fileAnswer(
+        place.at.version,
+        await libraryRows(run, libraryAnswers, statement),
+      );
+      return withReadRows(answer, readOfLibrary(query, place));
     }
     const { snapshot } = await findEngineTable(reads, call, table);
     const plan = planQuery(query, unrestricted(snapshot, restrictions), statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
       const { heavy } = reads;
       const run = () => heavy.query(query, plan);
-      return fileAnswer(snapshot.version, await repeatedAnswer(run, heavy.claimOf(plan)));
+      const answer = fileAnswer(snapshot.version, await repeatedAnswer(run, heavy.claimOf(plan)));
+      return withReadRows(answer, readOfPlan(plan));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
-    return rowsAnswer({
+    const answer = await rowsAnswer({
       schema: plan.schema,
       batches: execute(plan, source),
       memory: answerMemory,
@@ -150,5 +157,6 @@ export function queryTable(reads: TableReads): Handler {
       },
       giveBack: (memory) => reads.reader.giveBack?.(memory),
     });
+    return withReadRows(answer, readOfPlan(plan));
   };
 }

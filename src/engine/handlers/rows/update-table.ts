@@ -5,13 +5,21 @@ import { encodeTable } from '../../catalog/records/records-codec.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import type { Update } from '../../change/assignment.ts';
 import { deleteRows, type DerivedOutcome } from '../../change/derived-commit.ts';
-import { updateRows } from '../../change/update-rows.ts';
-import type { Handler } from '../call/handler.ts';
+import { updateRows, updateVisibleRows } from '../../change/update-rows.ts';
+import type { Call, Handler } from '../call/handler.ts';
 import { statementOf } from '../../base/statement.ts';
 import { textField, type Fields } from '../../base/fields.ts';
 import { boundedProperties, propertiesField } from '../call/parameters.ts';
 import { changeTable, type TableChanges } from './change-table.ts';
+import { visibleChange } from './restricted-changes.ts';
 import { changeSummary } from '../../once/commit-summary.ts';
+
+/** How the caller of a request changes its table, if restrictions bind the caller. */
+async function changeOf(parts: TableChanges, call: Call, kind: 'update' | 'delete') {
+  if (call.permit.restrictionsOn(call.request.object) === null) return undefined;
+  const { content } = await parts.catalog.requireTable(call.request.object);
+  return visibleChange(parts, call, content, kind);
+}
 
 type Properties = Readonly<Record<string, string>>;
 
@@ -27,7 +35,11 @@ export function updateTable(parts: TableChanges): Handler {
       predicate: textField(call.body, 'predicate'),
     };
     const columns = [...new Set(request.updates.map(([column]) => column))];
-    const derive = updateRows(parts.reader, request, statementOf(call));
+    const change = await changeOf(parts, call, 'update');
+    const derive =
+      change === undefined
+        ? updateRows(parts.reader, request, statementOf(call))
+        : updateVisibleRows(parts.reader, request, statementOf(call), change);
     const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
     const requested = propertiesField(call);
     let properties: Properties | undefined;
@@ -47,6 +59,9 @@ export function updateTable(parts: TableChanges): Handler {
         { commit: changeSummary('update', committed, rows(result), columns) },
       );
     const hasProperties = Object.keys(requested).length > 0;
+    if (hasProperties && change !== undefined) {
+      throw change.refusal('properties are those of the whole table');
+    }
     const judged = { action: 'update', rows } as const;
     return changeTable(parts, call, derive, answer, judged, hasProperties ? writes : undefined);
   };
@@ -83,7 +98,8 @@ export function deletePredicate(body: Fields): string {
 export function deleteFromTable(parts: TableChanges): Handler {
   return async (call) => {
     const predicate = deletePredicate(call.body);
-    const derive = deleteRows(parts.reader, predicate, statementOf(call));
+    const change = await changeOf(parts, call, 'delete');
+    const derive = deleteRows(parts.reader, predicate, statementOf(call), change);
     const rows = (removed: bigint) => ({ added: 0n, removed, changed: 0n });
     return changeTable(
       parts,

@@ -1,3 +1,4 @@
+import { isObjectKey, wireLocation } from '../../../storage/object-key.ts';
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -89,7 +90,8 @@ async function describeExisting(
   const { location, properties } = content;
   const said = { properties, ...propertiesWarning(options.properties, properties) };
   if (content.kind !== 'engine') {
-    return call.once.note(jsonAnswer(call, { location: location ?? undefined, ...said }));
+    const place = location === null ? {} : { location: wireLocation(location) };
+    return call.once.note(jsonAnswer(call, { ...place, ...said }));
   }
   const { version } = await parts.tables.snapshot(content);
   return call.once.note(jsonAnswer(call, { version, ...said }));
@@ -173,7 +175,7 @@ async function newTable(
   return {
     id: randomUUID(),
     kind: 'engine',
-    location: await placeOf(parts, options.location),
+    location: await folderOf(parts, options.location),
     properties: options.properties ?? before?.properties ?? {},
     createdMillis: Date.now(),
     expires: true,
@@ -185,6 +187,16 @@ async function placeOf(parts: TableParts, location: string | undefined): Promise
   const folder = await resolveLocation(location, parts.locations);
   await requireFree(parts.store, folder);
   return folder;
+}
+
+/** @throws CatalogError InvalidInput for a location in an object store */
+async function folderOf(parts: TableParts, location: string | undefined): Promise<string | null> {
+  const place = await placeOf(parts, location);
+  if (place === null || !isObjectKey(place)) return place;
+  throw new CatalogError(
+    'InvalidInput',
+    `the location ${wireLocation(place)} lies in an object store, and the new table has the format arrow, which needs a folder: leave the location out, or make a Lance table`,
+  );
 }
 
 function reservation(table: TableRecord): ReturnType<typeof reserveLocation> {

@@ -1,3 +1,4 @@
+import { wireLocation } from '../../../storage/object-key.ts';
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer } from '../call/answers.ts';
@@ -94,5 +95,5 @@ function declared(call: Call, { id, location, properties }: Placed): Answer {
 
 /** Members of the answer for a declared table. */
 export function declaredEntry(location: string, properties: TableRecord['properties']): object {
-  return { location, properties, managed_versioning: true };
+  return { location: wireLocation(location), properties, managed_versioning: true };
 }

@@ -1,3 +1,4 @@
+import { wireLocation } from '../../../storage/object-key.ts';
 import { pathToFileURL } from 'node:url';
 import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer } from '../call/answers.ts';
@@ -49,7 +50,8 @@ export function formerLocation(
   tables: Pick<Tables, 'folder'>,
   table: TableRecord,
 ): string | undefined {
-  if (table.kind !== 'engine') return table.location ?? undefined;
+  const { kind, location } = table;
+  if (kind !== 'engine') return location === null ? undefined : wireLocation(location);
   return pathToFileURL(tables.folder(table)).href;
 }
 
@@ -57,7 +59,11 @@ export function formerLocation(
 export async function dropTable(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
   const { object } = call.request;
   const answer = ({ location, properties }: TableRecord): Answer =>
-    jsonAnswer(call, { id: object, properties, ...(location === null ? {} : { location }) });
+    jsonAnswer(call, {
+      id: object,
+      properties,
+      ...(location === null ? {} : { location: wireLocation(location) }),
+    });
   const table = await catalog.dropTable(object, call.once.seal(answer), (record) =>
     judgeLeaving(call.rules, tables, { path: object, record }, 'drop'),
   );

@@ -1,3 +1,4 @@
+import { isObjectKey, wireLocation } from '../../../storage/object-key.ts';
 import { namedPath } from '../../../protocol/database.ts';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from 'apache-arrow';
@@ -194,13 +195,13 @@ async function elsewhere(
   table: TableRecord,
   requested: Asked,
 ): Promise<object> {
-  const location = table.location ?? undefined;
+  const location = table.location === null ? undefined : wireLocation(table.location);
   return {
     ...common(call, table),
     ...(await writtenElsewhere(call, tables, table, requested)),
     location,
     managed_versioning: true,
-    ...(requested.withUri && location !== undefined ? { table_uri: uriOf(location) } : {}),
+    ...(requested.withUri && table.location !== null ? { table_uri: uriOf(table.location) } : {}),
   };
 }
 
@@ -263,5 +264,5 @@ function locationFields(call: Call, snapshot: Snapshot): object {
 }
 
 function uriOf(folder: string): string {
-  return pathToFileURL(folder).href;
+  return isObjectKey(folder) ? wireLocation(folder) : pathToFileURL(folder).href;
 }

@@ -1,3 +1,4 @@
+import { wireLocation } from '../../../storage/object-key.ts';
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../../protocol/backend.ts';
 import { requireMode, jsonAnswer } from '../call/answers.ts';
@@ -98,5 +99,5 @@ async function registerAgain(
 
 function registered(call: Call, { id, location, properties }: TableRecord): Answer {
   const notes = { mode: choiceField(call, 'mode'), commit: placeSummary('register', id) };
-  return jsonAnswer(call, { location, properties }, notes);
+  return jsonAnswer(call, { location: wireLocation(location ?? ''), properties }, notes);
 }

@@ -1,3 +1,4 @@
+import { wireLocation } from '../../../storage/object-key.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath } from '../../../protocol/identifier.ts';
 import { isJsonObject } from '../../../protocol/json.ts';
@@ -124,7 +125,7 @@ function requireOwnPlaces(planned: readonly PlannedStep[]): void {
     if (other !== undefined) {
       throw new CatalogError(
         'InvalidInput',
-        `the location ${JSON.stringify(place.slice(0, -1))} overlaps the location of another table`,
+        `the location ${JSON.stringify(wireLocation(place.slice(0, -1)))} overlaps the location of another table`,
       );
     }
   }

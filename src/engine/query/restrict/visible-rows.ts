@@ -11,15 +11,26 @@ import { rowsInThread } from '../../request/formula.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
 import { AHEAD, readAhead } from '../scan/meters.ts';
 import { prunedFiles } from '../scan/pruning.ts';
-import { Scanner, type PlacedBatch, type ScanFile } from '../scan/scan.ts';
+import { countOf, listed, rowAt, type Rows } from '../scan/rows.ts';
+import { Scanner, type Place, type PlacedBatch, type ScanFile } from '../scan/scan.ts';
 import { VirtualRows } from '../scan/virtual-rows.ts';
 import { asVisible, type VisibleSnapshot } from '../scan/visible-snapshot.ts';
 import { closing, type BoundRestrictions } from './bound-restrictions.ts';
 
 /** A version of a table and where its rows are read. */
-interface StoredRows {
+export interface StoredRows {
   readonly snapshot: Snapshot;
   readonly reader: BatchSource;
+  /** Opens a reader of its own for each reader of the visible rows; they share one if absent. */
+  readonly open?: () => BatchSource & { close(): Promise<void> };
+}
+
+/** The rows of a version that a caller may see, and where they are stored. */
+export interface VisibleTable {
+  readonly bound: BoundRestrictions;
+  readonly rows: VirtualRows;
+  /** The stored place of some visible rows of a batch. */
+  stored(place: Place, rows: Rows): Promise<{ readonly place: Place; readonly rows: Rows }>;
 }
 
 /** A snapshot for a caller whom no restriction binds. */
@@ -34,10 +45,10 @@ export function unrestricted(snapshot: Snapshot, _restrictions: null): VisibleSn
  * filters alone; the memory is a bit per row.
  * @throws CatalogError PermissionDenied for a row filter that fails on a row
  */
-export async function visibleRows(
+export async function visibleTable(
   stored: StoredRows,
   bound: BoundRestrictions,
-): Promise<VirtualRows> {
+): Promise<VisibleTable> {
   const { snapshot } = stored;
   const parts = await judgedParts(stored, bound);
   const table = {
@@ -46,11 +57,37 @@ export async function visibleRows(
     parts: async () => parts.map((part) => virtualPart(stored, bound, part)),
   };
   const { version, timestampMillis } = snapshot;
-  return VirtualRows.of(table, {
-    version,
-    timestampMillis,
-    indices: visibleIndices(snapshot, bound),
-  });
+  const indices = visibleIndices(snapshot, bound);
+  const rows = await VirtualRows.of(table, { version, timestampMillis, indices });
+  return {
+    bound,
+    rows,
+    stored: (place, some) => {
+      const part = parts[rows.snapshot.fragments.indexOf(place.fragment)]!;
+      return storedPlace(stored, part.fragment, part.batches[place.index]!, some);
+    },
+  };
+}
+
+async function storedPlace(
+  { snapshot, reader }: StoredRows,
+  fragment: Fragment,
+  { index, bits, count }: JudgedBatch,
+  rows: Rows,
+): Promise<{ readonly place: Place; readonly rows: Rows }> {
+  const { batch, rowIds, start, live, before, release } = await reader.batch(
+    snapshot,
+    fragment,
+    index,
+    [],
+  );
+  const place = { fragment, index, rowIds, offset: before, rows: batch.numRows, start, live };
+  release?.();
+  if (bits === null) return { place, rows };
+  const visible = setRows(bits, count);
+  const row = rowAt(rows);
+  const some = Uint32Array.from({ length: countOf(rows) }, (_, at) => visible[row(at)]!);
+  return { place, rows: listed(some, place.rows) };
 }
 
 /** Indices by which a search chooses its distance or its tokens, of columns that the caller sees. */
@@ -143,15 +180,19 @@ function virtualPart(
   { fragment, batches }: JudgedPart,
 ): VirtualPart {
   const batchRows = batches.map(({ count }) => count);
-  const open: OpenPart = {
-    batchRows,
-    read: (index, columns) => readVisible(stored, bound, fragment, batches[index]!, columns),
-    close: async () => undefined,
+  const open = (): OpenPart => {
+    const own = stored.open?.();
+    const source = { ...stored, reader: own ?? stored.reader };
+    return {
+      batchRows,
+      read: (index, columns) => readVisible(source, bound, fragment, batches[index]!, columns),
+      close: async () => own?.close(),
+    };
   };
   return {
     rows: batchRows.reduce((sum, count) => sum + count, 0),
     bounds: new Map(),
-    open: async () => open,
+    open: async () => open(),
   };
 }
 

@@ -9,6 +9,7 @@ import {
   encodeTable,
 } from '../../catalog/records/records-codec.ts';
 import type { TableRecord } from '../../format/records.ts';
+import { isObjectKey } from '../../../storage/object-key.ts';
 import { reserveLocation } from '../../versions/lines/locations.ts';
 import { tableOf } from './journaled-heads.ts';
 
@@ -45,6 +46,8 @@ export async function backupTables(
 function placed(record: TableRecord, { folder, managed, target }: BackupPlaces): BackupTable {
   const from = folder(record);
   if (record.kind === 'engine') return { record, from, to: join(target, 'tables', record.id) };
+  // Objects stay in their store.
+  if (isObjectKey(from)) return { record, from, to: null };
   const inside = relative(managed, from);
   const isInside = inside !== '' && inside.split(sep)[0] !== '..';
   return { record, from, to: isInside ? join(target, 'lance', inside) : null };

@@ -4,6 +4,7 @@ import { formatPath, writeFormat } from '../../catalog/journal/data-format.ts';
 import { journaledMoment } from '../../catalog/journal/journal-moment.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
 import { writeSnapshot } from '../../catalog/journal/snapshot-file.ts';
+import { wireLocation } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { RetentionParts } from '../retention/parts.ts';
 import { BackupFiles } from './backup-files.ts';
@@ -29,7 +30,7 @@ export interface BackedUp {
   readonly copiedBytes: number;
   /** Symbolic links in folders of Lance tables: left out, since they may lead anywhere. */
   readonly links: readonly string[];
-  /** Locations of tables of Lance clients that lie outside of the managed folder: not copied. */
+  /** Locations of tables of Lance clients outside of the managed folder, or in object stores: not copied. */
   readonly outside: readonly string[];
 }
 
@@ -113,6 +114,6 @@ async function copy(parts: RetentionParts, options: BackupOptions): Promise<Back
     sequence: state.sequence,
     tables: all.length,
     ...files.counts,
-    outside: all.flatMap(({ to, from }) => (to === null ? [from] : [])),
+    outside: all.flatMap(({ to, from }) => (to === null ? [wireLocation(from)] : [])),
   };
 }

@@ -1,10 +1,12 @@
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { compareBytewise } from '../../catalog/records/bytewise.ts';
+import { droppedKey, headKey, purgedKey, tableKey } from '../../catalog/records/keys.ts';
 import { tableNotFound } from '../../catalog/records/refusals.ts';
 import { decodeTable } from '../../catalog/records/records-codec.ts';
 import { droppedTables } from '../../catalog/table-undrop.ts';
 import { walkTables } from '../../catalog/records/table-walk.ts';
 import { severalAtOnce } from '../retention/entries.ts';
+import { MAIN } from '../../format/chain.ts';
 import type { Outlook } from '../../versions/leases/horizon.ts';
 import { lostFolders, removeLost } from '../retention/orphans.ts';
 import type { RetentionParts } from '../retention/parts.ts';
@@ -74,6 +76,8 @@ interface ScrubStep {
 
 /** A table, and the cursor from which a verification looks at it and all later ones. */
 interface Step extends Subject {
+  /** The path that the table has, or had before it was dropped. */
+  readonly path: ObjectPath;
   readonly cursor: string;
 }
 
@@ -156,7 +160,7 @@ export class Verifier {
     const table = await this.#parts.reader.table(path);
     if (table === undefined) throw tableNotFound(path);
     const name = canonicalPath(path);
-    return { name, cursor: name, record: table.content };
+    return { name, path, cursor: name, record: table.content };
   }
 
   /** All tables, then those that were dropped and can be brought back. */
@@ -166,7 +170,7 @@ export class Verifier {
     for await (const { content } of droppedTables(store)) {
       const { path, record } = content;
       const name = `${canonicalPath(path)} (dropped, ${record.id})`;
-      yield { name, cursor: 'dropped', record };
+      yield { name, path, cursor: 'dropped', record };
     }
   }
 
@@ -176,7 +180,7 @@ export class Verifier {
     for await (const { id, path, value } of walkTables(this.#parts.store, options)) {
       if (compareBytewise(id, from) < 0) continue;
       const name = canonicalPath(path);
-      yield { name, cursor: name, record: decodeTable(value) };
+      yield { name, path, cursor: name, record: decodeTable(value) };
     }
   }
 
@@ -221,30 +225,32 @@ class Sum {
     while (this.#open[0]?.done === true) this.#last = this.#open.shift()?.cursor ?? this.#last;
   }
 
-  async #add(parts: RetentionParts, subject: Subject, outlook: Outlook): Promise<void> {
+  async #add(parts: RetentionParts, step: Step, outlook: Outlook): Promise<void> {
     this.#tables += 1;
-    const { name } = subject;
+    const findings: Finding[] = [];
     try {
-      const report = await checkTable(parts, subject, outlook);
+      const report = await checkTable(parts, step, outlook);
       this.#versions += report.versions;
       this.#files += report.files;
       this.#bytes += report.bytes;
-      this.found(report.findings);
-      for (const orphan of report.orphans) this.orphans.push({ table: name, ...orphan });
-      await this.#compare(subject, report.findings);
+      for (const finding of report.findings) findings.push(finding);
+      for (const orphan of report.orphans) this.orphans.push({ table: step.name, ...orphan });
+      await this.#compare(step, findings);
     } catch (error) {
       if (this.isStopped) throw error;
       const fault = `the table cannot be looked at: ${findingOf(error)}`;
-      this.findings.push({ kind: 'file', table: name, file: null, fault });
+      findings.push({ kind: 'file', table: step.name, file: null, fault });
     }
+    // Another process may have purged it after it was listed.
+    if (findings.length > 0 && !(await isPurged(parts, step))) this.found(findings);
   }
 
   /** Compares the files of a table byte by byte; files with findings are not spoken of again. */
-  async #compare(subject: Subject, findings: readonly Finding[]): Promise<void> {
+  async #compare(subject: Subject, findings: Finding[]): Promise<void> {
     const known = new Set(findings.map(({ file }) => file));
     for await (const { kind, file, error } of this.#deep?.unsound(subject) ?? []) {
       if (known.has(file)) continue;
-      this.findings.push({ kind, table: subject.name, file, fault: findingOf(error) });
+      findings.push({ kind, table: subject.name, file, fault: findingOf(error) });
     }
   }
 
@@ -279,4 +285,17 @@ class Sum {
   #next(): string | null {
     return this.isStopped ? (this.#open[0]?.cursor ?? this.#last) : null;
   }
+}
+
+/** Whether a dropped table is being removed for good, or nothing is left of it. */
+async function isPurged({ store }: RetentionParts, { path, record }: Step): Promise<boolean> {
+  const { id } = record;
+  if ((await store.get(purgedKey(id))) !== undefined) return true;
+  const [table, dropped, head] = await store.getMany([
+    tableKey(path),
+    droppedKey(id),
+    headKey(id, MAIN),
+  ]);
+  const isAtPath = table !== undefined && decodeTable(table).id === id;
+  return !isAtPath && dropped === undefined && head === undefined;
 }

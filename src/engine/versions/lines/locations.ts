@@ -3,12 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Check, Store, Write } from '../../../store/store.ts';
 import { prefixRange } from '../../catalog/records/keys.ts';
+import { isObjectKey, keyOfUri, wireLocation } from '../../../storage/object-key.ts';
 import { errorCode, isMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { LANCE_VERSIONS, lanceVersions } from '../../format/lance/versions.ts';
 import { VERSIONS } from '../../format/layout.ts';
 
-/** Roots of table folders beside the engine's own. Absolute paths. */
+/** Roots of table folders beside the engine's own. Absolute paths, or keys of object stores. */
 export interface LocationRules {
   /** Folder in which Lance clients write. */
   readonly managed: string;
@@ -27,10 +28,14 @@ export interface TableRoots extends LocationRules {
 /** The longest location in bytes: the store's keys hold no more. */
 const MAX_BYTES = 1024;
 const CONTROL = /\p{Cc}/u;
+/** Keys that all clients of object stores write alike. */
+const PLAIN = /^[\w/:.=@+-]*$/;
+const NOT_PLAIN =
+  'holds characters that clients of object stores write in different ways: use letters, digits and . _ = @ + -';
 
 /**
- * The folder that a client's location stands for: an absolute path or a
- * `file:` URI, links resolved, inside the allowed folders and empty.
+ * The folder that a client's location stands for: an absolute path, a `file:` URI or the `s3:` URI of
+ * an object store, links resolved, inside the allowed folders and empty.
  * @throws CatalogError InvalidInput that says which of these it is not.
  */
 export async function resolveLocation(location: string, roots: TableRoots): Promise<string> {
@@ -95,6 +100,7 @@ async function unseen(storage: Storage, location: string, path: string): Promise
 async function resolveFolder(location: string, roots: TableRoots): Promise<string> {
   const path = absolutePath(location);
   if (CONTROL.test(path)) throw refused(location, 'holds a control character');
+  if (isObjectKey(path) && !PLAIN.test(path)) throw refused(location, NOT_PLAIN);
   const { storage } = roots;
   const withoutLink = (root: string) => withoutLinks(storage, root);
   const configured = [roots.managed, ...roots.allowed];
@@ -166,9 +172,15 @@ function ancestors(folder: string): readonly string[] {
  * @throws CatalogError InvalidInput for what names none.
  */
 export function absolutePath(location: string): string {
-  const path = location.startsWith('file:') ? pathOfUri(location) : location;
-  if (!isAbsolute(path)) throw refused(location, 'is neither an absolute path nor a file: URI');
-  return resolve(path);
+  const path = pathOfLocation(location);
+  const resolved = resolve(path);
+  if (isAbsolute(path) && isObjectKey(path) === isObjectKey(resolved)) return resolved;
+  throw refused(location, 'is neither an absolute path nor a file: or s3: URI');
+}
+
+function pathOfLocation(location: string): string {
+  if (location.startsWith('file:')) return pathOfUri(location);
+  return keyOfUri(location) ?? location;
 }
 
 function pathOfUri(location: string): string {
@@ -218,5 +230,6 @@ export function isInside(path: string, folder: string): boolean {
 }
 
 function refused(location: string, why: string): CatalogError {
-  return new CatalogError('InvalidInput', `the location ${JSON.stringify(location)} ${why}`);
+  const named = JSON.stringify(wireLocation(location));
+  return new CatalogError('InvalidInput', `the location ${named} ${why}`);
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Flushes } from '../../../storage/flushes.ts';
+import { isObjectKey } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { LanceFragment, LanceIndexSegment } from '../../format/lance/lance-manifest.ts';
 import { LANCE_INDICES, namesInFolder } from '../../format/lance/versions.ts';
@@ -27,6 +28,8 @@ export function durableGates(
 /** Puts the files that a version has and the one before has not on stable storage, with their names. */
 async function flushFiles(staged: StagedLanceVersion): Promise<void> {
   const { storage, file } = staged;
+  // Objects are durable from the start.
+  if (isObjectKey(file)) return;
   const line = join(file, '..', '..');
   const before = await staged.before();
   const fresh = [...freshFiles(line, before?.manifest.fragments ?? [], staged.manifest.fragments)];

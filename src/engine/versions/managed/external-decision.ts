@@ -150,7 +150,8 @@ async function moveAside(
     const folder = join(dirname(dirname(path)), SET_ASIDE);
     storage.folders?.makeNow(folder);
     const name = relative(location, folder);
-    if ((await storage.ownership(location, name)) !== 'own') {
+    // An object store has no folder before it has an object there.
+    if ((await storage.ownership(location, name)) === 'linked') {
       throw new CatalogError('InvalidInput', `${folder} leads through a link`);
     }
     await storage.renameIfAbsent(path, await freeName(storage, folder, basename(path)));

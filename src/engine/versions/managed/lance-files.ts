@@ -1,13 +1,17 @@
 import { join, relative, sep } from 'node:path';
+import { DataType, type Field } from 'apache-arrow';
 import { LRUCache } from 'lru-cache';
+import { isObjectKey } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import type { VersionRecord } from '../../format/records.ts';
 import { lanceFolders } from '../../format/lance/lance-folders.ts';
+import { arrowFields } from '../../format/lance/lance-schema.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceFragment, LanceManifest } from '../../format/lance/lance-manifest.ts';
+import { vectorType } from '../../request/vector-column.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
 
 /** A file that a manifest names. */
@@ -49,6 +53,15 @@ interface PlacedVersion {
   readonly at: Pick<VersionRecord, 'version' | 'manifest'>;
 }
 
+/** Top-level columns of a version. */
+export interface LanceColumns {
+  readonly names: readonly string[];
+  /** Columns of vectors. */
+  readonly vectors: readonly string[];
+  /** Columns of texts. */
+  readonly texts: readonly string[];
+}
+
 /** Versions that are known to be of their own files. */
 const MAX_KNOWN = 10_000;
 /** Files that are known to be reached through no link. */
@@ -61,7 +74,7 @@ const MAX_UNLINKED = 100_000;
 export class OwnFiles {
   readonly #storage: Storage;
   /** By the table and the path of the manifest. Committed manifests do not change. */
-  readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN });
+  readonly #known = new LRUCache<string, LanceColumns>({ max: MAX_KNOWN });
 
   /** By their absolute paths: a version shares most of its files with the one before. */
   readonly #unlinked = new LRUCache<string, true>({ max: MAX_UNLINKED });
@@ -70,17 +83,25 @@ export class OwnFiles {
     this.#storage = storage;
   }
 
-  /** @throws CatalogError Unsupported for files elsewhere, Internal for an unreadable manifest. */
-  async require({ id, path, location, at }: PlacedVersion): Promise<void> {
+  /**
+   * The columns of a version.
+   * @throws CatalogError Unsupported for files elsewhere, Internal for an unreadable manifest.
+   */
+  async require({ id, path, location, at }: PlacedVersion): Promise<LanceColumns> {
     const file = join(location, at.manifest);
     const key = `${id} ${file}`;
-    if (this.#known.has(key)) return;
-    if (!(await this.#isOwn(file, location, path, at.version))) throw elsewhere(path, at.version);
-    this.#known.set(key, true);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const columns = await this.#columnsOfOwn(file, location, path, at.version);
+    if (columns === undefined) throw elsewhere(path, at.version);
+    this.#known.set(key, columns);
+    return columns;
   }
 
   /** Whether no file of a version is reached through a link; each is looked for in a folder that it may lie in. */
   async #isUnlinked(location: string, line: string, manifest: LanceManifest): Promise<boolean> {
+    // An object store has no links.
+    if (isObjectKey(location)) return true;
     for (const fragment of manifest.fragments) {
       const files = fragment.files.map(({ path }) => fileIn(line, LANCE_DATA, path));
       const { id, deletions } = fragment;
@@ -96,25 +117,26 @@ export class OwnFiles {
     return true;
   }
 
-  async #isOwn(
+  /** The columns of a version; undefined if it names files elsewhere. */
+  async #columnsOfOwn(
     file: string,
     location: string,
     path: ObjectPath,
     version: bigint,
-  ): Promise<boolean> {
+  ): Promise<LanceColumns | undefined> {
     try {
       const { manifest } = await readManifestFile(this.#storage, file);
       const { bases } =
         manifest.bases.size === 0 ? manifest : await lanceFolders(this.#storage, file, manifest);
       const own = [...bases.values()].every((base) => isWithin(base.path, location));
-      if (!own || !manifest.fragments.every(namesPlainFiles)) return false;
+      if (!own || !manifest.fragments.every(namesPlainFiles)) return undefined;
       const lines = new Set([
         join(file, '..', '..'),
         ...[...bases.values()].map(({ path: at }) => at),
       ]);
       for (const line of lines)
-        if (!(await this.#isUnlinked(location, line, manifest))) return false;
-      return true;
+        if (!(await this.#isUnlinked(location, line, manifest))) return undefined;
+      return columnsOf(manifest);
     } catch (error) {
       if (!(error instanceof LanceManifestError)) throw error;
       throw new CatalogError(
@@ -123,6 +145,17 @@ export class OwnFiles {
       );
     }
   }
+}
+
+function columnsOf({ fields }: LanceManifest): LanceColumns {
+  const columns = arrowFields(fields);
+  const names = (some: readonly Field[]) => some.map(({ name }) => name);
+  const isText = ({ type }: Field) => DataType.isUtf8(type) || DataType.isLargeUtf8(type);
+  return {
+    names: names(columns),
+    vectors: names(columns.filter((field) => vectorType(field.type) !== null)),
+    texts: names(columns.filter(isText)),
+  };
 }
 
 function elsewhere(path: ObjectPath, version: bigint): CatalogError {

@@ -4,7 +4,7 @@ import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { BranchRecord, TagRecord } from '../../format/records.ts';
 import type { FolderTag, TagFolder } from '../lines/tag-folder.ts';
-import { isAbsent, unlessMissing } from '../../../storage/storage-error.ts';
+import { isAbsent, isOutage, unlessMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { readPlain } from '../../format/lance/plain-file.ts';
 import { namesInFolder } from '../../format/lance/versions.ts';
@@ -246,7 +246,7 @@ async function readFields(
     return isJsonObject(value) ? value : undefined;
   } catch (error) {
     // Bytes that are no JSON come from no client that finished.
-    if (isAbsent(error) || !isSystemError(error)) return undefined;
+    if (isAbsent(error) || !(isSystemError(error) || isOutage(error))) return undefined;
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import {
   type VersionFile,
 } from '../../format/lance/version-file.ts';
 import { MAIN } from '../../format/chain.ts';
+import { storeRoot } from '../../../storage/object-key.ts';
 
 /** The folder in which Lance clients keep branches. */
 export const LANCE_TREE = 'tree';
@@ -28,18 +29,18 @@ export interface StagedPlace {
 interface StagedClaim {
   readonly branch: string;
   readonly version: bigint;
-  /** The object store's key: the absolute path without its leading slash. */
+  /** As `storeKey`. */
   readonly manifestPath: string;
   readonly namingScheme: string | null;
 }
 
 /**
- * The key of a file in the object store that Lance clients use: its absolute path
+ * The key of a file in the object store that Lance clients use: its path in the bucket, or its absolute path
  * without the leading slash (wire contract, section 10.4).
  * @param name The file's name inside the table's folder.
  */
 export function storeKey(location: string, name: string): string {
-  return join(location, name).slice(1);
+  return join(location, name).slice(storeRoot(location).length);
 }
 
 /**
@@ -49,7 +50,7 @@ export function storeKey(location: string, name: string): string {
  */
 export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
   const { branch, manifestPath, version } = claim;
-  const path = `/${manifestPath.replace(/^\//, '')}`;
+  const path = `${storeRoot(location)}${manifestPath.replace(/^\//, '')}`;
   const folder = path.startsWith(`${location}/`) ? dirname(path).slice(location.length + 1) : '';
   if (path.includes('\u0000') || folder !== versionsFolder(branch)) {
     throw refused(manifestPath, `does not lie in ${folderPhrase(branch)}`);

@@ -193,9 +193,9 @@ describe('CreateTable on a declared name', () => {
 describe('DeclareTable refuses, and changes nothing:', () => {
   const outside = 'lies outside the folders where tables may be';
   const locations: readonly (readonly [string, () => string, string])[] = [
-    ['a relative path', () => 'tables/t', 'is neither an absolute path nor a file: URI'],
-    ['an empty path', () => '', 'is neither an absolute path nor a file: URI'],
-    ['another scheme', () => 's3://bucket/t', 'is neither an absolute path nor a file: URI'],
+    ['a relative path', () => 'tables/t', 'is neither an absolute path nor a file: or s3: URI'],
+    ['an empty path', () => '', 'is neither an absolute path nor a file: or s3: URI'],
+    ['another scheme', () => 'gs://bucket/t', 'is neither an absolute path nor a file: or s3: URI'],
     ['another machine', () => 'file://host/t', 'is not a file: URI of this machine'],
     ['a place that is not allowed', () => join(engine.data, 'other'), outside],
     ['the allowed folder itself', () => place(), outside],

@@ -189,9 +189,9 @@ describe('RegisterTable refuses, and changes nothing:', () => {
   const noManifest = 'holds no Lance table: there is no manifest in its folder _versions';
   const ours = 'holds no table of a Lance client: one that this service wrote cannot be registered';
   const locations: readonly (readonly [string, () => string, string])[] = [
-    ['a relative path', () => 'set', 'is neither an absolute path nor a file: URI'],
-    ['an empty path', () => '', 'is neither an absolute path nor a file: URI'],
-    ['another scheme', () => 's3://bucket/t', 'is neither an absolute path nor a file: URI'],
+    ['a relative path', () => 'set', 'is neither an absolute path nor a file: or s3: URI'],
+    ['an empty path', () => '', 'is neither an absolute path nor a file: or s3: URI'],
+    ['another scheme', () => 'gs://bucket/t', 'is neither an absolute path nor a file: or s3: URI'],
     ['another machine', () => 'file://host/t', 'is not a file: URI of this machine'],
     ['a control character', () => place('a\nb'), 'holds a control character'],
     ['a place that is not allowed', () => join(engine.data, 'other'), outside],

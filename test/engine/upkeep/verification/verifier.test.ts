@@ -4,16 +4,25 @@ import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  droppedKey,
   headKey,
+  purgedKey,
   tableKey,
   tagKey,
   versionKey,
 } from '../../../../src/engine/catalog/records/keys.ts';
-import { decodeTable, encodeTag } from '../../../../src/engine/catalog/records/records-codec.ts';
+import {
+  decodeDropped,
+  decodeTable,
+  encodeTag,
+} from '../../../../src/engine/catalog/records/records-codec.ts';
+import { openForReading } from '../../../../src/engine/engine-reading.ts';
+import { encodePurge } from '../../../../src/engine/upkeep/retention/entries.ts';
 import type {
   Verified,
   VerifyOptions,
 } from '../../../../src/engine/upkeep/verification/verifier.ts';
+import type { KeyRange, Store } from '../../../../src/store/store.ts';
 import { EngineTable, refusalOf, streamOf } from '../../../support/engine-table.ts';
 import { openOther } from '../../../support/engine.ts';
 import { ask } from '../../../support/request.ts';
@@ -22,6 +31,9 @@ import { casesOf } from '../../../support/cases.ts';
 let table: EngineTable;
 let id: string;
 let folder: string;
+
+/** A collection that waits for nothing. */
+const AT_ONCE = { retentionMillis: 0, olderThanMillis: 0 };
 
 const rows = (...values: bigint[]) => ({ n: vectorFromArray(values, new Int64()) });
 const verify = (options: VerifyOptions = {}): Promise<Verified> =>
@@ -42,6 +54,42 @@ afterEach(async () => table.close());
 async function fileIn(inner: string): Promise<string> {
   const [name] = (await readdir(join(folder, inner))).toSorted();
   return join(inner, name!);
+}
+
+/** What another process does with the dropped table before it is looked at. */
+const purges: readonly (readonly [string, () => Promise<unknown>])[] = [
+  ['has removed', () => table.engine.upkeep!.collector.collect(AT_ONCE)],
+  ['is removing', beginPurge],
+];
+
+/** Leaves what a process leaves that is killed in a removal. */
+async function beginPurge(): Promise<void> {
+  const { store } = table.engine;
+  const dropped = decodeDropped((await store.get(droppedKey(id)))!);
+  await store.commit(
+    [],
+    [
+      { key: droppedKey(id), value: null },
+      { key: purgedKey(id), value: encodePurge({ owner: 'another', dropped }) },
+    ],
+  );
+  await rm(join(folder, 'data'), { recursive: true });
+}
+
+/** A store that lists the dropped tables, and then lets something be done before it answers. */
+function afterListing(store: Store, act: () => Promise<unknown>): Store {
+  const range = async (asked: KeyRange) => {
+    const entries = await store.range(asked);
+    if (asked.start === droppedKey('')) await act();
+    return entries;
+  };
+  return new Proxy(store, {
+    get: (_, name) => {
+      if (name === 'range') return range;
+      const member: unknown = Reflect.get(store, name, store);
+      return typeof member === 'function' ? member.bind(store) : member;
+    },
+  });
 }
 
 async function journalFile(): Promise<string> {
@@ -75,7 +123,7 @@ describe('a catalog in order', () => {
     await table.post('drop');
     expect(await verify()).toMatchObject({ tables: 1, versions: 2, findings: [] });
     await table.engine.upkeep!.dropped.undrop(['t']);
-    await table.engine.upkeep!.collector.collect({ retentionMillis: 0, olderThanMillis: 0 });
+    await table.engine.upkeep!.collector.collect(AT_ONCE);
     expect(await verify()).toMatchObject({ tables: 1, versions: 2, findings: [], orphans: [] });
   });
 
@@ -98,6 +146,17 @@ describe('a catalog in order', () => {
     stop.abort();
     await written;
     await other.close();
+  });
+
+  it.each(purges)('may lose a dropped table that another process %s', async (_, purge) => {
+    await table.post('drop');
+    const store = afterListing(table.engine.store, purge);
+    const managed = join(table.engine.data, 'lance');
+    const { data, storage } = table.engine;
+    const reading = await openForReading({ data, storage, store, managed, cacheBytes: 2 ** 20 });
+    const found = await reading.verify({ deep: { bytesPerSecond: 0 } });
+    expect(found).toMatchObject({ tables: 1, findings: [] });
+    expect(await table.engine.upkeep!.dropped.list()).toEqual([]);
   });
 
   it('names what no version names, which is no fault', async () => {

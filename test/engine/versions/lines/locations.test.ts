@@ -50,8 +50,23 @@ describe('resolveLocation', () => {
   });
 
   it.each([
-    ['relative', () => 'tables/x', 'is neither an absolute path nor a file: URI'],
-    ['another scheme', () => 's3://bucket/x', 'is neither an absolute path nor a file: URI'],
+    ['relative', () => 'tables/x', 'is neither an absolute path nor a file: or s3: URI'],
+    ['another scheme', () => 'gs://bucket/x', 'is neither an absolute path nor a file: or s3: URI'],
+    [
+      'a bucket that is none of ours',
+      () => 's3://bucket/x',
+      'lies outside the folders where tables may be',
+    ],
+    [
+      'a URI of an object that leads out',
+      () => `s3://b/../../${base}/managed/x`,
+      'is neither an absolute path nor a file: or s3: URI',
+    ],
+    [
+      'an object whose name clients write in several ways',
+      () => 's3://bucket/a b',
+      'holds characters that clients of object stores write in different ways: use letters, digits and . _ = @ + -',
+    ],
     ['another host', () => 'file://host/x', 'is not a file: URI of this machine'],
     ['outside', () => join(base, 'elsewhere', 'x'), 'lies outside the folders where tables may be'],
     ['the folder itself', () => allowed, 'lies outside the folders where tables may be'],

@@ -1,20 +1,20 @@
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { statementOf } from '../../base/statement.ts';
 import type { TableRecord } from '../../format/records.ts';
-import type { Snapshot } from '../../format/snapshot.ts';
 import { bindRestrictions } from '../../query/restrict/bound-restrictions.ts';
 import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
-import { visibleRows } from '../../query/restrict/visible-rows.ts';
-import type { BatchSource } from '../../query/scan/fragment-reader.ts';
+import {
+  visibleTable,
+  type StoredRows,
+  type VisibleTable,
+} from '../../query/restrict/visible-rows.ts';
 import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
 import type { QueryRequest } from '../../request/request.ts';
-import type { Call } from '../call/handler.ts';
-import { notApplied } from '../call/restricted-calls.ts';
+import type { Call } from './handler.ts';
+import { notApplied } from './restricted-calls.ts';
 
 /** Rows of a table that restrictions are applied to. */
-interface RestrictedSource {
-  readonly snapshot: Snapshot;
-  readonly reader: BatchSource;
+interface RestrictedSource extends StoredRows {
   /** Absent if masks that hash are refused. */
   readonly maskSecret?: MaskSecret | undefined;
 }
@@ -35,10 +35,19 @@ export function requireApplicable(
  * @throws CatalogError PermissionDenied for restrictions that do not fit the table
  */
 export async function restrictedRows(
-  { maskSecret, ...stored }: RestrictedSource,
+  source: RestrictedSource,
   call: Call,
   restrictions: Restrictions,
 ): Promise<VirtualRows> {
+  return (await restrictedTable(source, call, restrictions)).rows;
+}
+
+/** The same, with the places of the rows. */
+export async function restrictedTable(
+  { maskSecret, ...stored }: RestrictedSource,
+  call: Call,
+  restrictions: Restrictions,
+): Promise<VisibleTable> {
   const { object } = call.request;
   const hashes = restrictions.columns.some(({ as }) => as !== 'hidden' && as.mask === 'sha256');
   if (hashes && maskSecret === undefined) {
@@ -46,7 +55,8 @@ export async function restrictedRows(
   }
   const secret = hashes ? await maskSecret?.() : undefined;
   const use = { statement: statementOf(call), secret };
-  return visibleRows(stored, bindRestrictions(stored.snapshot.schema, restrictions, object, use));
+  const bound = bindRestrictions(stored.snapshot.schema, restrictions, object, use);
+  return visibleTable(stored, bound);
 }
 
 /** A query that compares all rows: no index covers those of a restricted table. */

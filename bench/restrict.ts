@@ -1,0 +1,160 @@
+// Row filters: a query under one against the same filter in a request, and callers whom none binds.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Int32, Int64, Table, Utf8, tableFromIPC, tableToIPC, vectorFromArray } from 'apache-arrow';
+import { ADMIN_KEY, Service } from '../test/support/service.ts';
+import { readOptions } from './harness/options.ts';
+import { measureRounds, timedEach } from './harness/rounds.ts';
+import { printResult, type Row } from './harness/table.ts';
+
+const RESTRICTIONS = `restrictions:
+  - name: own-region
+    tables: ['/orders']
+    subjects: ['role:analyst']
+    rows: region = 'eu'
+`;
+const POLICY = 'p, role:admin, /**, *, allow\np, role:analyst, /**, read, allow\n';
+const FILTER = "region = 'eu'";
+const TIMES = 10;
+const FEW_TIMES = 200;
+
+const options = readOptions();
+const rows = options.quick ? 40_000 : 400_000;
+const regions = ['eu', 'us', 'asia', 'africa'];
+
+/** A service with the table, and with restrictions or without. */
+async function started(restricted: boolean): Promise<Service> {
+  const service = await Service.prepare({ policy: POLICY });
+  if (restricted) await writeFile(join(service.policies, 'restrictions.yaml'), RESTRICTIONS);
+  await service.restart();
+  const ids = Array.from({ length: rows }, (_, id) => id);
+  const table = new Table({
+    id: vectorFromArray(ids.map(BigInt), new Int64()),
+    region: vectorFromArray(
+      ids.map((id) => regions[(id * 7) % 4]!),
+      new Utf8(),
+    ),
+    amount: vectorFromArray(
+      ids.map((id) => id % 1000),
+      new Int32(),
+    ),
+    note: vectorFromArray(
+      ids.map((id) => `note ${id}`),
+      new Utf8(),
+    ),
+  });
+  const response = await fetch(`${service.url}/v1/table/orders/create`, {
+    method: 'POST',
+    headers: { 'x-api-key': ADMIN_KEY, 'content-type': 'application/vnd.apache.arrow.stream' },
+    body: Buffer.from(tableToIPC(table, 'stream')),
+  });
+  if (!response.ok) throw new Error(await response.text());
+  return service;
+}
+
+interface Asked {
+  readonly service: Service;
+  readonly key: string;
+  readonly action: string;
+  readonly body: object;
+  /** Rows of the answer, or the count; null for a description. */
+  readonly expected: number | null;
+  readonly times: number;
+}
+
+/** Each answer is checked: a short one would be quick. */
+function millis({ service, key, action, body, expected, times }: Asked): Promise<number> {
+  return timedEach(times, async () => {
+    const response = await fetch(`${service.url}/v1/table/orders/${action}`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (!response.ok) throw new Error(Buffer.from(bytes).toString());
+    if (expected === null) return;
+    const found =
+      action === 'query' ? tableFromIPC(bytes).numRows : Number(Buffer.from(bytes).toString());
+    if (found !== expected) throw new Error(`${action}: ${found} rows, not ${expected}`);
+  });
+}
+
+const restricted = await started(true);
+const plain = await started(false);
+try {
+  const analyst = await restricted.key('analyst', 'role:analyst');
+  const part = rows / regions.length;
+  const results: Row[] = [];
+  const query = (more: object, expected: number) => ({
+    action: 'query',
+    body: { vector: [], ...more },
+    expected,
+    times: TIMES,
+  });
+  const count = { action: 'count_rows', body: {}, expected: part, times: TIMES };
+  const filtered: readonly (readonly [string, Omit<Asked, 'service' | 'key'>, object])[] = [
+    ['all visible rows', query({}, part), { filter: FILTER }],
+    [
+      'a filter besides',
+      query({ filter: 'amount < 100' }, part / 10),
+      { filter: `${FILTER} AND amount < 100` },
+    ],
+    [
+      'the greatest 10',
+      query({ order_by: [{ column_name: 'amount', ascending: false }], k: 10 }, 10),
+      { filter: FILTER },
+    ],
+    ['a count', count, { predicate: FILTER }],
+  ];
+  for (const [work, asked, filter] of filtered) {
+    const samples = await measureRounds(
+      [
+        {
+          name: 'row filter',
+          measure: () => millis({ ...asked, service: restricted, key: analyst }),
+        },
+        {
+          name: 'asked filter',
+          measure: () =>
+            millis({
+              ...asked,
+              service: restricted,
+              key: ADMIN_KEY,
+              body: { ...asked.body, ...filter },
+            }),
+        },
+      ],
+      options.rounds,
+    );
+    results.push({ work, unit: 'ms', samples, target: '≤ 1.15' });
+  }
+  const free: readonly (readonly [string, Omit<Asked, 'service' | 'key'>])[] = [
+    ['DescribeTable', { action: 'describe', body: {}, expected: null, times: FEW_TIMES }],
+    ['count of all', { ...count, expected: rows, times: FEW_TIMES }],
+    ['query of 100', { ...query({ k: 100 }, 100), times: FEW_TIMES }],
+    ['query of all', query({}, rows)],
+  ];
+  for (const [work, asked] of free) {
+    const side = (name: string, service: Service) => ({
+      name,
+      measure: () => millis({ ...asked, service, key: ADMIN_KEY }),
+    });
+    const samples = await measureRounds(
+      [side('with restrictions of others', restricted), side('without any', plain)],
+      options.rounds,
+    );
+    results.push({ work: `unrestricted: ${work}`, unit: 'ms', samples, target: '≤ 1.03' });
+  }
+  printResult('restrict', notes(), results);
+} finally {
+  await restricted.stop();
+  await plain.stop();
+}
+
+function notes(): readonly string[] {
+  return [
+    `A table of ${rows.toLocaleString('en-US')} rows, of which a row filter shows every fourth; answers are read whole.`,
+    'The peer asks for the same rows by a filter in the request, as an administrator. Callers whom no restriction',
+    'binds are compared with a service that has none.',
+  ];
+}

@@ -1,0 +1,265 @@
+import { errorTable } from '../../protocol/errors.ts';
+import { instancesOf } from '../../audit/chain/log-files.ts';
+import { timeOf } from '../../audit/record/time.ts';
+import type { LoggedRecord } from '../../audit/record/record.ts';
+import { reportFound, reasonOf } from '../../audit/search/report.ts';
+import type { RequestCounts } from '../../audit/search/request-counts.ts';
+import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
+import { partsOfInstance } from '../../audit/segments/log-part.ts';
+import type { Config } from '../config/config-table.ts';
+import { columns, type Run } from '../output/output.ts';
+import { UsageError } from '../output/service-error.ts';
+import { zoneOf, type Zone } from '../output/zone.ts';
+import { RuleTexts } from '../policy/rule-text.ts';
+import { openedForReading } from '../service/data-folder.ts';
+import { jsonLine } from './audit-format.ts';
+
+export interface ShowFlags {
+  readonly json?: boolean;
+  readonly tz?: string;
+}
+
+/** A label and its text; entries without a text are not printed. */
+type Entry = readonly [string, string | null];
+
+/** Does `arrowgate audit show`. */
+export async function showAudit(
+  config: Config,
+  id: string,
+  flags: ShowFlags,
+  run: Run,
+): Promise<void> {
+  if (id === '') throw new UsageError('the id is empty');
+  const zone = zoneOf(flags.tz);
+  const { audit } = await openedForReading(config);
+  const isInstance = (await instancesOf(audit)).includes(id);
+  const shown = isInstance ? showInstance : showRequests;
+  const found = await shown(audit, id, { zone, width: run.output.width });
+  if (found === undefined) {
+    run.code = 1;
+    run.output.note(
+      `no record has the request, decision or instance id ${id}; audit search finds records by other fields`,
+    );
+    if (flags.json === true) run.output.line('[]');
+    return;
+  }
+  run.output.line(flags.json === true ? found.json : found.text);
+}
+
+/** How a page is printed. */
+interface Page {
+  readonly zone: Zone;
+  /** Characters of a line; undefined for any number. */
+  readonly width: number | undefined;
+}
+
+interface Shown {
+  readonly text: string;
+  readonly json: string;
+}
+
+async function showRequests(audit: string, id: string, page: Page): Promise<Shown | undefined> {
+  const rules = new RuleTexts(audit);
+  const pages: string[] = [];
+  const objects: string[] = [];
+  for await (const batch of searchRequests(audit, { text: id })) {
+    for (const found of batch.filter(({ record }) => isOf(record, id))) {
+      const { policy_digest: digest, rule } = found.record;
+      const ruleText = await rules.of(digest, rule);
+      pages.push(pageOf(found, ruleText, page));
+      objects.push(
+        `${jsonLine(found).trimEnd().slice(0, -1)},"rule_text":${JSON.stringify(ruleText)}}`,
+      );
+    }
+  }
+  if (pages.length === 0) return undefined;
+  return { text: pages.join('\n\n'), json: `[${objects.join(',')}]` };
+}
+
+function isOf({ request_id, decision_id }: LoggedRecord, id: string): boolean {
+  return request_id === id || decision_id === id;
+}
+
+function pageOf(
+  { record, began }: FoundRequest,
+  ruleText: string | null,
+  { zone, width }: Page,
+): string {
+  const { request_id, decision_id, policy_digest, instance, sequence, hash, phase } = record;
+  const end =
+    phase === 'attempt'
+      ? 'there is no outcome yet'
+      : `took ${Number(record.duration_us ?? 0n) / 1000} ms`;
+  return entryText(
+    [
+      ['request', request_id],
+      ['decision id', decision_id],
+      ['time', `${zone.shown(began)}, ${end}`],
+      ['who', whoOf(record)],
+      ['credential', joined([record.credential, principalText(record)])],
+      ['from', joined([record.source_ip, record.user_agent])],
+      ['operation', operationText(record)],
+      ['objects', record.objects.join(', ') || null],
+      ['rights', record.rights.map(rightText).join('; ') || null],
+      ['context', contextText(record)],
+      ['decision', decisionText(record)],
+      ['line', ruleText],
+      ['policy', policy_digest],
+      ['shadow', shadowText(record)],
+      ['answer', answerText(record)],
+      ...commitEntries(record),
+      ['record', `${instance} ${sequence}, SHA-256 ${hash}`],
+      ['more', `arrowgate policy explain --decision-id ${decision_id}`],
+    ],
+    width,
+  );
+}
+
+function entryText(entries: readonly Entry[], width: number | undefined): string {
+  const labels = Math.max(...entries.map(([label]) => label.length));
+  const room = width === undefined ? Infinity : Math.max(20, width - labels - 2);
+  // The texts come from clients, and must not reach a terminal as control characters.
+  return columns(
+    entries.flatMap(([label, text]) => {
+      if (text === null) return [];
+      const [first = '', ...others] = wrapped(text.replaceAll(/\p{Cc}/gu, '?'), room);
+      return [[label, first], ...others.map((line) => ['', line])];
+    }),
+  );
+}
+
+/** The lines of a text, broken at spaces where there are some. */
+function wrapped(text: string, room: number): readonly string[] {
+  if (text.length <= room) return [text];
+  const space = text.lastIndexOf(' ', room);
+  const end = space > 0 ? space : room;
+  return [text.slice(0, end), ...wrapped(text.slice(end).trimStart(), room)];
+}
+
+function joined(parts: readonly (string | null)[]): string | null {
+  return parts.filter((part) => part !== null && part !== '').join(', ') || null;
+}
+
+function whoOf({ subject, principal }: LoggedRecord): string {
+  return joined([subject ?? 'nobody who is known', ...(principal?.groups ?? [])])!;
+}
+
+function principalText({ principal }: LoggedRecord): string | null {
+  const scopes = (principal?.scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`);
+  return joined([
+    principal && principal.roles.length > 0 ? `with ${principal.roles.join(' ')}` : null,
+    scopes.length > 0 ? `restricted to ${scopes.join(' ')}` : null,
+  ]);
+}
+
+function operationText({ operation, object, mode, branch, backend }: LoggedRecord): string {
+  const what = [operation ?? 'unknown', object].filter((part) => part !== null).join(' ');
+  return joined([
+    what,
+    mode === null ? null : `mode ${mode}`,
+    branch === null ? null : `branch ${branch}`,
+    backend === null ? null : `at ${backend}`,
+  ])!;
+}
+
+function rightText({ action, branch, objects }: LoggedRecord['rights'][number]): string {
+  return `${action} on ${objects.join(' ')}${branch === null ? '' : ` (branch ${branch})`}`;
+}
+
+function contextText({ context }: LoggedRecord): string | null {
+  return (
+    Object.entries(context)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(', ') || null
+  );
+}
+
+function decisionText(record: LoggedRecord): string {
+  const { decision, rule } = record;
+  const reason = decision === 'allow' ? null : reasonOf(record);
+  return joined([rule === null ? decision : `${decision} by ${rule}`, reason])!;
+}
+
+function shadowText({ shadow }: LoggedRecord): string | null {
+  if (shadow === null) return null;
+  return `${shadow.decision} by ${shadow.rule ?? 'no line'} of ${shadow.policy_digest}`;
+}
+
+function answerText({ status, code, bytes_in, bytes_out }: LoggedRecord): string | null {
+  if (status === null) return null;
+  const name = errorTable.find((row) => row.code === code)?.name;
+  const error = name === undefined ? null : `code ${code} ${name}`;
+  return joined([
+    String(status),
+    error,
+    `${bytes_in ?? 0} bytes in`,
+    `${bytes_out ?? 0} bytes out`,
+  ]);
+}
+
+function commitEntries({ commit }: LoggedRecord): readonly Entry[] {
+  if (commit === null) return [];
+  const { kind, baseVersion, version, rowsAdded, rowsChanged, rowsRemoved } = commit;
+  const versions = version === null ? null : `version ${baseVersion ?? 'none'} to ${version}`;
+  const rows = `${rowsAdded} rows added, ${rowsChanged ?? 'unknown'} changed, ${rowsRemoved} removed`;
+  return [
+    ['commit', joined([kind, versions, commit.schemaChanged ? 'schema changed' : null])],
+    ['rows', rows],
+    ['columns', commit.columns?.join(', ') || null],
+    ['statement', commit.statement ?? null],
+    ['rules', commit.rules.join(', ') || null],
+  ];
+}
+
+async function showInstance(
+  audit: string,
+  id: string,
+  { zone, width }: Page,
+): Promise<Shown | undefined> {
+  const filter = { text: id };
+  const day = (began: string) => began.slice(0, 10);
+  const decisions = await reportFound(audit, 'decision', filter, day);
+  const subjects = await reportFound(audit, 'subject', filter, day);
+  const parts = await partsOfInstance(audit, id);
+  const files = parts.map(({ file }) => file.path.slice(audit.length + 1));
+  const all = [...decisions];
+  const first = all.map((each) => each.first).reduce(least, undefined);
+  const last = all.map((each) => each.last).reduce(most, undefined);
+  const bounds = {
+    first: first === undefined ? null : timeOf(first),
+    last: last === undefined ? null : timeOf(last),
+  };
+  const text = entryText(
+    [
+      ['instance', id],
+      ['requests', String(all.reduce((sum, each) => sum + countOf(each), 0))],
+      ['first', bounds.first === null ? null : zone.shown(bounds.first)],
+      ['last', bounds.last === null ? null : zone.shown(bounds.last)],
+      ...decisions.map((each): Entry => [`  ${each.key}`, String(countOf(each))]),
+      [
+        'subjects',
+        subjects.map((each) => `${each.key ?? 'unknown'} (${countOf(each)})`).join(', ') || null,
+      ],
+      ['files', files.join(', ') || null],
+      ['more', `arrowgate audit search --text ${id}`],
+    ],
+    width,
+  );
+  const counts = (tallies: readonly RequestCounts[]) =>
+    Object.fromEntries(tallies.map((each) => [each.key ?? '', countOf(each)]));
+  const json = JSON.stringify({
+    instance: id,
+    ...bounds,
+    decisions: counts(decisions),
+    subjects: counts(subjects),
+    files,
+  });
+  return { text, json };
+}
+
+function countOf({ requests, open }: RequestCounts): number {
+  return requests + open;
+}
+
+const least = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b < a ? b : a);
+const most = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b > a ? b : a);

@@ -1,0 +1,65 @@
+import type { AccessOf } from '../../lance/lance-rows.ts';
+import type { LibraryEnvironment } from '../../lance/library-process.ts';
+import type { BucketCredentials } from '../../storage/bucket/bucket-place.ts';
+import { objectRoot, storeRoot, wireLocation } from '../../storage/object-key.ts';
+import { libraryCertificates, processEnvironment } from '../config/config-environment.ts';
+import type { ObjectStoreSetting } from '../config/config-object-stores.ts';
+import { openObjectStore } from './object-stores.ts';
+import type { Opened } from './opened.ts';
+
+/** Bounds of the library's own attempts: the gateway has reached the store just before. Seconds. */
+const ATTEMPTS = { client_max_retries: '3', client_retry_timeout: '10' };
+
+/**
+ * How the Lance library reaches tables in object stores: with the credentials that the gateway has at
+ * that moment.
+ */
+export function libraryStores(settings: readonly ObjectStoreSetting[], opened: Opened): AccessOf {
+  const stores = settings.map((setting) => {
+    const root = objectRoot(setting.bucket, setting.prefix);
+    let store: ReturnType<typeof openObjectStore> | undefined;
+    opened.add(async () => (await store)?.close());
+    const credentials = async (): Promise<BucketCredentials> =>
+      (await (store ??= openObjectStore(setting, { spill: '/' }))).credentials();
+    return { setting, root, credentials };
+  });
+  return async (location) => {
+    const found = stores.find(({ root }) => location.startsWith(`${root}/`));
+    if (found === undefined) return undefined;
+    const options = libraryOptions(found.setting, await found.credentials());
+    const folder = location.slice(storeRoot(location).length);
+    return { uri: wireLocation(location), folder, options };
+  };
+}
+
+/** The options of the library for a store. */
+function libraryOptions(
+  { endpoint, region, path_style: isPathStyle, bucket }: ObjectStoreSetting,
+  { id, secret, token }: BucketCredentials,
+): Readonly<Record<string, string>> {
+  return {
+    ...ATTEMPTS,
+    aws_access_key_id: id,
+    aws_secret_access_key: secret,
+    ...(token !== null && { aws_session_token: token }),
+    aws_region: region,
+    ...(endpoint !== null && {
+      aws_endpoint: isPathStyle ? endpoint : hostOf(endpoint, bucket),
+      aws_virtual_hosted_style_request: String(!isPathStyle),
+      allow_http: String(endpoint.startsWith('http:')),
+    }),
+  };
+}
+
+/** The address of a bucket that is in the host of requests. */
+function hostOf(endpoint: string, bucket: string): string {
+  return endpoint.replace('://', `://${bucket}.`);
+}
+
+/** The environment of the library where it reaches stores over TLS; undefined where it does not. */
+export function libraryEnvironment(
+  settings: readonly ObjectStoreSetting[],
+): LibraryEnvironment | undefined {
+  const overTls = settings.some(({ endpoint }) => endpoint?.startsWith('http:') !== true);
+  return overTls ? libraryCertificates(processEnvironment()) : undefined;
+}

@@ -1,0 +1,129 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { schemaOf } from '../../../arrow/nested-type.ts';
+import { conform } from '../../../arrow/types.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { hiddenRowMade, type Restrictions } from '../../../protocol/restrictions.ts';
+import type { RequirementName } from '../../../rules/commit-rule.ts';
+import { statementOf } from '../../base/statement.ts';
+import { incomingRows, withoutComputed } from '../../change/computed-rows.ts';
+import {
+  requireVisible,
+  requireOwnColumns,
+  restrictedColumns,
+  type VisibleChange,
+} from '../../change/visible-change.ts';
+import { checkConforms, type Incoming } from '../../format/incoming.ts';
+import type { TableRecord } from '../../format/records.ts';
+import {
+  bindRestrictions,
+  type BoundRestrictions,
+} from '../../query/restrict/bound-restrictions.ts';
+import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
+import type { BatchSource } from '../../query/scan/fragment-reader.ts';
+import type { Call } from '../call/handler.ts';
+import { notApplied } from '../call/restricted-calls.ts';
+import { requireApplicable, restrictedTable } from '../call/restricted-reads.ts';
+
+/** Where a bound caller's rows are read, to change them. */
+export interface RestrictedChanges {
+  readonly reader: BatchSource;
+  readonly maskSecret?: MaskSecret | undefined;
+}
+
+type ChangeKind = 'insert' | 'update' | 'delete';
+
+/** Requirements of commit rules whose verdict on a change would tell of hidden rows. */
+const telling: Readonly<Record<ChangeKind, readonly RequirementName[]>> = {
+  insert: ['unique', 'max_rows', 'max_bytes'],
+  update: ['unique', 'max_bytes'],
+  delete: ['max_removed_share'],
+};
+
+/**
+ * How a bound caller changes a table; undefined for a caller whom nothing binds.
+ * @throws CatalogError PermissionDenied for a table of another kind than the engine's own, and where a
+ * commit rule would tell of hidden rows.
+ */
+export function visibleChange(
+  parts: RestrictedChanges,
+  call: Call,
+  table: TableRecord,
+  kind: ChangeKind,
+): VisibleChange | undefined {
+  const { request, permit, rules } = call;
+  const { object, operation } = request;
+  const restrictions = permit.restrictionsOn(object);
+  if (restrictions === null) return undefined;
+  requireApplicable(call, table, restrictions);
+  const refusal = (why: string) => notApplied(request, permit, restrictions, why);
+  const rule = rules.ruleRequiring(object, requirementsOf(kind, restrictions));
+  if (rule !== undefined) throw refusal(`the commit rule ${rule} would tell of what is hidden`);
+  const names = [permit.principal.subject, operation.name, object, restrictions.names] as const;
+  return {
+    table: (snapshot) => restrictedTable({ ...parts, snapshot }, call, restrictions),
+    refusal,
+    hidden: () => new CatalogError('PermissionDenied', hiddenRowMade(...names)),
+  };
+}
+
+/** A check of updated rows reads their hidden values as well. */
+function requirementsOf(kind: ChangeKind, { columns }: Restrictions): readonly RequirementName[] {
+  return kind === 'update' && columns.length > 0 ? [...telling.update, 'check'] : telling[kind];
+}
+
+/**
+ * The rows that a bound caller inserts, all of which the caller may see. Masked and hidden columns are
+ * null in them.
+ * @throws CatalogError PermissionDenied for other rows; TableSchemaValidationError for rows that do not
+ * fit the columns that the caller may write.
+ */
+export function visibleIncoming(
+  call: Call,
+  incoming: Incoming,
+  schema: Schema,
+  change: VisibleChange,
+): Incoming {
+  const { object } = call.request;
+  const restrictions = call.permit.restrictionsOn(object)!;
+  const own = bindRestrictions(schema, restrictions, object, { statement: statementOf(call) });
+  requireOwnColumns(
+    incoming.schema.fields.map(({ name }) => name),
+    own,
+    change,
+  );
+  requireFilled(incoming, schema, own, change);
+  const batches = judged(incomingRows(incoming, schema, statementOf(call)), schema, own, change);
+  return { schema, batches };
+}
+
+/** Columns that the caller cannot write become null or are computed; errors name no other columns. */
+function requireFilled(
+  incoming: Incoming,
+  schema: Schema,
+  bound: BoundRestrictions,
+  { refusal }: VisibleChange,
+): void {
+  const restricted = restrictedColumns(bound);
+  const sent = new Set(incoming.schema.fields.map(({ name }) => name));
+  const open = withoutComputed(schema, sent).fields;
+  const unfilled = open.find(({ name, nullable }) => restricted.has(name) && !nullable);
+  if (unfilled !== undefined) {
+    const name = JSON.stringify(unfilled.name);
+    throw refusal(`the column ${name} is masked or hidden, and may not be null`);
+  }
+  const writable = open.filter(({ name }) => !restricted.has(name));
+  checkConforms(incoming.schema, schemaOf(writable, schema.metadata));
+}
+
+async function* judged(
+  batches: AsyncIterable<RecordBatch>,
+  schema: Schema,
+  bound: BoundRestrictions,
+  change: VisibleChange,
+): AsyncGenerator<RecordBatch> {
+  for await (const batch of batches) {
+    const rows = conform(batch, schema);
+    await requireVisible(rows, bound, change);
+    yield rows;
+  }
+}

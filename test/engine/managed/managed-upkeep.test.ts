@@ -1,0 +1,4 @@
+import { freshEngine } from '../../support/engine.ts';
+import { managedUpkeep } from './managed-upkeep.ts';
+
+managedUpkeep('in folders', () => freshEngine());

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { lintPolicy } from '../../src/policy/lint.ts';
+import { formatFinding } from '../../src/policy/lines/policy-error.ts';
+import { buildPolicy } from '../../src/policy/load.ts';
+import { closedTableFindings, unreachedFindings } from '../../src/policy/restriction-lint.ts';
+import { shippedModel } from './support.ts';
+
+const POLICY = `p, role:admin, /prod/**, *, allow
+p, role:admin, /, manage, allow
+p, *, /dev/*, read, allow
+g, user:ann, role:boss
+g, role:boss, role:admin
+`;
+
+/** A policy with one restriction that has these keys. */
+const policyWith = (...keys: readonly string[]) =>
+  buildPolicy({
+    model: shippedModel,
+    policy: POLICY,
+    restrictions: `restrictions:\n  - ${['name: r', ...keys].join('\n    ')}\n`,
+  });
+
+const findingsOf = async (...keys: readonly string[]) =>
+  lintPolicy(await policyWith('tables: [/prod/**]', ...keys)).findings.map(formatFinding);
+
+describe('a restriction that binds nobody is a finding', () => {
+  const nobody = 'restrictions.yaml:2: the restriction r binds nobody: all of its subjects are';
+
+  it.each([
+    ['subjects: [role:x]', 'except: [role:x]', `${nobody} exempt by role:x`],
+    ['subjects: [user:ann, role:boss]', 'except: [role:admin]', `${nobody} exempt by role:admin`],
+    ['subjects: [role:x]', 'except: ["*"]', `${nobody} exempt by *`],
+    ['subjects: ["*"]', 'except: ["*", role:x]', `${nobody} exempt by *, role:x`],
+  ])('%s, %s', async (subjects, except, text) => {
+    expect(await findingsOf('columns: { a: hidden }', subjects, except)).toEqual([text]);
+  });
+
+  it.each([
+    ['subjects: [role:x, user:bob]', 'except: [role:x]'],
+    ['except: [role:admin]'],
+    ['subjects: [role:admin]', 'except: [role:boss]'],
+  ])('%s binds somebody', async (...keys) => {
+    expect(await findingsOf('columns: { a: hidden }', ...keys)).toEqual([]);
+  });
+});
+
+describe('a row filter that is the same for every row is a finding', () => {
+  const place = 'restrictions.yaml:2: the row filter of r is';
+
+  it.each([
+    ["'a' = 'a' OR NULL", `${place} true for every row: it hides nothing`],
+    ['TRUE', `${place} true for every row: it hides nothing`],
+    ['1 + 1 = 2', `${place} true for every row: it hides nothing`],
+    ['1 = 2', `${place} true for no row: it hides all`],
+    ['NULL', `${place} true for no row: it hides all`],
+    ['NOT (1 IN (1, 2))', `${place} true for no row: it hides all`],
+  ])('%s', async (rows, text) => {
+    expect(await findingsOf(`rows: ${JSON.stringify(rows)}`)).toEqual([text]);
+  });
+
+  it.each([
+    "region = 'eu'",
+    "ctx.region = 'eu'",
+    "'role:x' IN (principal.roles)",
+    "now() < timestamp '2035-01-01 00:00:00'",
+    '1 / 0 = 1',
+  ])('%s is none', async (rows) => {
+    expect(await findingsOf(`rows: ${JSON.stringify(rows)}`)).toEqual([]);
+  });
+});
+
+describe('a restriction beside the rest', () => {
+  const table = (path: string, columns?: readonly string[]) => ({
+    path: path.slice(1).split('/'),
+    columns: async () => columns,
+  });
+
+  it('is warned of where no line allows anything', async () => {
+    const policy = await policyWith(
+      'tables: [/prod/a, /dev/**, /old/**, /dev/a/b]',
+      'columns: { a: hidden }',
+    );
+    expect(unreachedFindings(policy).map(formatFinding)).toEqual([
+      'restrictions.yaml:2: the restriction r binds nobody on /old/**: no line allows anything there',
+      'restrictions.yaml:2: the restriction r binds nobody on /dev/a/b: no line allows anything there',
+    ]);
+  });
+
+  it('is warned of for tables without its columns', async () => {
+    const policy = await policyWith(
+      'tables: [/prod/**]',
+      'rows: REGION = ctx.region AND owner IN (principal.groups)',
+      'columns: { emial: hidden, Phone: hidden }',
+    );
+    const found = await closedTableFindings(policy.snapshot.restrictions.restrictions, {
+      namespaces: [],
+      tables: [
+        table('/prod/a', ['region', 'owner', 'email', 'Phone']),
+        table('/prod/b', ['region', 'email', 'phone']),
+        table('/prod/c', ['region', 'email', 'Phone']),
+        table('/prod/lance'),
+        table('/dev/a', ['emial']),
+      ],
+    });
+    expect(found.map(formatFinding)).toEqual([
+      'restrictions.yaml:2: the restriction r closes /prod/b and 1 more, without the column owner',
+      'restrictions.yaml:2: the restriction r names the column emial, which no table has that it covers: did you mean email?',
+      'restrictions.yaml:2: the restriction r closes /prod/b, without the column Phone',
+    ]);
+  });
+});

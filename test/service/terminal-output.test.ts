@@ -1,0 +1,94 @@
+import { cp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN_KEY, Service } from '../support/service.ts';
+import { inTerminal, steady } from '../support/terminal.ts';
+import { send } from './http.ts';
+import { goodRows } from './table-bodies.ts';
+
+/* What the built program prints in a terminal of 80 and of 160 columns: `golden/` has the texts. */
+
+const POLICY = `p, role:admin, /**, *, allow
+p, role:analyst, /prod/**, read, allow
+p, role:analyst, /prod/hr/**, *, deny
+g, user:alice, role:analyst
+`;
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await Service.start({ policy: POLICY });
+  const alice = await service.key('alice');
+  for (const path of ['prod', 'prod$hr']) await ask(`POST /v1/namespace/${path}/create`);
+  await ask('POST /v1/table/prod$hr$salaries/create', ADMIN_KEY, goodRows);
+  await ask('POST /v1/table/prod$orders/create', ADMIN_KEY, goodRows, 'create-orders');
+  for (const table of ['prod$orders', 'prod$hr$salaries', 'prod$orders']) {
+    await ask(`POST /v1/table/${table}/count_rows`, alice, {}, `count-${table}`);
+  }
+  await service.end();
+  const proposed = join(service.folder, 'proposed');
+  await cp(service.policies, proposed, { recursive: true });
+  await writeFile(
+    join(proposed, 'policy.csv'),
+    POLICY.replace('/prod/hr/**, *', '/prod/hr/**, modify'),
+  );
+});
+
+afterAll(() => service?.stop());
+
+async function ask(
+  line: string,
+  key: string = ADMIN_KEY,
+  body: Uint8Array | object = {},
+  id?: string,
+) {
+  const headers = { 'user-agent': 'golden', ...(id !== undefined && { 'x-request-id': id }) };
+  return send(service.url, line, { key, body, headers });
+}
+
+const commands: Readonly<Record<string, readonly string[]>> = {
+  'audit-search': ['audit', 'search', '--data', 'data'],
+  'audit-search-columns': ['audit', 'search', '--data', 'data', '--columns', 'subject,rule'],
+  'audit-report': ['audit', 'report', '--by', 'object', '--data', 'data'],
+  'audit-report-no-header': ['audit', 'report', '--by', 'reason', '--no-header', '--data', 'data'],
+  'policy-log': ['policy', 'log', '--data', 'data', '--policies', 'policies'],
+  'policy-diff': ['policy', 'diff', 'proposed', './policies', '--data', 'data'],
+  'audit-show': ['audit', 'show', 'count-prod$hr$salaries', '--data', 'data'],
+  'audit-show-commit': ['audit', 'show', 'create-orders', '--data', 'data'],
+};
+
+describe.each([80, 160])('in a terminal of %d columns', (columns) => {
+  it.each(Object.entries(commands))('prints %s', async (name, words) => {
+    const { code, text } = await inTerminal(words, { columns, cwd: service.folder });
+    expect(code).toBe(name === 'policy-diff' ? 1 : 0);
+    const lines = text.split('\n');
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    await expect(steady(text)).toMatchFileSnapshot(`golden/${name}-${columns}.txt`);
+  });
+});
+
+describe('colours', () => {
+  const search = ['audit', 'search', '--data', 'data', '--decision', 'deny'];
+
+  it.each([
+    ['are printed in a terminal', {}, true],
+    ['are not printed with NO_COLOR', { NO_COLOR: '1' }, false],
+    ['are not printed in a terminal that has none', { TERM: 'dumb' }, false],
+  ])('%s', async (_, variables, isColoured) => {
+    const options = { columns: 160, cwd: service.folder };
+    const { text } = await inTerminal(search, {
+      ...options,
+      variables: { NO_COLOR: '', ...variables },
+    });
+    expect([text.includes('\u001b[31mdeny'), text.includes('\u001b[1m')]).toEqual([
+      isColoured,
+      isColoured,
+    ]);
+  });
+
+  it('are not printed into a pipe, nor are cells cut there', async () => {
+    const { out } = await service.command('audit', 'search', '--decision', 'deny');
+    expect(out.includes('\u001b') || out.includes('…')).toBe(false);
+    expect(out).toMatch(/ policy\.csv:3 +count-prod\$hr\$salaries$/m);
+  });
+});
