@@ -163,7 +163,9 @@ describe('tables that are open for changes', () => {
     kept.giveBack(table.place.at.version);
     let next: Promise<{ readonly table: unknown }> | undefined;
     table.committed = () => {
-      next ??= tables.lend(table.place, (question) => table.answer(question));
+      // The turn of the commit before may come late.
+      if (table.place.at.version === 3)
+        next ??= tables.lend(table.place, (question) => table.answer(question));
     };
     await table.change({ kind: 'append' }, 3);
     expect((await next)?.table).toBe(kept.table);
