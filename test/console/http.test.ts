@@ -542,3 +542,50 @@ describe('a caller who sees a part of the log only', () => {
     }
   });
 });
+
+describe('behind a trusted proxy', () => {
+  let proxied: Service;
+  const tls = {
+    'x-forwarded-for': '203.0.113.9',
+    'x-forwarded-proto': 'https',
+    host: 'gate.example',
+  };
+  const post = (headers: Readonly<Record<string, string>>) =>
+    send(proxied.url, 'POST /console/session', {
+      body: JSON.stringify({ key: ADMIN_KEY }),
+      key: null,
+      headers: { ...JSON_TYPE, ...headers },
+    });
+
+  beforeAll(async () => {
+    proxied = await Service.start({ config: 'trusted_proxies: [127.0.0.1]\n' });
+  });
+  afterAll(() => proxied?.stop());
+
+  it('gives a cookie for this host and TLS alone', async () => {
+    const { status, headers } = await post({ ...tls, origin: 'https://gate.example' });
+    expect(status).toBe(200);
+    const [cookie = ''] = headers['set-cookie'] ?? [];
+    expect(cookie).toMatch(
+      /^__Host-arrowgate-console=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=28800$/,
+    );
+    const [pair = ''] = cookie.split(';');
+    const me = (line: Readonly<Record<string, string>>) =>
+      send(proxied.url, 'GET /console/api/me', { key: null, headers: { ...line, cookie: pair } });
+    expect((await me(tls)).json).toMatchObject({ subject: 'user:admin' });
+    // The cookie counts under the console alone, and over TLS alone.
+    const table = { key: null, headers: { ...tls, cookie: pair }, body: {} };
+    expect((await send(proxied.url, 'POST /v1/table/t/describe', table)).status).toBe(401);
+    expect((await me({})).status).toBe(401);
+  });
+
+  const refusals: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
+    ['over plain http from elsewhere', { 'x-forwarded-for': '203.0.113.9' }, 'over plain http'],
+    ['from an origin without TLS', { ...tls, origin: 'http://gate.example' }, 'other sites'],
+    ['from another host', { ...tls, origin: 'https://evil.example' }, 'other sites'],
+  ];
+  it.each(refusals)('refuses a sign-in %s', async (_name, headers, sentence) => {
+    const { status, json } = await post(headers);
+    expect([status, json['error']]).toEqual([403, expect.stringContaining(sentence)]);
+  });
+});

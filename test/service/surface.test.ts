@@ -78,7 +78,7 @@ describe('what is served beside the protocol', () => {
     }
   });
 
-  it.each(['/', '/nothing', '/v2/table', '/healthz/', '/console/'])(
+  it.each(['/', '/nothing', '/v2/table', '/healthz/', '/console/nothing'])(
     'there is nothing at %s',
     async (path) => {
       const reply = await ask(`GET ${path}`);
