@@ -10,6 +10,7 @@ import { onBranch, type Circumstances } from '../../policy/conditions/circumstan
 import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
 import { underRestrictions } from '../../policy/decide/restricted-verdict.ts';
 import { restrictionsFor } from '../../policy/settings/restriction-book.ts';
+import type { WrittenRestriction } from '../../policy/settings/restrictions.ts';
 import type { Need } from './known-route.ts';
 
 /** The requested rights, in order; consecutive rights on several objects form one entry. */
@@ -80,7 +81,8 @@ export class SnapshotPermit implements Permit {
   #open: Circumstances | undefined;
   #onBranches: Map<string, Circumstances> | undefined;
   readonly #request: RestrictedRequest | null;
-  #restrictionNames: readonly string[] | undefined;
+  #boundObject: ObjectPath | undefined;
+  #bound: readonly WrittenRestriction[] = [];
 
   /** @param request Null for a permit that no request uses: it holds no right on a restricted table. */
   constructor(
@@ -136,17 +138,21 @@ export class SnapshotPermit implements Permit {
 
   /** Names of the restrictions that bind the caller on the object of the route. */
   get restrictionNames(): readonly string[] {
-    return (this.#restrictionNames ??= this.#namesOnRoute());
+    const object = this.#request?.route.object;
+    return object === undefined ? [] : this.#boundOn(object).map(({ name }) => name);
   }
 
-  #namesOnRoute(): readonly string[] {
-    const object = this.#request?.route.object;
-    if (object === undefined) return [];
-    return this.#policy.restrictions.binding(this.principal, object).map(({ name }) => name);
+  /** The restrictions that bind the caller. A request asks several times, mostly about one object. */
+  #boundOn(object: ObjectPath): readonly WrittenRestriction[] {
+    if (this.#boundObject !== object) {
+      this.#boundObject = object;
+      this.#bound = this.#policy.restrictions.binding(this.principal, object);
+    }
+    return this.#bound;
   }
 
   restrictionsOn(object: ObjectPath): Restrictions | null {
-    const bound = this.#policy.restrictions.binding(this.principal, object);
+    const bound = this.#boundOn(object);
     if (bound.length === 0) return null;
     return restrictionsFor(bound, this.principal, this.#request?.context() ?? new Map());
   }
@@ -156,7 +162,7 @@ export class SnapshotPermit implements Permit {
    * object of the route only: every other right, of a mode or of an object in the body, is refused.
    */
   #restricted(action: Action, object: ObjectPath, verdict: Verdict): Verdict {
-    const bound = this.#policy.restrictions.binding(this.principal, object);
+    const bound = this.#boundOn(object);
     const { subject } = this.principal;
     return underRestrictions(verdict, bound, { subject, action, object }, () =>
       this.#isRouted(action, object),

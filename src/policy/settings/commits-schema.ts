@@ -1,16 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import type { RequirementName } from '../../rules/commit-rule.ts';
-
-const text = (about: string, expects = 'a text that is not empty') =>
-  Type.String({ minLength: 1, expects, description: about });
-
-const texts = (about: string) =>
-  Type.Array(Type.String({ minLength: 1 }), {
-    minItems: 1,
-    uniqueItems: true,
-    expects: 'a list of at least one text, each once',
-    description: about,
-  });
+import { entryName, plainText, distinctTexts } from './entry-reader.ts';
 
 const yes = (about: string) =>
   Type.Literal(true, { expects: 'true, or left out', description: about });
@@ -37,7 +27,7 @@ const nestedType: TSchema = Type.Object(
 
 const column = Type.Object(
   {
-    name: text('the name of the column'),
+    name: plainText('the name of the column'),
     type: Type.Union([Type.String({ pattern: TYPE }), nestedType], {
       expects: 'a type of the namespace vocabulary, such as int64 or {type: list, fields: […]}',
       description: 'its type, as DescribeTable says it to namespace clients',
@@ -57,12 +47,12 @@ const freeze = Type.Object(
         description: 'the days on which it begins; every day without',
       }),
     ),
-    from: text('when it begins, such as 22:00', 'a time such as 22:00'),
-    to: text(
+    from: plainText('when it begins, such as 22:00', 'a time such as 22:00'),
+    to: plainText(
       'when it ends; a time that is not after the beginning is of the next day',
       'a time such as 06:00',
     ),
-    zone: Type.Optional(text('the IANA time zone whose clocks count; UTC')),
+    zone: Type.Optional(plainText('the IANA time zone whose clocks count; UTC')),
   },
   { additionalProperties: false, expects: 'a mapping' },
 );
@@ -83,8 +73,8 @@ export const requirementSchemas = {
       description: 'columns that the table must have',
     }),
   ),
-  check: Type.Optional(text('SQL that must be true of every new or changed row')),
-  unique: Type.Optional(texts('columns on which no two rows agree; nulls never agree')),
+  check: Type.Optional(plainText('SQL that must be true of every new or changed row')),
+  unique: Type.Optional(distinctTexts('columns on which no two rows agree; nulls never agree')),
   max_rows: Type.Optional(whole('the most rows that one commit may add')),
   max_bytes: Type.Optional(whole('the most bytes that one commit may add')),
   max_removed_share: Type.Optional(
@@ -97,10 +87,10 @@ export const requirementSchemas = {
   ),
   no_drop: Type.Optional(yes('no drop, deregistration, overwrite, or rename out of the patterns')),
   keep_versions: Type.Optional(yes('no version is removed, by request or by retention')),
-  protected_tags: Type.Optional(texts('tags that are not moved or deleted')),
-  protected_branches: Type.Optional(texts('branches that are not deleted or restored')),
-  locations: Type.Optional(texts('folders in which tables may lie')),
-  context: Type.Optional(texts('keys that the context of the request must have')),
+  protected_tags: Type.Optional(distinctTexts('tags that are not moved or deleted')),
+  protected_branches: Type.Optional(distinctTexts('branches that are not deleted or restored')),
+  locations: Type.Optional(distinctTexts('folders in which tables may lie')),
+  context: Type.Optional(distinctTexts('keys that the context of the request must have')),
   freeze: Type.Optional(
     Type.Array(freeze, {
       minItems: 1,
@@ -118,7 +108,7 @@ const require = Type.Object(requirementSchemas, {
 
 const webhook = Type.Object(
   {
-    url: text('where the summary of a commit is posted; https unless it is this machine'),
+    url: plainText('where the summary of a commit is posted; https unless it is this machine'),
     timeout: Type.Optional(
       Type.String({
         pattern: '^([1-9][0-9]{0,4}ms|[1-9][0-9]?s)$',
@@ -145,16 +135,12 @@ const webhook = Type.Object(
 
 const rule = Type.Object(
   {
-    name: Type.String({
-      pattern: '^[A-Za-z0-9_.-]{1,64}$',
-      expects: '1 to 64 letters, digits, dots, dashes and underscores',
-      description: 'what refusals and audit records call it',
-    }),
-    tables: texts('patterns of the tables that it is about'),
+    name: entryName('what refusals and audit records call it'),
+    tables: distinctTexts('patterns of the tables that it is about'),
     operations: Type.Optional(
-      texts('operations or access groups that it is about; every mutation without'),
+      distinctTexts('operations or access groups that it is about; every mutation without'),
     ),
-    except: Type.Optional(texts('subjects, groups and roles that it does not bind')),
+    except: Type.Optional(distinctTexts('subjects, groups and roles that it does not bind')),
     mode: Type.Optional(
       Type.Union([Type.Literal('enforce'), Type.Literal('warn')], {
         expects: 'enforce or warn',

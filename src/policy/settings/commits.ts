@@ -22,8 +22,8 @@ import {
   type Freeze,
 } from '../../rules/zone-clock.ts';
 import { commitsSchema } from './commits-schema.ts';
-import { parsePattern, patternMatches, subjectFault, type Pattern } from '../lines/pattern.ts';
-import { PolicyError, type PolicyFinding } from '../lines/policy-error.ts';
+import { readNamedEntries, type EntryFaults } from './entry-reader.ts';
+import { patternMatches, type Pattern } from '../lines/pattern.ts';
 import { nearestAction, rightsOfAction } from '../lines/rights.ts';
 import { readTypedYaml } from './typed-yaml.ts';
 
@@ -57,23 +57,10 @@ export function ruleOf(data: RuleData): WrittenRule {
  * @throws PolicyError with everything that is wrong with it.
  */
 export function parseCommits(text: string): readonly WrittenRule[] {
-  const yaml = readTypedYaml(COMMITS_FILE, text, commitsSchema);
-  const findings: PolicyFinding[] = [];
-  const rules = yaml.value.rules.map((entry, index) => {
-    const reader = new RuleReader(entry, findings, (path) =>
-      yaml.lineOf(['rules', index, ...path]),
-    );
-    return reader.read();
-  });
-  for (const [index, { name, line }] of rules.entries()) {
-    if (rules.findIndex((other) => other.name === name) === index) continue;
-    findings.push({ file: COMMITS_FILE, line, text: `two rules have the name ${name}` });
-  }
-  if (findings.length === 0) return rules;
-  throw new PolicyError(findings.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)));
+  const { value, lineOf } = readTypedYaml(COMMITS_FILE, text, commitsSchema);
+  const list = { file: COMMITS_FILE, key: 'rules', entries: value.rules, lineOf };
+  return readNamedEntries(list, (entry, faults) => new RuleReader(entry, faults).read());
 }
-
-type Path = readonly (string | number)[];
 
 /** Default timeout of a webhook, as it is written. */
 export const WEBHOOK_TIMEOUT = '2s';
@@ -81,25 +68,23 @@ export const WEBHOOK_TIMEOUT = '2s';
 /** Reads one rule and collects its faults. */
 class RuleReader {
   readonly #entry: Entry;
-  readonly #findings: PolicyFinding[];
-  readonly #lineOf: (path: Path) => number;
+  readonly #faults: EntryFaults;
 
-  constructor(entry: Entry, findings: PolicyFinding[], lineOf: (path: Path) => number) {
+  constructor(entry: Entry, faults: EntryFaults) {
     this.#entry = entry;
-    this.#findings = findings;
-    this.#lineOf = lineOf;
+    this.#faults = faults;
   }
 
   read(): WrittenRule {
     const { name, tables, mode, except = [], webhook } = this.#entry;
     if (this.#entry.require === undefined && webhook === undefined) {
-      this.#fault(['name'], `the rule ${name} has neither require nor webhook`);
+      this.#faults.add(['name'], `the rule ${name} has neither require nor webhook`);
     }
-    const patterns = tables.flatMap((text, at) => this.#pattern(text, at));
-    except.forEach((text, at) => this.#refuse(['except', at], subjectFault(text)));
+    const patterns = this.#faults.tables(tables);
+    this.#faults.principals('except', except);
     return ruleOf({
       name,
-      line: this.#lineOf(['name']),
+      line: this.#faults.lineOf(['name']),
       tables,
       patterns,
       actions: this.#actions(),
@@ -108,13 +93,6 @@ class RuleReader {
       require: this.#requirements(),
       webhook: webhook === undefined ? null : this.#webhook(webhook),
     });
-  }
-
-  #pattern(text: string, at: number): readonly Pattern[] {
-    const result = parsePattern(text);
-    if ('pattern' in result) return [result.pattern];
-    this.#fault(['tables', at], result.fault);
-    return [];
   }
 
   #actions(): ReadonlySet<Action> | null {
@@ -129,12 +107,12 @@ class RuleReader {
     if (parts === undefined) {
       const near = nearestAction(name);
       const hint = near === undefined ? '' : `: write ${near}`;
-      this.#fault(['operations', at], `unknown operation ${JSON.stringify(name)}${hint}`);
+      this.#faults.add(['operations', at], `unknown operation ${JSON.stringify(name)}${hint}`);
       return [];
     }
     const mutating = parts.filter((part) => part in operations && isMutation(part));
     if (mutating.length === 0) {
-      this.#fault(['operations', at], `${name} changes nothing: the rule could never act`);
+      this.#faults.add(['operations', at], `${name} changes nothing: the rule could never act`);
     }
     // A group is kept by its name too: only the manifest tells the operation of a Lance commit.
     return [...mutating, ...(mutating.some((part) => part === name) ? [] : [name as Action])];
@@ -144,7 +122,7 @@ class RuleReader {
     const { columns, freeze, locations, context, max_rows, max_bytes, ...plain } =
       this.#entry.require ?? {};
     if (plain.check !== undefined)
-      this.#refuse(['require', 'check'], checkSyntaxFault(plain.check));
+      this.#faults.add(['require', 'check'], checkSyntaxFault(plain.check));
     return {
       ...plain,
       ...(max_rows !== undefined && { max_rows: BigInt(max_rows) }),
@@ -166,7 +144,7 @@ class RuleReader {
   ): RequiredColumn {
     const read = plainType(type);
     if (read === undefined) {
-      this.#fault(
+      this.#faults.add(
         ['require', 'columns', at, 'type'],
         `the type of ${JSON.stringify(name)} is no type of the namespace vocabulary`,
       );
@@ -186,18 +164,18 @@ class RuleReader {
     const { days = 'mon..sun', zone = 'UTC' } = window;
     const found = [days].flat().map((text) => parseWeekdays(text));
     if (found.includes(undefined)) {
-      this.#fault(
+      this.#faults.add(
         [...path, 'days'],
         `days must be of ${weekdayNames.join(', ')}, such as fri..sun`,
       );
     }
     const [from, to] = [minuteOf(window.from), minuteOf(window.to)];
     if (from === undefined || from === 1440) {
-      this.#fault([...path, 'from'], 'from must be a time such as 22:00');
+      this.#faults.add([...path, 'from'], 'from must be a time such as 22:00');
     }
-    if (to === undefined) this.#fault([...path, 'to'], 'to must be a time such as 06:00');
+    if (to === undefined) this.#faults.add([...path, 'to'], 'to must be a time such as 06:00');
     if (!isTimeZone(zone)) {
-      this.#fault([...path, 'zone'], `${JSON.stringify(zone)} is no time zone that is known`);
+      this.#faults.add([...path, 'zone'], `${JSON.stringify(zone)} is no time zone that is known`);
     }
     return {
       days: new Set(found.flatMap((some) => some ?? [])),
@@ -212,7 +190,7 @@ class RuleReader {
     if (/^s3:\/\/[^/]/.test(text)) return text.replace(/\/+$/, '');
     const path = text.startsWith('file://') && URL.canParse(text) ? fileURLToPath(text) : text;
     if (!isAbsolute(path)) {
-      this.#fault(
+      this.#faults.add(
         ['require', 'locations', at],
         `the location ${JSON.stringify(text)} is no absolute path, file URL or s3 URI`,
       );
@@ -226,20 +204,12 @@ class RuleReader {
     on_failure,
     secret_env,
   }: NonNullable<Entry['webhook']>): Webhook {
-    this.#refuse(['webhook', 'url'], addressFault(url));
+    this.#faults.add(['webhook', 'url'], addressFault(url));
     const timeoutMillis = Number.parseInt(timeout, 10) * (timeout.endsWith('ms') ? 1 : 1000);
     if (timeoutMillis > 30_000) {
-      this.#fault(['webhook', 'timeout'], `timeout must be at most 30s, not "${timeout}"`);
+      this.#faults.add(['webhook', 'timeout'], `timeout must be at most 30s, not "${timeout}"`);
     }
     return { url, timeoutMillis, onFailure: on_failure ?? 'closed', secretEnv: secret_env };
-  }
-
-  #refuse(path: Path, text: string | undefined): void {
-    if (text !== undefined) this.#fault(path, text);
-  }
-
-  #fault(path: Path, text: string): void {
-    this.#findings.push({ file: COMMITS_FILE, line: this.#lineOf(path), text });
   }
 }
 

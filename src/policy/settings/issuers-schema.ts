@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { plainText } from './entry-reader.ts';
 
 /** The algorithms by which a public key verifies a token (RFC 7518 section 3.1, RFC 8037, RFC 9864). */
 const TOKEN_ALGORITHMS = [
@@ -15,9 +16,6 @@ const TOKEN_ALGORITHMS = [
   'Ed25519',
 ] as const;
 
-const text = (about: string) =>
-  Type.String({ minLength: 1, expects: 'a text that is not empty', description: about });
-
 const prefix = (about: string) =>
   Type.String({ maxLength: 64, expects: 'a text of at most 64 characters', description: about });
 
@@ -33,7 +31,7 @@ const issuer = Type.Object(
       expects: '1 to 64 letters, digits, dots, dashes and underscores',
       description: 'what the logs call it',
     }),
-    issuer: text('exactly the claim iss of its tokens'),
+    issuer: plainText('exactly the claim iss of its tokens'),
     audience: Type.Union(
       [
         Type.String({ minLength: 1 }),
@@ -45,10 +43,12 @@ const issuer = Type.Object(
       },
     ),
     jwks_uri: Type.Optional(
-      text('where its key set is; https unless it is this machine; redirects are not followed'),
+      plainText(
+        'where its key set is; https unless it is this machine; redirects are not followed',
+      ),
     ),
     jwks_file: Type.Optional(
-      text('a file with its key set, beside issuers.yaml or by an absolute path'),
+      plainText('a file with its key set, beside issuers.yaml or by an absolute path'),
     ),
     algorithms: Type.Array(algorithm, {
       minItems: 1,
@@ -56,8 +56,8 @@ const issuer = Type.Object(
       expects: `a list of different ones of ${TOKEN_ALGORITHMS.join(', ')}`,
       description: 'the algorithms that its tokens may have',
     }),
-    subject_claim: Type.Optional(text('the claim that names the caller; sub')),
-    groups_claim: Type.Optional(text('the claim with its groups, a text or a list; groups')),
+    subject_claim: Type.Optional(plainText('the claim that names the caller; sub')),
+    groups_claim: Type.Optional(plainText('the claim with its groups, a text or a list; groups')),
     subject_prefix: Type.Optional(
       prefix('stands before the subject; with several issuers none may begin with another'),
     ),

@@ -1,16 +1,6 @@
 import { Type } from 'typebox';
 import type { Mask } from '../../protocol/restrictions.ts';
-
-const text = (about: string, expects = 'a text that is not empty') =>
-  Type.String({ minLength: 1, expects, description: about });
-
-const texts = (about: string) =>
-  Type.Array(Type.String({ minLength: 1 }), {
-    minItems: 1,
-    uniqueItems: true,
-    expects: 'a list of at least one text, each once',
-    description: about,
-  });
+import { entryName, plainText, distinctTexts } from './entry-reader.ts';
 
 /** The masks, in the order of the documents. */
 export const maskNames = [
@@ -66,15 +56,13 @@ export const maskSchema = Type.Object(
 
 const restriction = Type.Object(
   {
-    name: Type.String({
-      pattern: '^[A-Za-z0-9_.-]{1,64}$',
-      expects: '1 to 64 letters, digits, dots, dashes and underscores',
-      description: 'its name in refusals',
-    }),
-    tables: texts('patterns of the tables that it restricts'),
-    subjects: Type.Optional(texts('subjects, groups and roles that it binds; everyone if absent')),
-    except: Type.Optional(texts('subjects, groups and roles that it does not bind')),
-    rows: Type.Optional(text('SQL that is true for visible rows')),
+    name: entryName('its name in refusals'),
+    tables: distinctTexts('patterns of the tables that it restricts'),
+    subjects: Type.Optional(
+      distinctTexts('subjects, groups and roles that it binds; everyone if absent'),
+    ),
+    except: Type.Optional(distinctTexts('subjects, groups and roles that it does not bind')),
+    rows: Type.Optional(plainText('SQL that is true for visible rows')),
     columns: Type.Optional(
       Type.Record(
         Type.String({ minLength: 1 }),

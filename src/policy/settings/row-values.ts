@@ -43,7 +43,7 @@ export function withRowValues(sql: string, values: RowValues): string {
   return parts.join('');
 }
 
-/** The SQL of a row filter for a caller of whom nothing is known: it names columns only. */
+/** The SQL of a row filter for an unknown caller: the subject is an empty text, every other value is NULL. */
 export function withoutCaller(sql: string): string {
   return withRowValues(sql, nobody);
 }

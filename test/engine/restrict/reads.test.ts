@@ -229,7 +229,7 @@ describe('threads', () => {
       });
       await threaded.send('t', 'create', tableToIPC(table, 'stream'), null);
       const own = filtered("region = 'eu'");
-      // Sorts of so many rows leave the main thread.
+      // A sort of this many rows runs on a worker thread.
       const order_by = [{ column_name: 'id', ascending: false }];
       const body = { vector: [], columns: ['id'], order_by, k: 2, offset: 39_000 };
       expect(await threaded.told('t', 'query', body, filtered())).toMatchObject({ rows: [{}, {}] });

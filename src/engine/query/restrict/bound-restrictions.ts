@@ -106,7 +106,7 @@ export function fitting<Result>(
   }
 }
 
-/** What the caller is told of an error of a restriction. */
+/** Converts an error of a restriction to the refusal that the caller gets. It contains nothing of a row. */
 export function closing(error: unknown, restriction: string, object: ObjectPath): unknown {
   if (!(error instanceof CatalogError) || error instanceof OverBudget) return error;
   return error.row.status >= 500 ? error : closedTable(restriction, object);
