@@ -62,9 +62,15 @@ sentinel failover-timeout main 5000
 /** A cluster of three masters, each with a replica. */
 export async function startCluster(): Promise<RedisGroup> {
   const flags = [
-    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(SILENCE)],
+    '--cluster-enabled',
+    'yes',
+    '--cluster-announce-ip',
+    '127.0.0.1',
+    '--cluster-node-timeout',
+    String(SILENCE),
     // A replica that was cut off for long may become master all the same.
-    ...['--cluster-replica-validity-factor', '0', '--cluster-announce-ip', '127.0.0.1'],
+    '--cluster-replica-validity-factor',
+    '0',
   ];
   const nodes = await Promise.all(
     Array.from({ length: 6 }, () => RedisServer.start([...DURABLE, ...flags])),
