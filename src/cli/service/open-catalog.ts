@@ -38,6 +38,8 @@ export interface CatalogWatch {
   readonly onDamage?: EngineOptions['onDamage'];
   /** How the rows of Lance tables are read. */
   readonly lance?: EngineOptions['lance'];
+  /** How callers get credentials of tables in object stores. */
+  readonly vending?: EngineOptions['vending'];
 }
 
 /** Opens the store and the engine of a data folder; the caller closes them. */
@@ -55,6 +57,7 @@ export async function openCatalog(
     onSkew,
     onDamage,
     lance,
+    vending,
   }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = { ...storeOf(config, folder), waitMillis: config['coordination.wait'] };
@@ -82,6 +85,7 @@ export async function openCatalog(
     onSkew,
     ...(onDamage !== undefined && { onDamage }),
     ...(lance !== undefined && { lance }),
+    vending,
   });
   opened.add(() => engine.close());
   opened.add(() => integrity?.close());
@@ -95,7 +99,7 @@ export async function openCatalog(
 export async function openReadingCatalog(
   config: Config,
   folder: DataFolder,
-  { onSkew, onDamage, integrity, lance }: CatalogWatch,
+  { onSkew, onDamage, integrity, lance, vending }: CatalogWatch,
 ): Promise<OpenedReading> {
   const store = await openStoreForReading({
     ...storeOf(config, folder),
@@ -109,6 +113,7 @@ export async function openReadingCatalog(
       onSkew,
       ...(onDamage !== undefined && { onDamage }),
       ...(lance !== undefined && { lance }),
+      vending,
       readOnly: true,
     });
     // It reports what it finds; a failure is one of the reads, which report it too.

@@ -39,6 +39,7 @@ import { Opened, type Start } from './opened.ts';
 import { StoreIntegrity } from './store-integrity.ts';
 import { joinMetrics } from '../processes/shared-metrics.ts';
 import { openLance } from './open-lance.ts';
+import { openVending, vendingWarnings } from './vending-stores.ts';
 import { tryObjectStores } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from '../processes/process-quota.ts';
@@ -255,7 +256,7 @@ export async function compose(start: Start): Promise<Gateway> {
 }
 
 /** Additions of a gateway that need no audit log. */
-type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge' | 'lance'>;
+type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge' | 'lance' | 'vending'>;
 
 /** The audit log and the catalog of a gateway. */
 interface LogAndCatalog {
@@ -274,7 +275,9 @@ async function openLogAndCatalog(
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
   await tryObjectStores(config.object_stores, { spill: folder.root, log });
-  const watch = { ...given, lance: openLance(start) };
+  for (const warning of vendingWarnings(config.object_stores)) log.warn(warning);
+  const vending = await openVending(config.object_stores, opened);
+  const watch = { ...given, lance: openLance(start), vending };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {
       ...watch,

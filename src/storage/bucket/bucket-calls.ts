@@ -25,6 +25,14 @@ export const bucketLimits: BucketLimits = {
   breaker: { failures: 3, open: 5_000 },
 };
 
+/** A service that calls go to, for errors. */
+interface RemoteService {
+  /** Such as `the object store lake`. */
+  readonly what: string;
+  /** What an operator checks when it refuses the gateway. */
+  readonly check: string;
+}
+
 /** Slowest transfer of a body that is waited for, in bytes per ms. */
 const SLOWEST_BYTES = 512;
 /** Longest pause before the second attempt; each later one may be twice as long as the one before. */
@@ -34,19 +42,18 @@ const LONGEST_PAUSE_MILLIS = 2_000;
 const WAITING = 16;
 
 /**
- * Sends requests to one object store: some at a time, again after transient faults with growing
+ * Sends requests to one object store, or its security token service: some at a time, again after transient faults with growing
  * random pauses until a deadline, and none while the store is known to be unavailable.
  */
 export class BucketCalls {
-  readonly #name: string;
+  readonly #service: RemoteService;
   readonly #limits: BucketLimits;
   readonly #breaker: CircuitBreaker;
   readonly #waiting: (() => void)[] = [];
   #sending = 0;
 
-  /** @param name Of the object store, for errors. */
-  constructor(name: string, limits: BucketLimits) {
-    this.#name = name;
+  constructor(service: RemoteService, limits: BucketLimits) {
+    this.#service = service;
     this.#limits = limits;
     const refusal = (seconds: number): Error =>
       this.#unavailable('it failed and is tried again later', seconds);
@@ -147,17 +154,18 @@ export class BucketCalls {
   }
 
   #busy(): TooManyCalls {
-    return new TooManyCalls(`too many requests wait for the object store ${this.#name}`, 1);
+    return new TooManyCalls(`too many requests wait for ${this.#service.what}`, 1);
   }
 
   #unavailable(why: string, seconds: number, cause?: unknown): StorageUnavailable {
-    const message = `the object store ${this.#name} is unavailable: ${why}`;
+    const message = `${this.#service.what} is unavailable: ${why}`;
     return new StorageUnavailable(message, seconds, cause);
   }
 
   #refused(error: unknown): StorageRefused {
+    const { what, check } = this.#service;
     return new StorageRefused(
-      `the object store ${this.#name} refuses the gateway: ${faultText(error)}; check its url, endpoint, region, certificate and credentials`,
+      `${what} refuses the gateway: ${faultText(error)}; check ${check}`,
       error,
     );
   }

@@ -66,7 +66,8 @@ export class BucketClient {
         httpsAgent: agent,
       },
     });
-    this.#calls = new BucketCalls(name, limits);
+    const check = 'its url, endpoint, region, certificate and credentials';
+    this.#calls = new BucketCalls({ what: `the object store ${name}`, check }, limits);
     this.#bucket = bucket;
     this.#name = name;
     this.#page = page;
