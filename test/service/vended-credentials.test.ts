@@ -1,3 +1,5 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -33,6 +35,7 @@ p, user:committer, /t, commit, allow,
 p, user:looker, /t, describe, allow,
 p, user:local, /t, read, allow, ip in 127.0.0.0/8
 p, user:brancher, /t, read, allow, branch == main
+p, user:bound, /**, *, allow,
 `;
 type Options = Readonly<Record<string, string>>;
 type Vend = Readonly<Record<string, unknown>>;
@@ -49,7 +52,7 @@ describe.runIf(hasBuckets)('credentials of tables in a bucket', () => {
   beforeAll(async () => {
     server = await BucketServer.start('seaweedfs');
     service = await startOn({ role_arn: BUCKET_ROLE, duration: '15m' });
-    for (const name of ['reader', 'writer', 'committer', 'looker', 'local', 'brancher']) {
+    for (const name of ['reader', 'writer', 'committer', 'looker', 'local', 'brancher', 'bound']) {
       keys.set(name, await service.key(name));
     }
     const rows = [{ id: 1 }, { id: 2 }];
@@ -250,6 +253,31 @@ describe.runIf(hasBuckets)('credentials of tables in a bucket', () => {
     ]);
   });
 
+  it('are refused to callers whom a row filter binds', async () => {
+    const file = join(service.policies, 'restrictions.yaml');
+    const filter = { tables: ['/t', '/later'], subjects: ['user:bound'], rows: 'id > 1' };
+    await writeFile(file, stringify({ restrictions: [{ name: 'some', ...filter }] }));
+    try {
+      await eventually(async () => {
+        for (const body of [{ vend_credentials: true }, {}]) {
+          const { status, body: said } = await describeAs('bound', body);
+          expect([status, said]).toEqual([
+            403,
+            expect.objectContaining({ code: 15, error: expect.stringContaining('some') }),
+          ]);
+        }
+      });
+      const declared = await send(service, '/v1/table/later/declare', {
+        key: keys.get('bound')!,
+        body: {},
+      });
+      expect(declared.status).toBe(403);
+      expect((await describeAs('reader')).status).toBe(200);
+    } finally {
+      await rm(file);
+    }
+  });
+
   it('come only on demand to clients of the service, and not to those that want none', async () => {
     const wanting = (path: string, body: object) =>
       send(service, path, { key: keys.get('reader')!, body });
@@ -303,7 +331,9 @@ describe.runIf(hasBuckets)('credentials of tables in a bucket', () => {
         vended: expect.objectContaining({ access: 'read and commit' }),
       }),
     );
-    const everything = `${JSON.stringify(lines)}${service.errors}`;
+    const page = await service.command('audit', 'show', id);
+    expect(page.out).toMatch(/credentials +read and commit, s3:.*, until 2/);
+    const everything = `${JSON.stringify(lines)}${service.errors}${page.out}`;
     for (const given of [options, fresh]) {
       for (const key of ['aws_secret_access_key', 'aws_session_token'])
         expect(everything).not.toContain(given[key]!);
@@ -395,7 +425,7 @@ describe.runIf(hasBuckets)('credentials of tables in a bucket', () => {
           ),
         }),
       ];
-      for (const body of [{ vend_credentials: true }, {}, {}]) {
+      for (const body of [{ vend_credentials: true }, {}]) {
         const { status, body: said } = await describeIt(body);
         expect([status, said]).toEqual(unavailable);
       }

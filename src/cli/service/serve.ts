@@ -40,7 +40,7 @@ import { StoreIntegrity } from './store-integrity.ts';
 import { joinMetrics } from '../processes/shared-metrics.ts';
 import { openLance } from './open-lance.ts';
 import { openVending, vendingWarnings } from './vending-stores.ts';
-import { tryObjectStores } from './object-stores.ts';
+import { tryObjectStores, type OpenStorage } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
@@ -174,10 +174,14 @@ export async function compose(start: Start): Promise<Gateway> {
   let skew: string | undefined;
   const integrity = storeIntegrity(start);
   let waits: WriteWaits | undefined;
+  let stores: OpenStorage['stores'] = [];
   const damaged = new DamagedFiles(log, metrics);
   const watch: GatewayWatch = {
     onStore: (store) => {
       waits = store.writeWaits;
+    },
+    onObjectStores: (opened) => {
+      stores = opened;
     },
     onSkew: (fault) => {
       logSkew(log, fault);
@@ -241,7 +245,7 @@ export async function compose(start: Start): Promise<Gateway> {
     ...(traces === undefined ? {} : { traces }),
     console: openConsole(start, folder),
     parts: [
-      ...furtherParts(start),
+      ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
       { part: 'storage', without: 'degraded', fault },
       { part: 'clock', without: 'degraded', fault: () => skew },
@@ -366,9 +370,15 @@ function storeIntegrity({ log, metrics }: Start): StoreIntegrity {
 }
 
 /** Checks of `/readyz` that depend on this configuration. */
-function furtherParts({ certificate }: Start): readonly ReadinessPart[] {
-  if (certificate === undefined) return [];
-  return [{ part: 'certificate', without: 'degraded', fault: () => certificate.fault }];
+function furtherParts(
+  { certificate, config }: Start,
+  stores: () => OpenStorage['stores'],
+): readonly ReadinessPart[] {
+  const parts = config.object_stores.map(({ name }, at): ReadinessPart => {
+    return { part: `store:${name}`, without: 'degraded', fault: () => stores()[at]?.fault() };
+  });
+  if (certificate === undefined) return parts;
+  return [{ part: 'certificate', without: 'degraded', fault: () => certificate.fault }, ...parts];
 }
 
 /** Removes versions and dropped tables after their retention, and files that crashes left. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CircuitBreaker } from '../circuit-breaker.ts';
-import { StorageRefused, StorageUnavailable } from '../storage-error.ts';
+import { isOutage, StorageRefused, StorageUnavailable } from '../storage-error.ts';
 import { faultOf, faultText } from './bucket-fault.ts';
 
 /** Bounds of the requests to an object store. Times in ms. */
@@ -20,10 +20,17 @@ export interface BucketLimits {
 export const bucketLimits: BucketLimits = {
   connections: 64,
   connect: 3_000,
-  attempt: 10_000,
-  deadline: 30_000,
-  breaker: { failures: 3, open: 5_000 },
+  attempt: 5_000,
+  deadline: 10_000,
+  breaker: { failures: 2, open: 5_000 },
 };
+
+/** A service that cannot be used. */
+export interface Outage {
+  readonly why: string;
+  /** When it began, in ms since 1970. */
+  readonly sinceMillis: number;
+}
 
 /** A service that calls go to, for errors. */
 interface RemoteService {
@@ -51,6 +58,7 @@ export class BucketCalls {
   readonly #breaker: CircuitBreaker;
   readonly #waiting: (() => void)[] = [];
   #sending = 0;
+  #outage: Outage | undefined;
 
   constructor(service: RemoteService, limits: BucketLimits) {
     this.#service = service;
@@ -58,6 +66,11 @@ export class BucketCalls {
     const refusal = (seconds: number): Error =>
       this.#unavailable('it failed and is tried again later', seconds);
     this.#breaker = new CircuitBreaker({ refusal, ...limits.breaker });
+  }
+
+  /** Why the last call failed, and since when calls fail; undefined if it did not. */
+  get outage(): Outage | undefined {
+    return this.#outage;
   }
 
   /**
@@ -74,8 +87,12 @@ export class BucketCalls {
     try {
       const result = await this.#attempts(attempt, Math.ceil(bytes / SLOWEST_BYTES));
       trial.succeeded();
+      this.#outage = undefined;
       return result;
     } catch (error) {
+      if (isOutage(error) && !(error instanceof TooManyCalls)) {
+        this.#outage = { why: error.message, sinceMillis: this.#outage?.sinceMillis ?? Date.now() };
+      }
       // The wait for a turn tells nothing about the store.
       if (error instanceof TooManyCalls) trial.undecided();
       else if (error instanceof StorageUnavailable) trial.failed();

@@ -8,9 +8,10 @@ import { isOutage, StorageRefused } from '../storage-error.ts';
 export const stsLimits: BucketLimits = {
   connections: 16,
   connect: 2_000,
-  attempt: 4_000,
-  deadline: 8_000,
-  breaker: { failures: 2, open: 5_000 },
+  attempt: 3_000,
+  deadline: 6_000,
+  // A call has made several attempts, and other requests wait for the same service.
+  breaker: { failures: 1, open: 5_000 },
 };
 
 /** The role that sessions have, and where it is assumed. */
