@@ -121,6 +121,7 @@ function recordOf(
     commit: answer?.commit === undefined ? null : recordedCommit(answer.commit, options),
     restrictions: said.restrictions,
     read: answer?.read === undefined ? null : { ...answer.read, rows: answer.read.rows() },
+    vended: answer?.vended ?? null,
   };
 }
 

@@ -12,6 +12,8 @@ import type { TableRecord } from '../../format/records.ts';
 import type { Call } from '../call/handler.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import { branchParameter } from '../call/parameters.ts';
+import { demandsCredentials, tableCredentials } from '../call/table-credentials.ts';
+import type { VendingStores } from '../../../storage/vending/credential-vendor.ts';
 import { notApplied } from '../call/restricted-calls.ts';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { statementOf } from '../../base/statement.ts';
@@ -74,9 +76,10 @@ export async function describeTable(
   tables: TableView,
   tags: Tags,
   call: Call,
+  vending?: VendingStores,
 ): Promise<Answer> {
-  const vends = flagField(call.body, 'vend_credentials', false);
-  if (vends) requireCredentials(call);
+  const demands = demandsCredentials(call);
+  if (demands) requireCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
   const found = await catalog.requireTable(call.request.object);
   const restrictions = call.permit.restrictionsOn(call.request.object);
@@ -89,10 +92,12 @@ export async function describeTable(
   requireColumns(call, table);
   const chain = await tables.chain(table, branch);
   if (table.kind !== 'engine') {
-    return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
+    const described = await elsewhere(call, tables, table, { chain, version, withUri });
+    const { answer, notes } = await tableCredentials(call, table, vending);
+    return jsonAnswer(call, { ...described, ...answer }, notes);
   }
   const { snapshot, record } = await tables.found(table, version, chain);
-  if (!vends) restOn(call, stored, chain, record);
+  if (!demands) restOn(call, stored, chain, record);
   return said.of(call, { table, snapshot, withUri });
 }
 
@@ -160,7 +165,7 @@ function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
 
 /**
  * Credentials to read come with the right to read, those to write with the right
- * to commit; local files need neither, so none are given.
+ * to commit. Local files need none, but the same rights.
  */
 function requireCredentials(call: Call): void {
   const { permit, request } = call;
