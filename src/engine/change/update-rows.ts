@@ -25,6 +25,7 @@ import {
   requireOwnColumns,
   restrictedColumns,
   storedRowsOf,
+  type ChangeRefusals,
   type VisibleChange,
 } from './visible-change.ts';
 
@@ -93,7 +94,7 @@ export function updateVisibleRows(
 ): Derive<bigint> {
   return async (base, wrote, flushes) => {
     const table = await change.table(base);
-    requireOwnColumns(columnsOf(updates, base.schema), table.bound, change);
+    requireOwnColumns(updatedColumns(updates, base.schema), table.bound, change);
     const visible = table.rows.snapshot;
     const assignments = bindUpdates(updates, visible.schema, statement);
     const judges = requireJudged(base.schema, assignments, table.bound, change);
@@ -128,7 +129,10 @@ export function updateVisibleRows(
 }
 
 /** The columns that updates name, as far as the table has them. */
-function columnsOf(updates: readonly Update[], { fields }: Snapshot['schema']): readonly string[] {
+export function updatedColumns(
+  updates: readonly Update[],
+  { fields }: Snapshot['schema'],
+): readonly string[] {
   return updates.flatMap(([name]) => {
     const position = fieldPosition(fields, name);
     return position === undefined ? [] : [fields[position]!.name];
@@ -140,11 +144,11 @@ function columnsOf(updates: readonly Update[], { fields }: Snapshot['schema']): 
  * @throws CatalogError PermissionDenied if the verdict, or a computed column, would tell masked or
  * hidden values of the rows.
  */
-function requireJudged(
+export function requireJudged(
   schema: Snapshot['schema'],
   assignments: readonly Assignment[],
   bound: BoundRestrictions,
-  { refusal }: VisibleChange,
+  { refusal }: ChangeRefusals,
 ): boolean {
   const restricted = restrictedColumns(bound);
   const written = new Set(assignments.map(({ field }) => field.name));

@@ -113,6 +113,9 @@ const change = fc.oneof(
           fc.constantFrom(
             ['words', "concat(email, ' sea')"],
             ['words', 'CAST(_rowoffset AS varchar)'],
+            ['words', "'it''s deep'"],
+            ['price', '2 + 0.125'],
+            ['price', 'NULL'],
             ['price', 'amount * 2'],
             ['price', '100 / amount'],
             ['day', "DATE '2001-02-03'"],
@@ -203,7 +206,8 @@ async function compareTable(table: string, copy: string, seed: number): Promise<
   await comparePlain(asked, { table, copy: `${copy}p`, bound, seed }, { version: 1 });
   const masksWritten = new Set(masked.map(({ column }) => column));
   const changes = fc
-    .sample(change, { numRuns: isLance ? 0 : CHANGES, seed })
+    .sample(change, { numRuns: CHANGES, seed })
+    .filter(({ body }) => !isLance || !('updates' in body) || body.updates.every(isConstant))
     .filter(({ body }) => !JSON.stringify(body).includes('_rowid'))
     .filter(({ body }) =>
       ('updates' in body ? body.updates : []).every(
@@ -232,6 +236,11 @@ async function compareTable(table: string, copy: string, seed: number): Promise<
   await comparePlain(later, { table, copy, bound, seed }, { branch: 'dev' });
   await tested.engine.upkeep!.compact([table]);
   await compareQueries(later, { table, copy, bound, seed });
+}
+
+/** An update of a Lance table takes the same number or text for all rows. */
+function isConstant([column, sql]: readonly string[]): boolean {
+  return column !== 'day' && !/amount|email|_rowoffset/.test(sql!);
 }
 
 /** What a change answers, without the version. */

@@ -10,6 +10,7 @@ import {
   requireVisible,
   requireOwnColumns,
   restrictedColumns,
+  type ChangeRefusals,
   type VisibleChange,
 } from '../../change/visible-change.ts';
 import { checkConforms, type Incoming } from '../../format/incoming.ts';
@@ -50,17 +51,30 @@ export function visibleChange(
   table: TableRecord,
   kind: ChangeKind,
 ): VisibleChange | undefined {
-  const { request, permit, rules } = call;
-  const { object, operation } = request;
-  const restrictions = permit.restrictionsOn(object);
+  const restrictions = call.permit.restrictionsOn(call.request.object);
   if (restrictions === null) return undefined;
   requireApplicable(call, table, restrictions);
+  return {
+    table: (snapshot) => restrictedTable({ ...parts, snapshot }, call, restrictions),
+    ...changeRefusals(call, restrictions, kind),
+  };
+}
+
+/**
+ * Refusals of changes of a table of any kind.
+ * @throws CatalogError PermissionDenied where a commit rule would tell of hidden rows
+ */
+export function changeRefusals(
+  { request, permit, rules }: Call,
+  restrictions: Restrictions,
+  kind: ChangeKind,
+): ChangeRefusals {
+  const { object, operation } = request;
   const refusal = (why: string) => notApplied(request, permit, restrictions, why);
   const rule = rules.ruleRequiring(object, requirementsOf(kind, restrictions));
   if (rule !== undefined) throw refusal(`the commit rule ${rule} would tell of what is hidden`);
   const names = [permit.principal.subject, operation.name, object, restrictions.names] as const;
   return {
-    table: (snapshot) => restrictedTable({ ...parts, snapshot }, call, restrictions),
     refusal,
     hidden: () => new CatalogError('PermissionDenied', hiddenRowMade(...names)),
   };
@@ -81,7 +95,7 @@ export function visibleIncoming(
   call: Call,
   incoming: Incoming,
   schema: Schema,
-  change: VisibleChange,
+  change: ChangeRefusals,
 ): Incoming {
   const { object } = call.request;
   const restrictions = call.permit.restrictionsOn(object)!;
@@ -101,7 +115,7 @@ function requireFilled(
   incoming: Incoming,
   schema: Schema,
   bound: BoundRestrictions,
-  { refusal }: VisibleChange,
+  { refusal }: ChangeRefusals,
 ): void {
   const restricted = restrictedColumns(bound);
   const sent = new Set(incoming.schema.fields.map(({ name }) => name));
@@ -119,7 +133,7 @@ async function* judged(
   batches: AsyncIterable<RecordBatch>,
   schema: Schema,
   bound: BoundRestrictions,
-  change: VisibleChange,
+  change: ChangeRefusals,
 ): AsyncGenerator<RecordBatch> {
   for await (const batch of batches) {
     const rows = conform(batch, schema);

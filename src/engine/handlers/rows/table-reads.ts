@@ -31,7 +31,7 @@ import {
   restrictedQuery,
   restrictedRows,
 } from '../call/restricted-reads.ts';
-import { visibleLibraryRows } from './visible-library-rows.ts';
+import { visibleLibraryTable } from './visible-library-rows.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
 
@@ -113,7 +113,7 @@ export async function findVisibleRows(
   if (library !== undefined) {
     const place = await libraryTable(reads, call, table, fields ?? call.body);
     const bound = await boundTo(place.columns.schema, reads, call, restrictions);
-    return visibleLibraryRows({ library, place, bound });
+    return (await visibleLibraryTable({ library, place, bound })).rows;
   }
   requireApplicable(call, table.content, restrictions);
   const { snapshot } = await findEngineTable(reads, call, table, fields);

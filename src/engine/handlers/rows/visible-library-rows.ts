@@ -25,6 +25,14 @@ const SCANNED_FOR_ONE = 8;
 /** How often work is begun again because the process of the library ended. */
 const MAX_REPEATS = 2;
 
+/** The rows of a version of a Lance table that a caller may see. */
+export interface VisibleLibraryTable {
+  readonly bound: BoundRestrictions;
+  readonly rows: VirtualRows;
+  /** The ids of the rows of each batch. */
+  readonly batches: readonly BigUint64Array[];
+}
+
 /** The ids of visible rows. */
 interface SeenIds {
   /** For each batch, in the order of the table. */
@@ -40,7 +48,7 @@ interface SeenIds {
  * known by its id from then on: 8 bytes of the memory of the request. No expression reaches the library.
  * @throws CatalogError PermissionDenied for a row filter that fails on a row; Unsupported for a type
  */
-export async function visibleLibraryRows(source: LibrarySource): Promise<VirtualRows> {
+export async function visibleLibraryTable(source: LibrarySource): Promise<VisibleLibraryTable> {
   const { bound, place } = source;
   const seen = await repeated(() => seenIds(source));
   const part: VirtualPart = {
@@ -50,7 +58,9 @@ export async function visibleLibraryRows(source: LibrarySource): Promise<Virtual
   };
   const parts = async () => (seen.rows === 0 ? [] : [part]);
   const table = { path: bound.object, schema: bound.schema, parts };
-  return VirtualRows.of(table, { version: place.at.version, timestampMillis: 0, indices: [] });
+  const { version } = place.at;
+  const rows = await VirtualRows.of(table, { version, timestampMillis: 0, indices: [] });
+  return { bound, rows, batches: seen.batches };
 }
 
 async function seenIds(source: LibrarySource): Promise<SeenIds> {
