@@ -97,7 +97,8 @@ export function updateVisibleRows(
     requireOwnColumns(updatedColumns(updates, base.schema), table.bound, change);
     const visible = table.rows.snapshot;
     const assignments = bindUpdates(updates, visible.schema, statement);
-    const judges = requireJudged(base.schema, assignments, table.bound, change);
+    const names = assignments.map(({ field }) => field.name);
+    const judges = requireJudged(base.schema, names, table.bound, change);
     const found = await findVisible(table, predicate, statement);
     const stored = new Scanner(reader, base);
     const seen = new Scanner(table.rows, visible);
@@ -140,18 +141,18 @@ export function updatedColumns(
 }
 
 /**
- * Whether the row filter depends on columns that an update writes, so that the rows are judged again.
+ * Whether the row filter depends on columns that a change writes, so that the rows are judged again.
  * @throws CatalogError PermissionDenied if the verdict, or a computed column, would tell masked or
  * hidden values of the rows.
  */
 export function requireJudged(
   schema: Snapshot['schema'],
-  assignments: readonly Assignment[],
+  names: readonly string[],
   bound: BoundRestrictions,
   { refusal }: ChangeRefusals,
 ): boolean {
   const restricted = restrictedColumns(bound);
-  const written = new Set(assignments.map(({ field }) => field.name));
+  const written = new Set(names);
   for (const field of schema.fields) {
     const reads = written.has(field.name)
       ? []

@@ -244,7 +244,7 @@ describe('refusals, each of which leaves the table as it was', () => {
       'merge_insert?on=id',
       stream('eu'),
       eu,
-      'a merge would meet the keys of hidden rows',
+      'a merge of a Lance table would meet the keys of hidden rows; use an update and an insert',
     ],
     ['an old version', 'restore', { version: 1 }, eu, 'it would change hidden rows'],
     [

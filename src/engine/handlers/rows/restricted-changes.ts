@@ -1,6 +1,9 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { schemaOf } from '../../../arrow/nested-type.ts';
 import { conform } from '../../../arrow/types.ts';
+import { fieldPosition } from '../../../arrow/field-position.ts';
+import type { MergeRequest } from '../../change/merge-condition.ts';
+import type { VisibleMerge } from '../../change/merge-rows.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { hiddenRowMade, type Restrictions } from '../../../protocol/restrictions.ts';
 import type { RequirementName } from '../../../rules/commit-rule.ts';
@@ -31,13 +34,14 @@ export interface RestrictedChanges {
   readonly maskSecret?: MaskSecret | undefined;
 }
 
-type ChangeKind = 'insert' | 'update' | 'delete';
+type ChangeKind = 'insert' | 'update' | 'delete' | 'merge';
 
 /** Requirements of commit rules whose verdict on a change would tell of hidden rows. */
 const telling: Readonly<Record<ChangeKind, readonly RequirementName[]>> = {
   insert: ['unique', 'max_rows', 'max_bytes'],
   update: ['unique', 'max_bytes'],
   delete: ['max_removed_share'],
+  merge: ['unique', 'max_rows', 'max_bytes', 'max_removed_share'],
 };
 
 /**
@@ -82,7 +86,8 @@ export function changeRefusals(
 
 /** A check of updated rows reads their hidden values as well. */
 function requirementsOf(kind: ChangeKind, { columns }: Restrictions): readonly RequirementName[] {
-  return kind === 'update' && columns.length > 0 ? [...telling.update, 'check'] : telling[kind];
+  const updates = kind === 'update' || kind === 'merge';
+  return updates && columns.length > 0 ? [...telling[kind], 'check'] : telling[kind];
 }
 
 /**
@@ -108,6 +113,33 @@ export function visibleIncoming(
   requireFilled(incoming, schema, own, change);
   const batches = judged(incomingRows(incoming, schema, statementOf(call)), schema, own, change);
   return { schema, batches };
+}
+
+/**
+ * How a bound caller merges rows, which have no masked and no hidden column.
+ * @throws CatalogError PermissionDenied for a key or a column that the caller may not write;
+ * TableSchemaValidationError for rows that do not fit the other columns
+ */
+export function visibleMerge(
+  call: Call,
+  incoming: Incoming,
+  { on, insert }: MergeRequest,
+  schema: Schema,
+  change: VisibleChange,
+): VisibleMerge {
+  const { object } = call.request;
+  const restrictions = call.permit.restrictionsOn(object)!;
+  const own = bindRestrictions(schema, restrictions, object, { statement: statementOf(call) });
+  const keys = on.flatMap((name) => topColumn(schema, name));
+  requireOwnColumns([...keys, ...incoming.schema.fields.map(({ name }) => name)], own, change);
+  if (insert) requireFilled(incoming, schema, own, change);
+  return { ...change, schema: own.schema };
+}
+
+/** The column of a path. */
+function topColumn({ fields }: Schema, path: string): readonly string[] {
+  const at = fieldPosition(fields, path) ?? fieldPosition(fields, path.split('.')[0]!);
+  return at === undefined ? [] : [fields[at]!.name];
 }
 
 /** Columns that the caller cannot write become null or are computed; errors name no other columns. */

@@ -29,6 +29,7 @@ import { predicateFormula } from '../../request/formula.ts';
 import type { Call } from '../call/handler.ts';
 import { byQueryMode, propertiesField } from '../call/parameters.ts';
 import { boundTo } from '../call/restricted-reads.ts';
+import { notApplied } from '../call/restricted-calls.ts';
 import { insertModes } from './insert-modes.ts';
 import { changeLanceTable, type LibraryChanges, type TableChange } from './library-changes.ts';
 import { libraryTable, type ReadableVersion } from './library-reads.ts';
@@ -70,6 +71,11 @@ export const visibleChanges: Readonly<Partial<Record<OperationName, VisibleLibra
       };
     });
   },
+  MergeInsertIntoTable: (_, { request, permit }, __, restrictions) => {
+    const why =
+      'a merge of a Lance table would meet the keys of hidden rows; use an update and an insert';
+    throw notApplied(request, permit, restrictions, why);
+  },
   UpdateTable: (parts, call, table, restrictions) => {
     const refusals = changeRefusals(call, restrictions, 'update');
     if (Object.keys(propertiesField(call)).length > 0) {
@@ -83,7 +89,8 @@ export const visibleChanges: Readonly<Partial<Record<OperationName, VisibleLibra
       const { bound, rows } = visible;
       requireOwnColumns(updatedColumns(updates, schema), bound, refusals);
       const assignments = bindUpdates(updates, rows.snapshot.schema, statement);
-      const judges = requireJudged(schema, assignments, bound, refusals);
+      const names = assignments.map(({ field }) => field.name);
+      const judges = requireJudged(schema, names, bound, refusals);
       const values = await Promise.all(assignments.map((each) => constantOf(each, refusals)));
       const { ids, found } = await matching(visible, predicate, statement, refusals);
       if (judges) await requireStillVisible(visible, found, values, refusals);
