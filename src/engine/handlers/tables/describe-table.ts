@@ -3,12 +3,12 @@ import { namedPath } from '../../../protocol/database.ts';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { canonicalPath } from '../../../protocol/identifier.ts';
+import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { schemaToJson, type JsonSchema, type Vocabulary } from '../../../arrow/json-schema.ts';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import { jsonAnswer, restOn } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { TableRecord } from '../../format/records.ts';
+import type { Stored, TableRecord } from '../../format/records.ts';
 import type { Call } from '../call/handler.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import { branchParameter } from '../call/parameters.ts';
@@ -84,7 +84,7 @@ export async function describeTable(
   const found = await catalog.requireTable(call.request.object);
   const restrictions = call.permit.restrictionsOn(call.request.object);
   if (restrictions !== null) {
-    return describeVisible({ tables, tags, table: found.content }, call, restrictions);
+    return describeVisible({ tables, tags, found }, call, restrictions);
   }
   const { branch, version } = await readPlace(tags, found.content, call);
   const stored = await adoptedTable(call, found, branch);
@@ -117,7 +117,7 @@ function requireColumns({ body, request }: Call, { kind }: TableRecord): void {
 interface VisibleParts {
   readonly tables: TableView;
   readonly tags: Tags;
-  readonly table: TableRecord;
+  readonly found: Stored<TableRecord>;
 }
 
 /**
@@ -125,20 +125,21 @@ interface VisibleParts {
  * the rows lie, how many there are, or what metadata says of them.
  */
 async function describeVisible(
-  { tables, tags, table }: VisibleParts,
+  { tables, tags, found }: VisibleParts,
   call: Call,
   restrictions: Restrictions,
 ): Promise<Answer> {
   const { request, permit } = call;
-  if (table.kind !== 'engine') {
+  if (found.content.kind === 'declared') {
     throw notApplied(request, permit, restrictions, 'its rows are not kept by this engine');
   }
   if (flagField(call.body, 'with_table_uri', false)) {
     throw notApplied(request, permit, restrictions, 'its location would give its files');
   }
-  const { branch, version } = await readPlace(tags, table, call);
+  const { branch, version } = await readPlace(tags, found.content, call);
+  const { content: table } = await adoptedTable(call, found, branch);
   const chain = await tables.chain(table, branch);
-  const { snapshot } = await tables.found(table, version, chain);
+  const snapshot = await snapshotOf(tables, table, { chain, version, path: request.object });
   const use = { statement: statementOf(call) };
   const { schema } = bindRestrictions(snapshot.schema, restrictions, request.object, use);
   const isLanceDb = request.dialect === 'lancedb';
@@ -150,6 +151,16 @@ async function describeVisible(
     metadata: {},
     ...(isLanceDb ? {} : { managed_versioning: true }),
   });
+}
+
+async function snapshotOf(
+  tables: TableView,
+  table: TableRecord,
+  { chain, version, path }: Pick<Asked, 'chain' | 'version'> & { readonly path: ObjectPath },
+): Promise<Pick<Snapshot, 'version' | 'schema'>> {
+  if (table.kind === 'engine') return (await tables.found(table, version, chain)).snapshot;
+  const { content } = await tables.version(table, version, chain);
+  return lanceSnapshot(tables.storage, locationOf(table), content, path);
 }
 
 const said = new DescriptionCache(answerOf);
