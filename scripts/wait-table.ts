@@ -19,7 +19,7 @@ import { DESCRIPTOR_WAIT_MILLIS } from '../src/engine/format/memory/open-files.t
 import { MEMORY_WAIT_MILLIS } from '../src/engine/format/memory/request-memory.ts';
 import { VERDICT_SLACK_MILLIS } from '../src/engine/rules/shared-verdicts.ts';
 import { JOB_LEASE_MILLIS } from '../src/engine/upkeep/jobs/job-runner.ts';
-import { PRESENCE_MILLIS } from '../src/engine/versions/leases/presence.ts';
+import { REFRESH_MILLIS } from '../src/engine/versions/leases/presence.ts';
 import {
   HANDSHAKE_MILLIS,
   HEADERS_MILLIS,
@@ -250,7 +250,7 @@ export const waits: readonly Wait[] = [
   },
   {
     what: 'signs of other gateways before files are removed',
-    ...fixed(PRESENCE_MILLIS),
+    ...fixed(REFRESH_MILLIS),
     end: 'the last known signs count, which keeps more files',
     files: ['engine/versions/leases/presence.ts'],
   },
@@ -494,6 +494,7 @@ export const intervals: Readonly<Record<string, string>> = {
   'gateway/http/control-traffic.ts': 'interval of counts of control frames',
   'gateway/identity/key-use.ts': 'collects uses of keys',
   'gateway/identity/tokens.ts': 'interval of looks at key sets',
+  'engine/catalog/journal/object-log.ts': 'pause before an object store that failed is tried again',
   'gateway/policy-agreement.ts': 'interval of comparisons of policies',
   'policy/still-folder.ts': 'interval of looks at the policy folder',
   'lance/worker/library-main.ts': 'interval of reports of memory',

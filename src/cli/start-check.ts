@@ -21,7 +21,7 @@ import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
 import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
 import { vendingWarnings } from './service/vending-stores.ts';
-import { objectStoreFaults } from './service/object-stores.ts';
+import { objectStoreFaults, openStorage } from './service/object-stores.ts';
 import { openBackends } from './service/open-backends.ts';
 import { requireLibrary } from './service/open-lance.ts';
 import { policyWarnings } from './service/open-policy.ts';
@@ -212,9 +212,11 @@ async function lookAtStore(looking: Looking): Promise<Counts> {
       folder: looking.folder.store,
     });
     opened.add(() => store.close());
-    await requireOwnStore(disk, join(looking.folder.root, 'catalog'), store).catch(
-      (error: unknown) =>
-        warnings.push(`the store cannot be used now: ${sentencesOf(error).join(' ')}`),
+    const { storage, close } = await openStorage(config, looking.folder);
+    opened.add(close);
+    const journal = looking.folder.journal ?? join(looking.folder.root, 'catalog');
+    await requireOwnStore(storage, journal, store).catch((error: unknown) =>
+      warnings.push(`the store cannot be used now: ${sentencesOf(error).join(' ')}`),
     );
     const weakness = await store.weakness();
     if (weakness !== undefined) warnings.push(weakness);

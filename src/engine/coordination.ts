@@ -1,8 +1,8 @@
 import type { Storage } from '../storage/storage.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { join } from 'node:path';
 import type { Store } from '../store/store.ts';
 import { idPaths, readId, requireOwnStore } from './catalog/records/catalog-id.ts';
+import { openPlace, type JournalPlace } from './catalog/journal/journal-place.ts';
 import { openIdentity, OwnCommitter, type Identity } from './catalog/journal/identity.ts';
 import { openJournal, type Journal } from './catalog/journal/journal.ts';
 import { NotedCommitter, NotedStore } from './catalog/records/noted-store.ts';
@@ -19,16 +19,11 @@ interface Coordination {
   readonly recent: RecentRecords;
 }
 
-/** Guards a store with the journal of a data folder. Returns the folder of the catalog, and the function that guards again. */
-function guarded(
-  storage: Storage,
-  data: string,
-  store: Store,
-): { readonly folder: string; readonly look: () => void } {
-  const folder = join(data, 'catalog');
-  const look = (): void => guardStore(storage, store, folder);
+/** Guards a store with a journal. Returns the function that guards again. */
+function guarded(storage: Storage, journal: string, store: Store): () => void {
+  const look = (): void => guardStore(storage, store, journal);
   look();
-  return { folder, look };
+  return look;
 }
 
 /**
@@ -37,12 +32,13 @@ function guarded(
  */
 export async function openCoordination(
   storage: Storage,
-  data: string,
+  place: JournalPlace,
   store: Store,
 ): Promise<Coordination> {
-  const { folder, look } = guarded(storage, data, store);
-  const journal = await openJournal(storage, folder, store);
-  const identity = await identityOf(storage, data, store, journal);
+  await openPlace(storage, place);
+  const look = guarded(storage, place.journal, store);
+  const journal = await openJournal(storage, place.journal, store);
+  const identity = await identityOf(storage, place, store, journal);
   const recent = new RecentRecords();
   const own = new NotedCommitter(new OwnCommitter(journal, identity, look), recent);
   const committer = new SettlingCommitter(own);
@@ -56,10 +52,10 @@ export async function openCoordination(
  */
 export async function openReadCoordination(
   storage: Storage,
-  data: string,
+  { journal: folder }: JournalPlace,
   store: Store,
 ): Promise<Coordination> {
-  const { folder, look } = guarded(storage, data, store);
+  const look = guarded(storage, folder, store);
   await requireOwnStore(storage, folder, store);
   const id = await readId(storage, idPaths(folder).final);
   if (id === undefined) {
@@ -90,12 +86,12 @@ const readJournal: Journal = {
 
 async function identityOf(
   storage: Storage,
-  data: string,
+  place: JournalPlace,
   store: Store,
   journal: Journal,
 ): Promise<Identity> {
   try {
-    return await openIdentity(storage, data, store, journal);
+    return await openIdentity(storage, place.journal, store, journal);
   } catch (error) {
     await journal.close();
     throw error;

@@ -1,9 +1,12 @@
 import type { Storage } from '../storage/storage.ts';
 import { join } from 'node:path';
 import { CatalogError } from '../protocol/errors.ts';
+import type { ReadNotes } from '../store/notes.ts';
 import type { Store } from '../store/store.ts';
 import { idPaths, readId, requireOwnStore } from './catalog/records/catalog-id.ts';
+import { folderJournal } from './catalog/journal/journal-place.ts';
 import { lastInJournal } from './catalog/journal/journal-end.ts';
+import { LocalTables, type LocalOptions } from './catalog/local-tables.ts';
 import { RecordReader } from './catalog/records/reader.ts';
 import { OwnStore } from './catalog/records/own-store.ts';
 import type { Committer } from './catalog/records/commit-loop.ts';
@@ -12,6 +15,7 @@ import { DroppedTables, type DroppedTable } from './upkeep/retention/dropped-tab
 import { Horizon } from './versions/leases/horizon.ts';
 import type { RetentionParts } from './upkeep/retention/parts.ts';
 import { readProcesses } from './versions/leases/presence.ts';
+import { folderBoard, readBoard } from './versions/leases/presence-board.ts';
 import { Running } from './versions/leases/running.ts';
 import { VersionReader } from './catalog/records/version-reader.ts';
 import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
@@ -22,6 +26,12 @@ import { Verifier, type Verified, type VerifyOptions } from './upkeep/verificati
 interface ReadingOptions {
   /** The data folder. */
   readonly data: string;
+  /** The journal: a key in an object store; a folder of the data folder unless given. */
+  readonly journal?: string | undefined;
+  /** The processes of the catalog, where they publish what is in progress beside the store. */
+  readonly presence?: ReadNotes | undefined;
+  /** This gateway, where gateways share no folder. */
+  readonly local?: LocalOptions | undefined;
   /** Where files and objects lie. */
   readonly storage: Storage;
   /** A store that was opened for reading. */
@@ -48,14 +58,19 @@ export interface CatalogReading {
  * @throws CatalogError ServiceUnavailable when the store is not this folder's, or went back.
  */
 export async function openForReading(options: ReadingOptions): Promise<CatalogReading> {
-  const { data, managed, storage } = options;
-  const store = await ownStore(storage, join(data, 'catalog'), options.store);
+  const { data, managed, storage, journal = folderJournal(data) } = options;
+  const store = await ownStore(storage, journal, options.store);
   const memory = new MemoryBudget(options.cacheBytes);
   const horizon = new Horizon(
     new Running(),
-    await readProcesses(storage, join(data, 'catalog', 'processes')),
+    await readProcesses(
+      options.presence === undefined
+        ? folderBoard(storage, join(journal, 'processes'))
+        : readBoard(options.presence),
+    ),
   );
   const root = join(data, 'tables');
+  const local = new LocalTables(options.local);
   const tables = new Tables({
     storage,
     root,
@@ -70,7 +85,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     store,
     committer: noCommitter,
     root,
-    journal: join(data, 'catalog'),
+    journal,
     managed,
     // Nothing is removed.
     retained: [],
@@ -82,6 +97,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     clock: Date.now,
     horizon,
     removed: async () => undefined,
+    isHere: (table) => local.isHere(table),
     process: '',
     isAlive: async () => true,
   };

@@ -1,18 +1,28 @@
-import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { TableRecord } from './format/records.ts';
-import { isStoreDamage, StoreError } from '../store/store-error.ts';
+import { isStoreDamage, messageOf, StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { LocalStorage } from '../storage/local-storage.ts';
+import { isOutage } from '../storage/storage-error.ts';
 import { RoutedStorage } from '../storage/routed-storage.ts';
 import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { Journal } from './catalog/journal/journal.ts';
+import { LocalTables, type LocalOptions } from './catalog/local-tables.ts';
 import { JournalKeeper } from './catalog/journal/journal-keeper.ts';
 import { CATALOG_KEY } from './catalog/records/keys.ts';
 import { EmbeddedBackend } from './handlers/call/backend.ts';
+import {
+  journalOf,
+  maskKeyOf,
+  tablePlacesOf,
+  presenceIn,
+  rootsOf,
+  tablesFolder,
+  type PlaceOptions,
+} from './engine-places.ts';
 import { openCoordination, openReadCoordination } from './coordination.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { VendingStores } from '../storage/vending/credential-vendor.ts';
@@ -67,12 +77,11 @@ import { RecordReader } from './catalog/records/reader.ts';
 import { Horizon } from './versions/leases/horizon.ts';
 import { LeasedBackend } from './upkeep/retention/leased-backend.ts';
 import type { RetentionParts } from './upkeep/retention/parts.ts';
-import { Presence } from './versions/leases/presence.ts';
+import type { Presence } from './versions/leases/presence.ts';
 import { Running } from './versions/leases/running.ts';
 import { VersionReader } from './catalog/records/version-reader.ts';
 import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './query/scan/fragment-reader.ts';
-import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { OnDamage } from './format/memory/open-files.ts';
 import type { IncomingLimits } from './format/incoming.ts';
@@ -82,7 +91,7 @@ import type { LanceLibrary } from './versions/managed/lance-library.ts';
 import { KnownManifests } from './versions/managed/known-manifests.ts';
 import { OwnFiles } from './versions/managed/lance-files.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
-import { TablePlaces } from './format/table-places.ts';
+import type { TablePlaces } from './format/table-places.ts';
 import type { FormatOf } from './versions/table-format.ts';
 import { Tables } from './versions/tables.ts';
 import { Tags } from './versions/lines/tags.ts';
@@ -98,7 +107,7 @@ import type { CompactionParts } from './upkeep/jobs/background-compaction.ts';
 import { VersionWork } from './version-work.ts';
 import { operations } from '../protocol/operations/operations.ts';
 import type { OperationName } from '../protocol/operations/operation-name.ts';
-import { backfill, type BackfillParts } from './upkeep/jobs/backfill.ts';
+import { backfill, jobTable, type BackfillParts } from './upkeep/jobs/backfill.ts';
 import { versionJudge } from './rules/version-judge.ts';
 import { buildIndex, type IndexJobParts } from './upkeep/jobs/index-job.ts';
 
@@ -127,26 +136,30 @@ function jobJudge(judging: Judging, operation: OperationName, id: string): Commi
 
 /** Implementation of each kind of job; its files are not collected meanwhile. */
 function jobWorks(
-  parts: BackfillParts & IndexJobParts,
+  parts: BackfillParts & IndexJobParts & { readonly local: LocalTables },
   buildingLance: JobWork,
   running: Running,
 ): JobRunnerOptions['works'] {
-  const [filling, building] = [backfill(parts), buildIndex(parts)];
+  const here = (work: JobWork) => (job: Job) =>
+    running.during(async () => {
+      // Another gateway takes the job if it has the files.
+      parts.local.requireHere((await jobTable(parts.store, job)).table.content);
+      await work(job);
+    });
   return {
-    backfill: (job) => running.during(() => filling(job)),
-    index: (job) => running.during(() => building(job)),
-    lance_index: (job) => running.during(() => buildingLance(job)),
+    backfill: here(backfill(parts)),
+    index: here(buildIndex(parts)),
+    lance_index: here(buildingLance),
   };
 }
 
-export interface EngineOptions {
-  /** The data folder. */
-  readonly data: string;
+export interface EngineOptions extends PlaceOptions {
+  /** This gateway, where gateways share no folder. */
+  readonly local?: LocalOptions | undefined;
   /** Where files and objects lie; a disk alone unless given. The engine does not close it. */
   readonly storage?: Storage;
   /** Store that coordinates versions and names. The engine does not close it. */
   readonly store: Store;
-  readonly locations: LocationRules;
   /** Memory for what is read often, in bytes. */
   readonly cacheBytes: number;
   /** Threads for heavy work, at most; none unless given. */
@@ -173,11 +186,6 @@ export interface EngineOptions {
   readonly recordAdoption?: RecordAdoption;
   /** How small fragments are merged in the background. */
   readonly compaction?: Pick<CompactionParts, 'fewest' | 'record'>;
-  /**
-   * Whether the data folder cannot be written, and the store was opened for reading: commits are
-   * refused, `upkeep` is null, no work begins, and what a crash left undone stays so.
-   */
-  readonly readOnly?: boolean;
   /** How callers get credentials of tables in object stores; not at all unless given. */
   readonly vending?: VendingStores | undefined;
   /** How the rows of Lance tables are read; not at all unless it is given. */
@@ -246,8 +254,8 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
   try {
     return await openOwn(options);
   } catch (error) {
-    const passes = error instanceof StoreError && LATER.has(error.kind);
-    if (passes || error instanceof StrangeStore) return error.message;
+    const passes = error instanceof StoreError ? LATER.has(error.kind) : isOutage(error);
+    if (passes || error instanceof StrangeStore) return messageOf(error);
     throw error;
   }
 }
@@ -256,36 +264,34 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data, virtual = [], readOnly = false } = given;
   const storage = given.storage ?? new RoutedStorage(new LocalStorage(), []);
   const root = await tablesFolder(storage, data);
+  const folder = journalOf(given);
   const coordinated = readOnly ? openReadCoordination : openCoordination;
-  const { journal, committer, store, recent } = await coordinated(storage, data, given.store);
+  const { journal, committer, store, recent } = await coordinated(
+    storage,
+    { data, journal: folder },
+    given.store,
+  );
   const options = { ...given, store };
   const clock = await clockOf(given);
-  const places = await placesOf(storage, data, options.locations);
+  const places = await tablePlacesOf(storage, options);
+  const local = new LocalTables(given.local);
   const paths = virtual.map(({ path }) => path);
-  const catalog = new Catalog(store, committer, paths);
+  const catalog = new Catalog(store, committer, paths, local);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(storage, memory);
-  reader.onDamagedFile = onDamageOf(given);
+  const { reader, manifests } = readersOf(storage, memory, given);
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await presenceIn(storage, given, running);
   const horizon = new Horizon(running, presence);
-  const manifests = new ManifestStore(storage, memory, readOnly);
-  manifests.onDamagedFile = onDamageOf(given);
+  const tableParts = { storage, root, places, manifests, store, committer, memory };
   const tables: Tables = new Tables({
-    storage,
-    root,
-    places,
-    manifests,
-    store,
-    committer,
-    memory,
+    ...tableParts,
     horizon,
     removed,
     clock: clock.now,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const { pool, unpack, closeThreads } = threadsOf(options);
+  const { pool, unpack, threads } = threadsOf(options);
   const indexer = indexerOn(pool);
   const indexing = { store, tables, reader, running, indexer };
   const following = new VersionWork({ ...indexing, ...options.compaction });
@@ -293,22 +299,27 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
   const answering = { heavy, answerMemory: new AnswerMemory(ANSWERS_BYTES) };
-  const reading = { ...answering, reader, maskSecret: maskSecretIn(storage, data, readOnly) };
+  const reading = {
+    ...answering,
+    reader,
+    maskSecret: maskSecretIn(storage, maskKeyOf(given), readOnly),
+  };
   const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
   const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
   const { retained } = places;
   const managed = managedParts(options, { storage, catalog, store, committer, tables, retained });
   const { buildingLance, compactLance } = lanceWork(managed, judges);
-  const works = jobWorks({ store, tables, reader, indexer, ...filling }, buildingLance, running);
+  const jobParts = { store, tables, reader, indexer, local, ...filling };
+  const works = jobWorks(jobParts, buildingLance, running);
   const isGone = (name: string) => presence.isGone(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
-  const keeper = new JournalKeeper({ storage, folder: join(data, 'catalog'), store, committer });
+  const keeper = new JournalKeeper({ storage, folder, store, committer });
   const attend: Attend = (...seen) => following.attend(...seen);
   const working = { ...reading, transactions, runner, attend, held, unpack };
   const built = builtHandlers(options, { ...managed, ...working });
   const found = { ...reading, storage, root, places, memory, manifests };
-  const past = pastHandlers({ ...found, store: recent.store });
+  const past = pastHandlers({ ...found, local, store: recent.store });
   const handlers = withRecall(withFreshness({ catalog, tables }, built), past);
   const answers = { store, committer, ...timesOf(options, clock) };
   const sweep = new AnswerSweep(answers);
@@ -324,7 +335,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
-  const shared = { storage, store, committer, root, tables, places, horizon, removed, presence };
+  const files = { storage, root, tables, places, horizon, removed, local };
+  const shared = { ...files, store, committer, presence };
   const retention = retentionOf(options, { ...shared, clock: clock.now });
   const more = { library: libraryOf(options), compactLance };
   return {
@@ -343,12 +355,17 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await Promise.all([runner.stop(), following.stop(), keeper.stop(), clock.close()]);
       await sweep.close();
       await running.settled();
-      await presence.close();
-      await closeThreads();
-      await reader.close();
-      await journal.close();
+      for (const each of [presence, threads, reader, journal]) await each.close();
     },
   };
+}
+
+/** Readers of data files and manifests, which report damage. */
+function readersOf(storage: Storage, memory: MemoryBudget, options: EngineOptions) {
+  const reader = new FragmentReader(storage, memory);
+  const manifests = new ManifestStore(storage, memory, options.readOnly);
+  for (const each of [reader, manifests]) each.onDamagedFile = onDamageOf(options);
+  return { reader, manifests };
 }
 
 /** The library, or how to get it. */
@@ -366,39 +383,10 @@ function threadsOf(options: EngineOptions) {
   const pool = new ThreadPool(workers, onDamageOf(options));
   const unpackers = new ThreadPool(Math.min(1, workers));
   const unpack = workers > 0 ? unpackerOn(unpackers) : undefined;
-  const closeThreads = async (): Promise<void> => {
+  const close = async (): Promise<void> => {
     await Promise.all([pool.close(), unpackers.close()]);
   };
-  return { pool, unpack, closeThreads };
-}
-
-/** What other processes of the data folder know of this one, and it of them. */
-function presenceIn(
-  storage: Storage,
-  { data, readOnly }: EngineOptions,
-  running: Running,
-): Promise<Presence> {
-  const folder = join(data, 'catalog', 'processes');
-  return readOnly === true
-    ? Presence.openForReading(storage, folder, running)
-    : Presence.open(storage, folder, running);
-}
-
-/** Makes the folder that holds the folders of tables; its path without links. */
-async function tablesFolder(storage: Storage, data: string): Promise<string> {
-  await storage.folders?.make(join(data, 'tables'));
-  return storage.resolve(join(data, 'tables'));
-}
-
-/** The folders where tables may lie, and those of the gateway itself. */
-async function placesOf(
-  storage: Storage,
-  data: string,
-  { managed, allowed, mode }: LocationRules,
-): Promise<TablePlaces> {
-  await storage.folders?.make(managed, mode);
-  const own = ['private', 'catalog', 'tables'].map((name) => join(data, name));
-  return TablePlaces.open(storage, [managed, ...allowed], [data, ...own], mode);
+  return { pool, unpack, threads: { close } };
 }
 
 interface Kept extends Pick<
@@ -408,22 +396,24 @@ interface Kept extends Pick<
   readonly tables: Tables;
   readonly places: TablePlaces;
   readonly presence: Presence;
+  readonly local: LocalTables;
 }
 
 /** Dependencies of the upkeep of files. */
-function retentionOf({ data, locations }: EngineOptions, engine: Kept): RetentionParts {
-  const { tables, places, presence, ...parts } = engine;
+function retentionOf(options: EngineOptions, engine: Kept): RetentionParts {
+  const { tables, places, presence, local, ...parts } = engine;
   const versions = new VersionReader(parts.storage);
   return {
     ...parts,
-    journal: join(data, 'catalog'),
-    managed: locations.managed,
+    journal: journalOf(options),
+    managed: options.locations.managed,
     retained: places.retained,
     reader: new RecordReader(parts.store),
     folder: (table) => tables.folder(table),
     named: (folder, record) => versions.named(folder, record),
     waste: tables.waste,
     removing: (table, work) => tables.removing(table, work),
+    isHere: (table) => local.isHere(table),
     process: presence.name,
     isAlive: (name) => presence.isAlive(name),
   };
@@ -570,15 +560,6 @@ function handlerTable(
     ExplainTableQueryPlan: explainQuery(reading),
     AnalyzeTableQueryPlan: analyzeQuery(reading),
   };
-}
-
-function rootsOf(storage: Storage, { locations, data }: EngineOptions): TableRoots {
-  return { ...locations, storage, own: ownFolders(data) };
-}
-
-/** Paths of the data folder that no table's location may touch. */
-function ownFolders(data: string): readonly string[] {
-  return ['tables', 'catalog', 'private'].map((name) => join(data, name));
 }
 
 function healthOf(store: Store, journal: Journal): () => Promise<string | undefined> {

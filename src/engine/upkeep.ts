@@ -19,7 +19,7 @@ import {
   type ExternalOutcome,
 } from './versions/managed/external-decision.ts';
 import { requireEngineTable } from './handlers/call/table-parts.ts';
-import { lastWritten } from './catalog/journal/journal-reader.ts';
+import { lastWritten } from './catalog/journal/journal-files.ts';
 import { tookEffect, type PastRequest } from './once/request-digest.ts';
 import { backUp, type BackedUp, type BackupOptions } from './upkeep/recovery/backup.ts';
 import { Collector } from './upkeep/retention/collector.ts';
@@ -96,7 +96,9 @@ export class Upkeep {
   async *tables(): AsyncGenerator<ObjectPath> {
     const options = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
     for await (const { path, value } of walkTables(this.#parts.store, options)) {
-      const { kind } = decodeTable(value);
+      const record = decodeTable(value);
+      const { kind } = record;
+      if (!this.#parts.retention.isHere(record)) continue;
       const hasLibrary = this.#parts.compactLance !== undefined;
       if (kind === 'engine' || (kind === 'lance' && hasLibrary)) yield path;
     }

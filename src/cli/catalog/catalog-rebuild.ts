@@ -39,9 +39,11 @@ async function rebuilt(
 ): Promise<Rebuilt | undefined> {
   const config = configOf(command);
   const folder = dataFolderOf(config);
-  await access(join(folder.root, 'catalog')).catch(() => {
-    throw noCatalog(folder.root);
-  });
+  if (folder.journal === undefined) {
+    await access(join(folder.root, 'catalog')).catch(() => {
+      throw noCatalog(folder.root);
+    });
+  }
   const opened = new Opened();
   try {
     const { dryRun = false, force = false } = flags;
@@ -56,7 +58,8 @@ async function rebuilt(
     const { progress = () => undefined } = progressOf(run.output);
     const { storage, close } = await openStorage(config, folder);
     opened.add(close);
-    const work = () => rebuild({ storage, data: folder.root, store, dryRun, force, progress });
+    const { root: data, journal } = folder;
+    const work = () => rebuild({ storage, data, journal, store, dryRun, force, progress });
     if (dryRun) return await work();
     const act: RecordedCommand = { operation: 'CatalogRebuild', details: { force: String(force) } };
     return await recorded(config, act, async () => {

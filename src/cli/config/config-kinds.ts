@@ -150,6 +150,17 @@ export function whole(least: number, most: number): SettingKind<number> {
   });
 }
 
+/** Yes or no. */
+export const yesOrNo: SettingKind<boolean> = kind('true | false', 'true or false', (value) =>
+  typeof value === 'boolean' ? value : yesOrNoTexts.get(value),
+);
+
+/** Texts of flags and variables. */
+const yesOrNoTexts: ReadonlyMap<unknown, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+]);
+
 export function choice<Word extends string>(...words: readonly Word[]): SettingKind<Word> {
   return kind(words.join(' | '), `one of ${words.join(', ')}`, (value) =>
     words.find((word) => word === value),
@@ -180,6 +191,16 @@ function areNetworks(list: readonly string[]): boolean {
   } catch {
     return false;
   }
+}
+
+/** A key that has no other value than null so far. @param why Why it has none. */
+export function nullOnly(why: string): SettingKind<null> {
+  const must = `null: ${why}`;
+  return {
+    name: 'null',
+    structured: false,
+    read: (value) => (value === null || value === 'null' ? good(null) : { kind: 'wrong', must }),
+  };
 }
 
 /** A value of the kind, or null for none. */

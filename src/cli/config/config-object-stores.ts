@@ -75,7 +75,7 @@ export function locationFault(
   if (found === undefined) return `object_stores has no store ${JSON.stringify(store)}`;
   const names = [...(found.prefix === '' ? [] : [found.prefix]), path.replace(/\/$/, '')];
   if (names.every((each) => PLAIN_NAMES.test(each))) return undefined;
-  return `a place of tables is ${store}:/PATH, and PATH and the prefix of the store consist of letters, digits and . _ = @ + -`;
+  return `a place in this store is ${store}:/PATH, and PATH and the prefix of the store consist of letters, digits and . _ = @ + -`;
 }
 
 function readList(value: unknown): readonly ObjectStoreSetting[] {

@@ -12,6 +12,7 @@ import {
   httpUrl,
   networks,
   numberOrAuto,
+  nullOnly,
   orNull,
   pause,
   redisUrl,
@@ -20,6 +21,7 @@ import {
   textSetting,
   texts,
   timeout,
+  yesOrNo,
   whole,
   type SettingKind,
 } from './config-kinds.ts';
@@ -198,7 +200,13 @@ export const settings = {
     objectStores,
     [],
     '[]',
-    'S3-compatible object stores, in which Lance tables may lie; tried at the start',
+    'S3-compatible object stores, in which Lance tables and the journal may lie; tried at the start',
+  ),
+  journal: setting(
+    orNull(textSetting),
+    null,
+    '<data>/catalog',
+    'where the journal of the catalog lies if not in the data folder: `STORE:/PATH` in an object store; then gateways share nothing but Redis and this store',
   ),
   backends: setting(
     backends,
@@ -231,6 +239,12 @@ export const settings = {
     null,
     'null',
     'file to which every checkpoint is appended, in addition to the store',
+  ),
+  'audit.archive': setting(
+    nullOnly('the audit log is not kept in object stores'),
+    null,
+    'null',
+    'reserved: the audit log of each gateway is in its data folder',
   ),
   'audit.redact': setting(
     texts,
@@ -365,6 +379,12 @@ export const settings = {
     'arrow',
     'arrow',
     'format of the tables that CreateTable makes: arrow is read and written here alone, lance by Lance clients as well. A namespace overrides it with its property table.format',
+  ),
+  'tables.local': setting(
+    yesOrNo,
+    false,
+    'false',
+    'whether a journal in an object store allows tables whose files only one gateway has: tables in Arrow files, and Lance tables in a folder',
   ),
   'tables.formats': setting(
     formats,

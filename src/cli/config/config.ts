@@ -9,7 +9,7 @@ import {
 import { ConfigError, sourceText, type Given, type SettingSource } from './config-source.ts';
 import { fileSource, readConfigFile } from './config-file.ts';
 import type { SettingReading } from './config-kinds.ts';
-import { locationFault } from './config-object-stores.ts';
+import { keyOfLocation, locationFault } from './config-object-stores.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
 /** Default configuration file; read if it exists. */
@@ -175,4 +175,36 @@ function checkFolders(config: Config, where: (path: ConfigPath) => string): void
     if (fault === undefined) continue;
     throw new ConfigError(`${where(path)} names ${JSON.stringify(location)}, but ${fault}`);
   }
+  checkJournal(config, where('journal'), places);
+}
+
+/** @throws ConfigError for a journal that is not in an object store, or that gateways could not share */
+function checkJournal(
+  { journal, object_stores: stores, ...config }: Config,
+  where: string,
+  places: readonly (readonly [ConfigPath, string | null])[],
+): void {
+  if (journal === null) return;
+  const named = `${where} names ${JSON.stringify(journal)}`;
+  const fault = locationFault(journal, stores);
+  if (fault !== undefined) throw new ConfigError(`${named}, but ${fault}`);
+  const key = keyOfLocation(journal, stores);
+  if (key === undefined) {
+    throw new ConfigError(
+      `${named}, but a journal outside of the data folder is a place STORE:/PATH in an object store`,
+    );
+  }
+  for (const [path, location] of places) {
+    const other = keyOfLocation(location ?? '', stores);
+    if (other === undefined || !(isWithin(key, other) || isWithin(other, key))) continue;
+    throw new ConfigError(`${named}, which overlaps with ${path}, where tables lie`);
+  }
+  if (config['coordination.redis'] !== null) return;
+  throw new ConfigError(
+    `${named}, but a journal in an object store needs coordination.redis: the embedded store cannot be shared`,
+  );
+}
+
+function isWithin(key: string, folder: string): boolean {
+  return `${key}/`.startsWith(`${folder}/`);
 }

@@ -30,6 +30,8 @@ interface DataPlaces {
   readonly libraryScratch: string;
   /** Where Lance clients write; the key of an object store if tables lie in one. */
   readonly lance: string;
+  /** The journal of the catalog, if it is in an object store: its key. */
+  readonly journal: string | undefined;
   /** Mode that the data folder is made with. */
   readonly mode: number;
 }
@@ -103,6 +105,7 @@ function placesOf(config: Config): DataPlaces {
     auditStarts: join(root, 'private', 'audit-starts'),
     libraryScratch: join(root, 'private', 'library'),
     lance: managedOf(config, root),
+    journal: keyOfLocation(config.journal ?? '', config.object_stores),
     mode: dataFolderMode(config),
   };
 }

@@ -15,6 +15,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { isStoreDamage, StoreError } from '../../store/store-error.ts';
 import type { StoreIntegrity } from './store-integrity.ts';
 import { storeOf, type DataFolder } from './data-folder.ts';
+import { sharedNothing } from './shared-nothing.ts';
 import { openStorage, type OpenStorage } from './object-stores.ts';
 import type { Opened } from './opened.ts';
 import type { OpenedReading } from './read-only.ts';
@@ -82,6 +83,7 @@ export async function openCatalog(
   onObjectStores?.(stores);
   const engine = await openEngine({
     ...engineOptions(config, folder, store),
+    ...(await sharedNothing(config, folder)),
     storage,
     ...(bound !== undefined && { rules: bound }),
     ...(recordAdoption !== undefined && { recordAdoption }),
@@ -114,6 +116,7 @@ export async function openReadingCatalog(
   try {
     const engine = await openEngine({
       ...engineOptions(config, folder, store),
+      ...(await sharedNothing(config, folder)),
       storage,
       onSkew,
       ...(onDamage !== undefined && { onDamage }),

@@ -12,6 +12,7 @@ import { dataFolderOf, openedForReading, storeOf, type ReadDataFolder } from './
 import { openCatalog, type CatalogWatch } from './open-catalog.ts';
 import { openStorage } from './object-stores.ts';
 import { Opened } from './opened.ts';
+import { sharedNothing } from './shared-nothing.ts';
 import { UsageError } from '../output/service-error.ts';
 
 /**
@@ -51,9 +52,13 @@ export async function withReading<Result>(
   const folder = await catalogFolder(config);
   const store = await openStoreForReading(storeOf(config, folder));
   const { storage, close } = await openStorage(config, folder);
+  const { presence, ...shared } = await sharedNothing(config, folder);
+  const signs = await presence?.();
   try {
     const reading = await openForReading({
       data: folder.root,
+      ...shared,
+      presence: signs,
       storage,
       store,
       managed: folder.lance,
@@ -62,6 +67,7 @@ export async function withReading<Result>(
     return await work(reading);
   } finally {
     close();
+    await signs?.close();
     await store.close();
   }
 }
@@ -69,6 +75,7 @@ export async function withReading<Result>(
 /** The data folder of a configuration, which has to hold a catalog. @throws UsageError */
 async function catalogFolder(config: Config): Promise<ReadDataFolder> {
   const folder = await openedForReading(config);
+  if (folder.journal !== undefined) return folder;
   await access(join(folder.root, 'catalog')).catch(() => {
     throw noCatalog(folder.root);
   });

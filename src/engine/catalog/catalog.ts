@@ -30,6 +30,7 @@ import {
   type RemovalWrites,
   type JudgeRename,
 } from './table-deregister.ts';
+import { LocalTables } from './local-tables.ts';
 import { commitTable, tablePlace } from './table-place.ts';
 import { walkTables } from './records/table-walk.ts';
 import { compareBytewise } from './records/bytewise.ts';
@@ -101,8 +102,17 @@ export class Catalog {
   readonly #parts: CatalogParts;
   readonly #virtual: VirtualNames;
 
+  /** Tables whose files one gateway alone has. */
+  readonly local: LocalTables;
+
   /** @param virtual Tables that the service answers for itself; here they only have their names. */
-  constructor(store: Store, committer: Committer, virtual: readonly ObjectPath[] = []) {
+  constructor(
+    store: Store,
+    committer: Committer,
+    virtual: readonly ObjectPath[] = [],
+    local: LocalTables = new LocalTables(),
+  ) {
+    this.local = local;
     this.#parts = { store, reader: new RecordReader(store), committer };
     this.#virtual = new VirtualNames(virtual);
   }
@@ -125,11 +135,14 @@ export class Catalog {
     return record;
   }
 
+  /** @throws CatalogError ServiceUnavailable if another gateway alone has the files. */
   async table(path: ObjectPath): Promise<Stored<TableRecord> | undefined> {
-    return this.#parts.reader.table(path);
+    const found = await this.#parts.reader.table(path);
+    if (found !== undefined) this.local.requireHere(found.content);
+    return found;
   }
 
-  /** @throws CatalogError TableNotFound. */
+  /** @throws CatalogError TableNotFound, and as `table`. */
   async requireTable(path: ObjectPath): Promise<Stored<TableRecord>> {
     const record = await this.table(path);
     if (record === undefined) throw tableNotFound(path);
@@ -176,7 +189,9 @@ export class Catalog {
    * when a namespace has the name, InvalidInput for a name that nothing may have.
    */
   async tablePlace(path: ObjectPath): Promise<Stored<TableRecord> | undefined> {
-    return (await tablePlace(this.#parts, path)).existing;
+    const { existing } = await tablePlace(this.#parts, path);
+    if (existing !== undefined) this.local.requireHere(existing.content);
+    return existing;
   }
 
   /**
@@ -193,6 +208,7 @@ export class Catalog {
     replace?: Stored<TableRecord>,
     seal?: Seal<null>,
   ): Promise<void> {
+    this.local.requireClaimed(record);
     return commitTable(this.#parts, path, { record, checks, writes, replace, seal });
   }
 
@@ -282,7 +298,8 @@ export class Catalog {
     });
     for await (const { path, value } of found) {
       const record = decodeTable(value);
-      if (fits(record) && permit.sees(path, 'table')) return { path, record };
+      if (this.local.isHere(record) && fits(record) && permit.sees(path, 'table'))
+        return { path, record };
     }
     return undefined;
   }

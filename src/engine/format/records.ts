@@ -10,6 +10,14 @@ export interface NamespaceRecord {
 /** Writer of a table: none yet, this engine, or Lance clients. */
 export type TableKind = 'declared' | 'engine' | 'lance';
 
+/** A gateway that keeps files of tables in its data folder. */
+export interface TableGateway {
+  /** Random, in a file of the data folder. */
+  readonly id: string;
+  /** For people: machine and data folder. */
+  readonly name: string;
+}
+
 /** Record of a table. Its data lies under its id, so a rename moves no files. */
 export interface TableRecord {
   readonly id: string;
@@ -23,6 +31,8 @@ export interface TableRecord {
    * existed, and for tables that Lance clients write.
    */
   readonly expires?: true;
+  /** The gateway that alone has the files; absent where every gateway of the catalog reaches them. */
+  readonly gateway?: TableGateway;
 }
 
 /** Record of a dropped table, for its restoration. */

@@ -2,6 +2,7 @@ import type { Store } from '../../store/store.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import type { Committer } from '../catalog/records/commit-loop.ts';
+import type { LocalTables } from '../catalog/local-tables.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import type { HandlerTable } from './call/handler.ts';
 import type { ManifestStore } from '../versions/lines/manifest-store.ts';
@@ -36,6 +37,7 @@ interface PastParts {
   readonly heavy: HeavyWork;
   readonly answerMemory: AnswerMemory;
   readonly maskSecret: MaskSecret;
+  readonly local: LocalTables;
 }
 
 /** Operations that can answer for a version from cached records without the store. */
@@ -45,13 +47,14 @@ export function pastHandlers({
   heavy,
   answerMemory,
   maskSecret,
+  local,
   ...parts
 }: PastParts): HandlerTable {
   const committer: Committer = {
     commit: (checks, writes) => store.commit(checks, writes),
     settle: () => Promise.reject(unsettled('what became of this version is known to it alone')),
   };
-  const catalog = new Catalog(store, committer);
+  const catalog = new Catalog(store, committer, [], local);
   const tables = new Tables({ ...parts, store, committer });
   const tags = new Tags(store, committer, new LanceTagFolder(parts.storage, undefined));
   const reads = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret };

@@ -29,8 +29,11 @@ export interface StoreOptions {
   readonly onDamage?: OnStoreDamage;
 }
 
-/** Each purpose has its own notes: checkpoints, verdicts of commit rules, digests of policies, scrub, sessions of the console. */
-type NotesPurpose = 'notes' | 'verdicts' | 'policies' | 'scrub' | 'sessions';
+/**
+ * Each purpose has its own notes: checkpoints, verdicts of commit rules, digests of policies, scrub, sessions of the
+ * console, presence of processes.
+ */
+type NotesPurpose = 'notes' | 'verdicts' | 'policies' | 'scrub' | 'sessions' | 'presence';
 
 /**
  * Opens a store.

@@ -15,6 +15,7 @@ function load(yaml: string, environment: Environment = {}) {
   return loadConfig({ config: file, values: new Map(), serving: true }, environment);
 }
 
+const REDIS = 'coordination: { redis: "redis://localhost" }\n';
 const store = (more: string): string =>
   `object_stores:\n  - name: lake\n    url: s3://bucket/a/b\n${more}`;
 
@@ -162,15 +163,39 @@ describe('The list of object stores', () => {
     ],
     [
       `${store('')}locations: { managed: "lake:/" }\n`,
-      'F:4: locations.managed names "lake:/", but a place of tables is lake:/PATH, and PATH and the prefix of the store consist of letters, digits and . _ = @ + -',
+      'F:4: locations.managed names "lake:/", but a place in this store is lake:/PATH, and PATH and the prefix of the store consist of letters, digits and . _ = @ + -',
     ],
     [
       `${store('')}locations: { allowed: [/a, "lake:/a/../b"] }\n`,
-      'F:4: locations.allowed names "lake:/a/../b", but a place of tables is lake:/PATH',
+      'F:4: locations.allowed names "lake:/a/../b", but a place in this store is lake:/PATH',
     ],
     [
       `${store('')}locations: { allowed: ["lake:/a b"] }\n`,
-      'F:4: locations.allowed names "lake:/a b", but a place of tables is lake:/PATH',
+      'F:4: locations.allowed names "lake:/a b", but a place in this store is lake:/PATH',
+    ],
+    [
+      `${store('')}journal: /srv/catalog\n`,
+      'F:4: journal names "/srv/catalog", but a journal outside of the data folder is a place STORE:/PATH in an object store',
+    ],
+    [
+      `${store('')}journal: "lane:/catalog"\n`,
+      'F:4: journal names "lane:/catalog", but object_stores has no store "lane"',
+    ],
+    [
+      `${store('')}journal: "lake:/catalog"\n`,
+      'F:4: journal names "lake:/catalog", but a journal in an object store needs coordination.redis: the embedded store cannot be shared',
+    ],
+    [
+      `${store('')}journal: "lake:/lance/catalog"\n${REDIS}locations: { managed: "lake:/lance" }\n`,
+      'F:4: journal names "lake:/lance/catalog", which overlaps with locations.managed, where tables lie',
+    ],
+    [
+      `${store('')}journal: "lake:/a"\n${REDIS}locations: { allowed: ["lake:/a/b"] }\n`,
+      'F:4: journal names "lake:/a", which overlaps with locations.allowed, where tables lie',
+    ],
+    [
+      `audit: { archive: "lake:/audit" }\n`,
+      'F:1: audit.archive is "lake:/audit", but must be null: the audit log is not kept in object stores',
     ],
   ])('%j is refused', (yaml, sentence) => {
     expect(() => load(yaml)).toThrow(sentence.replace('F', file));

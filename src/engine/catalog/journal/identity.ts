@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { Storage } from '../../../storage/storage.ts';
 import type { Check, Store, CommitResult, Write } from '../../../store/store.ts';
-import { openFormat } from './data-format.ts';
 import { idPaths, readId, storedId, foreignStore } from '../records/catalog-id.ts';
 import type { Journal } from './journal.ts';
 import { CATALOG_KEY } from '../records/keys.ts';
@@ -63,19 +61,18 @@ export interface Identity {
 }
 
 /**
- * Makes sure that a data folder and a store belong together. Where both are
+ * Makes sure that a journal and a store belong together. Where both are
  * fresh they get a new id; a start that a crash cut off is finished.
+ * @param folder The folder of the journal.
  * @throws CatalogError ServiceUnavailable when the store carries another id or none
- * (wiped, or another catalog's), or when the folder's format is too new.
+ * (wiped, or another catalog's).
  */
 export async function openIdentity(
   storage: Storage,
-  dataFolder: string,
+  folder: string,
   store: Store,
   journal: Journal,
 ): Promise<Identity> {
-  await openFormat(storage, dataFolder);
-  const folder = join(dataFolder, 'catalog');
   await storage.folders?.make(folder);
   const id =
     (await readId(storage, idPaths(folder).final)) ??

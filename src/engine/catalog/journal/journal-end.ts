@@ -4,7 +4,7 @@ import { readUpTo } from '../../../storage/open-object.ts';
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import { decodeChange } from './journal-line.ts';
-import { journalFiles } from './journal-reader.ts';
+import { journalFiles, type JournalFile } from './journal-files.ts';
 import { listSnapshots } from './snapshot-file.ts';
 
 /** How much of the end of a file is looked at first, in bytes. */
@@ -13,20 +13,26 @@ const NEWLINE = 0x0a;
 
 /**
  * The number of the last change that a journal holds, of whatever process; 0
- * when it holds none. Only the ends of its files are read.
+ * when it holds none. Only the ends of its files are read, and nothing of those whose names say it.
  */
 export async function lastInJournal(storage: Storage, folder: string): Promise<bigint> {
   let last = (await listSnapshots(storage, folder))[0]?.sequence ?? 0n;
-  for (const { name } of await journalFiles(storage, folder)) {
+  for (const file of await journalFiles(storage, folder)) {
     // Lines of one file ascend.
-    const found = await lastInFile(storage, join(folder, name));
+    const found = await lastInFile(storage, folder, file);
     if (found !== undefined && found > last) last = found;
   }
   return last;
 }
 
 /** The number of the last change in a file of a journal; undefined when there is none, or no such file. */
-export async function lastInFile(storage: Storage, path: string): Promise<bigint | undefined> {
+export async function lastInFile(
+  storage: Storage,
+  folder: string,
+  { name, last }: JournalFile,
+): Promise<bigint | undefined> {
+  if (last !== undefined) return last;
+  const path = join(folder, name);
   const file = await unlessMissing(opened(storage, path));
   if (file === undefined) return undefined;
   try {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Store } from '../../../store/store.ts';
 import type { Storage } from '../../../storage/storage.ts';
@@ -5,7 +6,10 @@ import { lostLines } from './lost-lines.ts';
 import type { Committer } from '../records/commit-loop.ts';
 import { lastInFile } from './journal-end.ts';
 import { journaledMoment } from './journal-moment.ts';
-import { journalFiles } from './journal-reader.ts';
+import { listedFiles } from './journal-files.ts';
+import { IDLE_MILLIS } from './journal-log.ts';
+import { mergeObjects } from './journal-objects.ts';
+import { isOfObjects } from './journal-place.ts';
 import { readState } from './journal-state.ts';
 import {
   isSound,
@@ -14,9 +18,6 @@ import {
   writeSnapshot,
   type SnapshotFile,
 } from './snapshot-file.ts';
-
-/** A file without a new line for this long is closed: its process begins another. In ms. */
-export const IDLE_MILLIS = 60_000;
 
 interface KeeperOptions {
   readonly storage: Storage;
@@ -90,6 +91,15 @@ export class JournalKeeper {
     const [newest] = await listSnapshots(this.#storage, this.#folder);
     if (await this.#isLong(newest)) await this.snapshot();
     await this.#trim();
+    await this.#merge();
+  }
+
+  /** Merges objects that processes which ended have left. */
+  async #merge(): Promise<void> {
+    if (!isOfObjects(this.#storage, this.#folder)) return;
+    const [newest] = await listSnapshots(this.#storage, this.#folder);
+    const instance = randomBytes(4).toString('hex');
+    await mergeObjects(this.#storage, this.#folder, instance, newest?.sequence ?? 0n);
   }
 
   /**
@@ -109,9 +119,9 @@ export class JournalKeeper {
     const held = newest?.sequence ?? 0n;
     const size = newest === undefined ? 0 : await this.#sizeOf(newest.name);
     let bytes = 0;
-    for (const { name } of await journalFiles(this.#storage, this.#folder)) {
-      const last = await lastInFile(this.#storage, join(this.#folder, name));
-      if (last === undefined || last > held) bytes += await this.#sizeOf(name);
+    for (const file of await listedFiles(this.#storage, this.#folder)) {
+      const last = await lastInFile(this.#storage, this.#folder, file);
+      if (last === undefined || last > held) bytes += file.bytes;
     }
     return bytes > Math.max(this.#limitBytes, size);
   }
@@ -135,10 +145,11 @@ export class JournalKeeper {
   /** Closed files whose lines are all in a snapshot. */
   async #heldBy({ sequence }: SnapshotFile): Promise<readonly string[]> {
     const held: string[] = [];
-    for (const { name, first } of await journalFiles(this.#storage, this.#folder)) {
-      if (first > sequence || !(await this.#isAged(name, this.#graceMillis))) continue;
-      const last = await lastInFile(this.#storage, join(this.#folder, name));
-      if (last !== undefined && last <= sequence) held.push(name);
+    const before = Date.now() - this.#graceMillis;
+    for (const file of await listedFiles(this.#storage, this.#folder)) {
+      if (file.first > sequence || file.writtenMillis >= before) continue;
+      const last = await lastInFile(this.#storage, this.#folder, file);
+      if (last !== undefined && last <= sequence) held.push(file.name);
     }
     return held;
   }

@@ -68,3 +68,9 @@ export function writeOf(write: WriteJson): Write {
   const value = 'text' in write ? Buffer.from(write.text) : Buffer.from(write.base64, 'base64');
   return { key: write.key, value };
 }
+
+/** The line of a change, with its newline. */
+export interface ChangeLine {
+  readonly sequence: bigint;
+  readonly bytes: Uint8Array;
+}

@@ -55,7 +55,8 @@ async function readOnce(
   const { snapshot, spoilt } = await newestSound(storage, folder, upTo);
   const damages: JournalDamage[] = [];
   const replay = new Replay(snapshot?.sequence ?? 0n);
-  for await (const change of readJournal(storage, folder, (damage) => damages.push(damage))) {
+  const onDamage = (damage: JournalDamage): void => void damages.push(damage);
+  for await (const change of readJournal(storage, folder, onDamage, snapshot?.sequence ?? 0n)) {
     if (upTo !== undefined && change.sequence > upTo) break;
     replay.add(change);
   }

@@ -1,14 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { requireFiles } from '../../../storage/open-object.ts';
 import type { Storage } from '../../../storage/storage.ts';
-import { LineLog } from '../../../storage/line-log.ts';
 import type { StoreChange, Check, CommitResult, Store, Write } from '../../../store/store.ts';
 import { requireOwnStore } from '../records/catalog-id.ts';
 import type { Decided } from '../records/commit-loop.ts';
-import { IDLE_MILLIS } from './journal-keeper.ts';
 import { encodeChange } from './journal-line.ts';
-import { journalFileName } from './journal-reader.ts';
+import { openJournalLog } from './journal-log.ts';
+import type { JournalLog } from './object-log.ts';
 
 /** The catalog's journal: what the store commits, written down on disk as well. */
 export interface Journal {
@@ -41,7 +38,6 @@ interface JournalOptions {
   readonly rotateBytes?: number;
 }
 
-const ROTATE_BYTES = 64 * 2 ** 20;
 /** Number of changes that are removed from the store at once, and the maximum delay. */
 const FORGET_BATCH = 256;
 const FORGET_MILLIS = 200;
@@ -49,7 +45,7 @@ const FORGET_MILLIS = 200;
 const PAGE = 32;
 
 /**
- * Opens the journal in `<data>/catalog`. Changes that the store still holds,
+ * Opens the journal in a folder, or in an object store. Changes that the store still holds,
  * since a crash came between a commit and its line, are written down first.
  *
  * Each process writes files of its own, so several may share the folder. A line
@@ -66,14 +62,7 @@ export async function openJournal(
 ): Promise<Journal> {
   await storage.folders?.make(folder);
   await requireOwnStore(storage, folder, store);
-  const instance = randomBytes(4).toString('hex');
-  const log = new LineLog({
-    folder: requireFiles(storage).pathOf(folder),
-    name: (number, first) => journalFileName(first ?? 0n, instance, number),
-    mode: 0o666,
-    rotateBytes: options.rotateBytes ?? ROTATE_BYTES,
-    idleMillis: IDLE_MILLIS,
-  });
+  const log = openJournalLog(storage, folder, options.rotateBytes);
   const journal = new StoreJournal(store, log);
   await journal.catchUp();
   return journal;
@@ -81,7 +70,7 @@ export async function openJournal(
 
 class StoreJournal implements Journal {
   readonly #store: Store;
-  readonly #log: LineLog;
+  readonly #log: JournalLog;
   /** The lines of changes that the store may still hold. */
   readonly #lines = new Map<bigint, Promise<void>>();
   #written: bigint[] = [];
@@ -91,7 +80,7 @@ class StoreJournal implements Journal {
   #caughtUp = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: Store, log: LineLog) {
+  constructor(store: Store, log: JournalLog) {
     this.#store = store;
     this.#log = log;
   }
@@ -160,7 +149,7 @@ class StoreJournal implements Journal {
 
   async #append(change: StoreChange): Promise<void> {
     try {
-      await this.#log.append({ order: change.sequence, bytes: encodeChange(change) }, true);
+      await this.#log.append({ sequence: change.sequence, bytes: encodeChange(change) });
     } catch (error) {
       this.#lines.delete(change.sequence);
       throw error;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { linesOf as linesIn } from '../../../storage/line-reader.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { StoreEntry } from '../../../store/store.ts';
-import { folderNames } from './journal-reader.ts';
+import { folderNames } from './journal-files.ts';
+import { isOfObjects } from './journal-place.ts';
 import { decodeLine, encodeLine, writeJson, writeOf, type WriteJson } from './journal-line.ts';
 
 /**
@@ -47,6 +48,11 @@ export async function writeSnapshot(
 ): Promise<SnapshotFile> {
   const instance = randomBytes(4).toString('hex');
   const name = `snapshot-${sequence.toString().padStart(20, '0')}-${instance}.jsonl`;
+  // Nobody sees a part of an object.
+  if (isOfObjects(storage, folder)) {
+    await writeLines(storage, join(folder, name), linesOf(sequence, entries));
+    return { name, sequence };
+  }
   const draft = join(folder, `${name}.draft-${randomUUID()}`);
   try {
     await writeLines(storage, draft, linesOf(sequence, entries));

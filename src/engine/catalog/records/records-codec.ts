@@ -2,6 +2,7 @@ import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type {
   DroppedRecord,
   NamespaceRecord,
+  TableGateway,
   TableKind,
   TableRecord,
   BranchRecord,
@@ -59,7 +60,13 @@ function tableOf(fields: Fields): TableRecord {
     properties: texts(fields, 'properties'),
     createdMillis: number(fields, 'createdMillis'),
     ...(fields['expires'] === true && { expires: true }),
+    ...(fields['gateway'] !== undefined && { gateway: gatewayOf(fields['gateway']) }),
   };
+}
+
+function gatewayOf(value: unknown): TableGateway {
+  const fields = object(value, 'gateway');
+  return { id: text(fields, 'id'), name: text(fields, 'name') };
 }
 
 function encode(record: object): Uint8Array {

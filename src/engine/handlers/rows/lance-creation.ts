@@ -133,7 +133,9 @@ class Creation {
     const id = randomUUID();
     const location = this.#new.location ?? (await managedFolder(this.#parts.locations, id));
     const { properties } = this.#new;
-    return { id, kind: 'declared', location, properties, createdMillis: Date.now() };
+    const record = { id, kind: 'declared', properties, createdMillis: Date.now() } as const;
+    const claimed = this.#parts.catalog.local.claimed({ ...record, location });
+    return { ...claimed, location };
   }
 
   #mark({ id, location }: Placed): Promise<CreationMark> {

@@ -46,7 +46,7 @@ export function cloneTable(parts: CloneParts): Handler {
     if ((await catalog.tablePlace(object)) !== undefined) throw tableAlreadyExists(object);
     const source = await sourceOf(parts, call);
     const snapshot = await snapshotOf(parts, call, source);
-    const table = newTable();
+    const table = catalog.local.claimed(newTable());
     const isShallow = flagField(call.body, 'is_shallow', true);
     const folder = tables.folder(table);
     const remove = () => tables.removeFolder(table, []);

@@ -172,14 +172,14 @@ async function newTable(
   options: CreationOptions,
   before: TableRecord | undefined,
 ): Promise<TableRecord> {
-  return {
+  return parts.catalog.local.claimed({
     id: randomUUID(),
     kind: 'engine',
     location: await folderOf(parts, options.location),
     properties: options.properties ?? before?.properties ?? {},
     createdMillis: Date.now(),
     expires: true,
-  };
+  });
 }
 
 async function placeOf(parts: TableParts, location: string | undefined): Promise<string | null> {

@@ -44,13 +44,8 @@ export function declareTable(parts: PlaceParts): Handler {
     const chosen = textField(call.body, 'location');
     const id = randomUUID();
     const location = await declaredLocation(parts, id, chosen);
-    const table = {
-      id,
-      kind: 'declared',
-      location,
-      properties,
-      createdMillis: Date.now(),
-    } as const;
+    const record = { id, kind: 'declared', properties, createdMillis: Date.now() } as const;
+    const table = { ...parts.catalog.local.claimed({ ...record, location }), location };
     await judgePlacing(call.rules, object, location);
     const credentials = await tableCredentials(call, table, parts.vending);
     await makeLocation(location, parts.locations);

@@ -60,7 +60,8 @@ async function registerNew(
   const found = await backFill(parts, id, folder);
   await judgeRegistering(call.rules, { id, path: call.request.object, location: folder }, found);
   const createdMillis = Date.now();
-  const table = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
+  const record = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
+  const table = parts.catalog.local.claimed(record);
   const { checks, writes } = reserveLocation(folder, id);
   const answer = registered(call, table);
   await parts.catalog.createTableCommit(

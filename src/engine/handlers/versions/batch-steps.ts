@@ -109,7 +109,13 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
       const location = await declaredLocation(parts, id, chosen);
       await judgePlacing(parts.rules, path, location);
       const properties = await withExternalWrites(parts.catalog, path, given);
-      const record: TableRecord = { id, kind: 'declared', location, properties, createdMillis };
+      const record = parts.catalog.local.claimed({
+        id,
+        kind: 'declared',
+        location,
+        properties,
+        createdMillis,
+      });
       const reserved = reserveLocation(location, id);
       return {
         checks: [...checks, ...reserved.checks],

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
+import { wireLocation } from '../../../storage/object-key.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 
@@ -12,12 +13,12 @@ const MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
 /**
- * The key of a catalog: 32 random bytes in `private/mask-key`, made when a hash first needs it. All
- * processes of a data folder have the same.
+ * The key of a catalog: 32 random bytes in a file, made when a hash first needs it. All processes of a
+ * catalog have the same.
+ * @param path Of the file, which may be an object.
  * @param readOnly Whether a missing key is an error instead.
  */
-export function maskSecretIn(storage: Storage, data: string, readOnly: boolean): MaskSecret {
-  const path = join(data, 'private', 'mask-key');
+export function maskSecretIn(storage: Storage, path: string, readOnly: boolean): MaskSecret {
   let known: Uint8Array | undefined;
   return async () => (known ??= await readSecret(storage, path, readOnly));
 }
@@ -27,15 +28,15 @@ async function readSecret(storage: Storage, path: string, readOnly: boolean): Pr
   if (found === undefined && !readOnly) {
     await storage.folders?.make(dirname(path), FOLDER_MODE);
     await storage.putIfAbsent(path, randomBytes(BYTES), MODE);
-    return checked(await storage.read(path));
+    return checked(await storage.read(path), path);
   }
   if (found === undefined) {
     throw new CatalogError('ServiceUnavailable', 'the catalog has no key for masks yet');
   }
-  return checked(found);
+  return checked(found, path);
 }
 
-function checked(bytes: Uint8Array): Uint8Array {
+function checked(bytes: Uint8Array, path: string): Uint8Array {
   if (bytes.byteLength === BYTES) return bytes;
-  throw new CatalogError('Internal', 'private/mask-key is damaged: restore it from a backup');
+  throw new CatalogError('Internal', `${wireLocation(path)} is damaged: restore it from a backup`);
 }

@@ -235,7 +235,8 @@ class Conversion {
     const { path } = this.#options;
     const given = this.#source.table.content.properties;
     const properties = await withExternalWrites(catalog, path, given);
-    const table = { id, kind: 'lance', location, properties, createdMillis: Date.now() } as const;
+    const record = { id, kind: 'lance', location, properties, createdMillis: Date.now() } as const;
+    const table = catalog.local.claimed(record);
     const place = reserveLocation(location, id);
     await this.#judge(location);
     const jobs = jobCommit({ id, path: this.#options.path }, indices);
@@ -261,14 +262,14 @@ class Conversion {
     await new OwnFiles(storage).require(place);
     const { schema, batches } = await lanceRows(this.#library, place, storage, signal);
     checkColumns(schema);
-    const table: TableRecord = {
+    const table = this.#parts.catalog.local.claimed({
       id: randomUUID(),
       kind: 'engine',
       location: null,
       properties,
       createdMillis: Date.now(),
       expires: true,
-    };
+    });
     const { state, names } = await readState(storage, `${location}/${at.manifest}`);
     const statement = { ...ownStatement(), signal: () => signal };
     const described = await describedIndices(this.#library, place, names, statement);

@@ -60,10 +60,10 @@ export async function backUp(parts: RetentionParts, options: BackupOptions): Pro
   return parts.horizon.running.during(() => copy(parts, { ...options, target }));
 }
 
-async function requireFree({ storage, journal }: RetentionParts, target: string): Promise<void> {
+async function requireFree({ storage, root }: RetentionParts, target: string): Promise<void> {
   const entries = (await storage.names(target)) ?? [];
   if (entries.length > 0) throw new BackupRefusal(`${target} is not empty: nothing was written`);
-  const data = await storage.resolve(dirname(journal));
+  const data = await storage.resolve(dirname(root));
   const place = await withoutLinks(storage, target);
   if (isIn(place, data) || isIn(data, place)) {
     throw new BackupRefusal(`${target} and the data folder ${data} overlap: nothing was written`);

@@ -1,20 +1,19 @@
 import { dirname, join } from 'node:path';
-import { randomUUID, randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Store, StoreEntry, Write, StoreChange } from '../../../store/store.ts';
 import { idPaths, readId, storedId } from '../../catalog/records/catalog-id.ts';
-import { openFormat, requireFormat } from '../../catalog/journal/data-format.ts';
+import { requireFormat } from '../../catalog/journal/data-format.ts';
+import { folderJournal, openPlace } from '../../catalog/journal/journal-place.ts';
 import { openJournal } from '../../catalog/journal/journal.ts';
+import { openJournalLog } from '../../catalog/journal/journal-log.ts';
 import { lastInJournal } from '../../catalog/journal/journal-end.ts';
 import { readState, type JournalState } from '../../catalog/journal/journal-state.ts';
 import { writeSnapshot } from '../../catalog/journal/snapshot-file.ts';
-import { requireFiles } from '../../../storage/open-object.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { lostLines } from '../../catalog/journal/lost-lines.ts';
 import { versionsAhead, type Ahead } from './versions-ahead.ts';
 import { CATALOG_KEY } from '../../catalog/records/keys.ts';
-import { LineLog } from '../../../storage/line-log.ts';
 import { encodeChange } from '../../catalog/journal/journal-line.ts';
-import { journalFileName } from '../../catalog/journal/journal-reader.ts';
 
 /** Sources of a journal's state. */
 interface Survey {
@@ -60,14 +59,8 @@ async function appendToJournal(
   folder: string,
   change: StoreChange,
 ): Promise<void> {
-  const instance = randomBytes(4).toString('hex');
-  const log = new LineLog({
-    folder: requireFiles(storage).pathOf(folder),
-    name: (number, first) => journalFileName(first ?? 0n, instance, number),
-    mode: 0o666,
-    rotateBytes: Number.MAX_SAFE_INTEGER,
-  });
-  await log.append({ order: change.sequence, bytes: encodeChange(change) }, true);
+  const log = openJournalLog(storage, folder);
+  await log.append({ sequence: change.sequence, bytes: encodeChange(change) });
   await log.close();
 }
 
@@ -75,6 +68,8 @@ interface RebuildOptions {
   readonly storage: Storage;
   /** The data folder. */
   readonly data: string;
+  /** The journal: a key in an object store; a folder of the data folder unless given. */
+  readonly journal?: string | undefined;
   /** A store without a guard. */
   readonly store: Store;
   /** Says what would be restored, and changes nothing. */
@@ -117,7 +112,8 @@ const ATTEMPTS = 5;
  */
 export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   const { storage, data, dryRun } = options;
-  await (dryRun ? requireFormat(storage, data) : openFormat(storage, data));
+  const journal = journalOf(options);
+  await (dryRun ? requireFormat(storage, data) : openPlace(storage, { data, journal }));
   for (let attempt = 1; ; attempt++) {
     const done = await attemptRebuild(options);
     if (done !== undefined) return done;
@@ -127,10 +123,14 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   }
 }
 
+function journalOf({ data, journal }: Pick<RebuildOptions, 'data' | 'journal'>): string {
+  return journal ?? folderJournal(data);
+}
+
 /** Undefined when the journal went on meanwhile: then it is read again. */
 async function attemptRebuild(options: RebuildOptions): Promise<Rebuilt | undefined> {
   const { storage, data, store, dryRun, progress } = options;
-  const folder = join(data, 'catalog');
+  const folder = journalOf(options);
   const stored = await storedId(store);
   progress('reading the journal');
   let state = await readState(storage, folder);
@@ -215,8 +215,8 @@ async function restore(
   read: JournalState,
   ahead: Ahead,
 ): Promise<boolean> {
-  const { storage, data, store, progress } = options;
-  const folder = join(data, 'catalog');
+  const { storage, store, progress } = options;
+  const folder = journalOf(options);
   for (const path of ahead.unsound) await putAside(storage, path);
   const state = await withVersions(storage, folder, read, ahead);
   progress(`restoring all changes up to ${state.sequence}`);

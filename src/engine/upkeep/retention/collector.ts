@@ -150,9 +150,11 @@ class Collection {
       walkTables(this.#parts.store, everywhere),
       this.#atOnce,
       async ({ path, value }) => {
-        const { versions, forbidden } = await expiry.expire({ path, record: decodeTable(value) });
+        const record = decodeTable(value);
+        if (!this.#parts.isHere(record)) return;
+        const { versions, forbidden } = await expiry.expire({ path, record });
         this.#versions += versions;
-        if (versions > 0) this.#expiredTables.add(decodeTable(value).id);
+        if (versions > 0) this.#expiredTables.add(record.id);
         this.#forbidden += forbidden;
         if (versions > 0) this.#tell(`removing versions of ${canonicalPath(path)}`);
       },
@@ -164,6 +166,7 @@ class Collection {
     const begun = await all(begunPurges(this.#parts.store));
     await this.#each(begun, PURGED_AT_ONCE, async (purge) => {
       const { record } = purge.content.dropped;
+      if (!this.#parts.isHere(record)) return;
       this.#tell(`removing the dropped table ${record.id}`);
       this.#purged(
         this.#options.dryRun === true
@@ -196,7 +199,8 @@ class Collection {
   ): AsyncGenerator<Stored<DroppedRecord>> {
     for await (const { key, value } of entriesBelow(this.#parts.store, droppedKey(''))) {
       const content = decodeDropped(value);
-      if (keys.has(key) && content.droppedMillis <= before) yield { key, value, content };
+      const isDue = keys.has(key) && content.droppedMillis <= before;
+      if (isDue && this.#parts.isHere(content.record)) yield { key, value, content };
     }
   }
 
@@ -298,7 +302,10 @@ class Collection {
   }
 
   async *#liveTables(): AsyncGenerator<TableRecord> {
-    for await (const { value } of entriesBelow(this.#parts.store, 'T')) yield decodeTable(value);
+    for await (const { value } of entriesBelow(this.#parts.store, 'T')) {
+      const table = decodeTable(value);
+      if (this.#parts.isHere(table)) yield table;
+    }
   }
 
   /** One that fails does not keep the others from it. */

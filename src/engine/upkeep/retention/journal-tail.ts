@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { Storage } from '../../../storage/storage.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import { readUpTo } from '../../../storage/open-object.ts';
 import type { StoreChange, Store } from '../../../store/store.ts';
-import { journalFiles } from '../../catalog/journal/journal-reader.ts';
+import { listedFiles } from '../../catalog/journal/journal-files.ts';
 import { decodeChange } from '../../catalog/journal/journal-line.ts';
 
 /** How much of the end of each file is looked at, in bytes, and of how many files. */
@@ -60,19 +61,14 @@ function same(held: Uint8Array | undefined, journaled: Uint8Array | null | undef
 async function tailOf(storage: Storage, folder: string): Promise<readonly StoreChange[]> {
   const changes: StoreChange[] = [];
   for (const path of await lastFiles(storage, folder))
-    changes.push(...(await endOf(storage, path)));
+    changes.push(...((await unlessMissing(endOf(storage, path))) ?? []));
   return changes.toSorted((left, right) => (left.sequence < right.sequence ? -1 : 1));
 }
 
 async function lastFiles(storage: Storage, folder: string): Promise<readonly string[]> {
-  const files = await Promise.all(
-    (await journalFiles(storage, folder)).map(async ({ name }) => {
-      const path = join(folder, name);
-      return { path, writtenMillis: (await storage.stat(path))?.writtenMillis ?? 0 };
-    }),
-  );
+  const files = await listedFiles(storage, folder);
   const newestFirst = files.toSorted((left, right) => right.writtenMillis - left.writtenMillis);
-  return newestFirst.slice(0, FILES).map(({ path }) => path);
+  return newestFirst.slice(0, FILES).map(({ name }) => join(folder, name));
 }
 
 /** The whole lines at the end of a file. */

@@ -28,6 +28,8 @@ export interface RetentionParts extends CatalogParts, WalkParts {
   readonly horizon: Horizon;
   /** Called when files were removed, so that they do not stay open. */
   readonly removed: () => Promise<void>;
+  /** Whether the files of a table can be reached from here: those of others are left to their gateway. */
+  readonly isHere: (table: TableRecord) => boolean;
   /** Name of this process. */
   readonly process: string;
   /** Whether the process of a name may still be alive. */

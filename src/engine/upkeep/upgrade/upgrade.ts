@@ -6,6 +6,8 @@ import {
   type FormatState,
 } from '../../catalog/journal/data-format.ts';
 import { join } from 'node:path';
+import { folderJournal } from '../../catalog/journal/journal-place.ts';
+import { folderBoard } from '../../versions/leases/presence-board.ts';
 import { readProcesses } from '../../versions/leases/presence.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { UpgradeParts, UpgradeStep } from './steps.ts';
@@ -85,7 +87,9 @@ export async function upgrade(
 
 /** @throws UpgradeRefusal while a process uses the data folder. */
 export async function requireUnused(storage: Storage, data: string): Promise<void> {
-  const processes = await readProcesses(storage, join(data, 'catalog', 'processes'));
+  const processes = await readProcesses(
+    folderBoard(storage, join(folderJournal(data), 'processes')),
+  );
   const { length } = await processes.others();
   if (length === 0) return;
   throw new UpgradeRefusal(

@@ -169,6 +169,7 @@ export class Verifier {
     if (from !== 'dropped') yield* this.#present(from.join('/'));
     for await (const { content } of droppedTables(store)) {
       const { path, record } = content;
+      if (!this.#parts.isHere(record)) continue;
       const name = `${canonicalPath(path)} (dropped, ${record.id})`;
       yield { name, path, cursor: 'dropped', record };
     }
@@ -179,8 +180,10 @@ export class Verifier {
     const options = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
     for await (const { id, path, value } of walkTables(this.#parts.store, options)) {
       if (compareBytewise(id, from) < 0) continue;
+      const record = decodeTable(value);
+      if (!this.#parts.isHere(record)) continue;
       const name = canonicalPath(path);
-      yield { name, path, cursor: name, record: decodeTable(value) };
+      yield { name, path, cursor: name, record };
     }
   }
 

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Storage } from '../../../storage/storage.ts';
 import { isAlive, ownMark, type ProcessMark } from '../../../store/process-mark.ts';
+import {
+  DoubtfulSigns,
+  PRESENCE_MILLIS,
+  type PostedSign,
+  type PresenceBoard,
+  type ReadPresenceBoard,
+} from './presence-board.ts';
 import type { Running } from './running.ts';
-import { unlessMissing } from '../../../storage/storage-error.ts';
 
 /** Sign of life of a process: its time, and the start of its oldest work in progress. */
 interface Sign extends ProcessMark {
@@ -19,7 +23,7 @@ export interface View {
   readonly oldestMillis: number;
 }
 
-/** Signs of life of all processes of a data folder. */
+/** Signs of life of all processes of a catalog. */
 export interface Processes {
   /** The last signs of processes that may be alive. */
   others(): Promise<readonly View[]>;
@@ -29,14 +33,13 @@ export interface Processes {
 
 interface Other {
   readonly name: string;
-  readonly path: string;
   readonly sign: Sign;
   readonly mayLive: boolean;
 }
 
 const SIGN_MILLIS = 2000;
-/** How long others are waited for, so that they say how things are now. */
-export const PRESENCE_MILLIS = 3 * SIGN_MILLIS;
+/** How long others are waited for, so that they say how things are now, in ms. */
+export const REFRESH_MILLIS = 2 * PRESENCE_MILLIS;
 const POLL_MILLIS = 100;
 /** A process of another machine without a sign of life for this long is gone, in ms. */
 const SILENT_MILLIS = 3_600_000;
@@ -44,53 +47,45 @@ const SILENT_MILLIS = 3_600_000;
 const SKEW_MILLIS = 10_000;
 
 /**
- * Publishes the start of the oldest work in progress here to the other processes of a data folder, in a
- * small file that is rewritten at intervals, and reads theirs. The file of a killed process is removed by
- * the first process that finds it gone.
+ * Publishes the start of the oldest work in progress here to the other processes of a catalog, in a
+ * sign that is posted at intervals, and reads theirs. The sign of a killed process is removed by the
+ * first process that finds it gone.
  */
 export class Presence implements Processes {
-  readonly #storage: Storage;
-  readonly #folder: string;
-  /** The name of this process among those of the data folder. */
+  readonly #board: PresenceBoard;
+  /** The name of this process among those of the catalog. */
   readonly name = `${randomUUID()}.json`;
   readonly #running: Running;
   readonly #mark: ProcessMark;
-  /** The names of processes that were seen to be dead, and whose files are gone. */
+  /** The names of processes that were seen to be dead, and whose signs are gone. */
   readonly #dead = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
   readonly #reading: boolean;
 
-  private constructor(
-    storage: Storage,
-    folder: string,
-    running: Running,
-    mark: ProcessMark,
-    reading = false,
-  ) {
+  private constructor(board: PresenceBoard, running: Running, mark: ProcessMark, reading = false) {
     this.#reading = reading;
-    this.#storage = storage;
-    this.#folder = folder;
+    this.#board = board;
     this.#running = running;
     this.#mark = mark;
   }
 
-  /** @param folder Where the processes of a data folder write. */
-  static async open(storage: Storage, folder: string, running: Running): Promise<Presence> {
-    await storage.folders?.make(folder);
-    const presence = new Presence(storage, folder, running, await ownMark());
-    await presence.#write();
+  /** @throws StoreError unavailable where signs are kept beside a store that does not answer. */
+  static async open(board: PresenceBoard, running: Running): Promise<Presence> {
+    const presence = new Presence(board, running, await ownMark());
+    try {
+      await presence.#write();
+    } catch (error) {
+      await board.close();
+      throw error;
+    }
     presence.#timer = setInterval(() => presence.#sign(), SIGN_MILLIS).unref();
     return presence;
   }
 
-  /** The same for a folder that cannot be written: other processes do not see this one. */
-  static async openForReading(
-    storage: Storage,
-    folder: string,
-    running: Running,
-  ): Promise<Presence> {
-    return new Presence(storage, folder, running, await ownMark(), true);
+  /** The same for a data folder that cannot be written: other processes do not see this one. */
+  static async openForReading(board: PresenceBoard, running: Running): Promise<Presence> {
+    return new Presence(board, running, await ownMark(), true);
   }
 
   /** The last signs of other processes that may be alive. */
@@ -101,12 +96,11 @@ export class Presence implements Processes {
   /** Whether the process of a name may still be alive. */
   async isAlive(name: string): Promise<boolean> {
     if (name === this.name) return true;
-    const path = join(this.#folder, name);
-    return (await this.#others()).some((other) => other.path === path);
+    return (await this.#others()).some((other) => other.name === name);
   }
 
   /**
-   * Whether the process of a name was seen to be dead from here. Of one whose file is not
+   * Whether the process of a name was seen to be dead from here. Of one whose sign is not
    * there nothing is known: it may have come to be a moment ago, on another machine.
    */
   async isGone(name: string): Promise<boolean> {
@@ -121,8 +115,9 @@ export class Presence implements Processes {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing;
-    if (this.#reading) return;
-    await this.#storage.discard(join(this.#folder, this.name));
+    // Others find out that this process is gone if they cannot be told.
+    if (!this.#reading) await this.#board.remove(this.name).catch(() => undefined);
+    await this.#board.close();
   }
 
   /** A failed write is repeated next time; until then others see an old sign, which keeps files longer. */
@@ -133,32 +128,28 @@ export class Presence implements Processes {
   async #write(): Promise<void> {
     const atMillis = Date.now();
     const sign: Sign = { ...this.#mark, atMillis, oldestMillis: this.#running.oldest() ?? null };
-    const path = join(this.#folder, this.name);
-    await this.#storage.note(path, Buffer.from(JSON.stringify(sign)));
+    await this.#board.post(this.name, JSON.stringify(sign));
   }
 
   /** The other processes that may be alive. */
   async #others(): Promise<readonly Other[]> {
     const found: Other[] = [];
-    for (const other of await signsIn(this.#storage, this.#folder, this.#mark, this.name)) {
+    for (const other of await signsOn(this.#board, this.#mark, this.name)) {
       if (other.mayLive) {
         found.push(other);
         continue;
       }
       this.#dead.add(other.name);
-      if (this.#reading) continue;
-      const { path } = other;
-      for (const left of [path, `${path}.new`]) await this.#storage.discard(left);
+      if (!this.#reading) await this.#board.remove(other.name);
     }
     return found;
   }
 }
 
-/** The processes of a data folder as one that is none of them sees them: no file is written or removed. */
-export async function readProcesses(storage: Storage, folder: string): Promise<Processes> {
+/** The processes of a catalog as one that is none of them sees them: no sign is posted or removed. */
+export async function readProcesses(board: ReadPresenceBoard): Promise<Processes> {
   const mark = await ownMark();
-  const living = async () =>
-    (await signsIn(storage, folder, mark)).filter(({ mayLive }) => mayLive);
+  const living = async () => (await signsOn(board, mark)).filter(({ mayLive }) => mayLive);
   return {
     others: async () => (await living()).map(({ sign }) => viewOf(sign, mark)),
     refreshed: () => refreshed(living),
@@ -167,27 +158,30 @@ export async function readProcesses(storage: Storage, folder: string): Promise<P
 
 async function refreshed(others: () => Promise<readonly Other[]>): Promise<void> {
   const now = Date.now();
-  for (let waited = 0; waited < PRESENCE_MILLIS; waited += POLL_MILLIS) {
-    if ((await others()).every(({ sign }) => sign.atMillis > now)) return;
+  let most = PRESENCE_MILLIS;
+  for (let waited = 0; waited < most; waited += POLL_MILLIS) {
+    try {
+      if ((await others()).every(({ sign }) => sign.atMillis > now)) return;
+    } catch (error) {
+      if (!(error instanceof DoubtfulSigns)) throw error;
+      most = REFRESH_MILLIS;
+    }
     await sleep(POLL_MILLIS);
   }
 }
 
-/** The signs in a folder, but for that of a name. */
-async function signsIn(
-  storage: Storage,
-  folder: string,
+/** The signs on a board, but for that of a name. */
+async function signsOn(
+  board: ReadPresenceBoard,
   own: ProcessMark,
   except?: string,
 ): Promise<readonly Other[]> {
   const found: Other[] = [];
-  const names = (await storage.names(folder)) ?? [];
-  for (const name of names) {
-    if (!name.endsWith('.json') || name === except) continue;
-    const path = join(folder, name);
-    const sign = await readSign(storage, path);
+  for (const posted of await board.signs()) {
+    if (posted.name === except) continue;
+    const sign = signOf(posted.text) ?? (await unreadable(posted));
     if (sign === undefined) continue;
-    found.push({ name, path, sign, mayLive: await mayLive(sign, own) });
+    found.push({ name: posted.name, sign, mayLive: await mayLive(sign, own) });
   }
   return found;
 }
@@ -200,12 +194,6 @@ function viewOf({ atMillis, oldestMillis, host }: Sign, own: ProcessMark): View 
   const skew = host === own.host ? 0 : SKEW_MILLIS;
   const oldest = oldestMillis ?? Number.POSITIVE_INFINITY;
   return { seenMillis: atMillis - skew, oldestMillis: oldest - skew };
-}
-
-/** Undefined for a file that went away meanwhile. */
-async function readSign(storage: Storage, path: string): Promise<Sign | undefined> {
-  const text = (await unlessMissing(storage.read(path, 'all')))?.toString();
-  return text === undefined ? undefined : (signOf(text) ?? unreadable(storage, path));
 }
 
 function signOf(text: string): Sign | undefined {
@@ -222,7 +210,9 @@ function signOf(text: string): Sign | undefined {
  * stable storage. A process that lives writes its own again; until it has been silent for
  * long this one may be of another machine, and nothing is known of what is in progress there.
  */
-async function unreadable(storage: Storage, path: string): Promise<Sign | undefined> {
-  const stat = await storage.stat(path);
-  return stat && { pid: 0, born: '', host: '', atMillis: stat.writtenMillis, oldestMillis: 0 };
+async function unreadable({ postedMillis }: PostedSign): Promise<Sign | undefined> {
+  const atMillis = await postedMillis();
+  return atMillis === undefined
+    ? undefined
+    : { pid: 0, born: '', host: '', atMillis, oldestMillis: 0 };
 }

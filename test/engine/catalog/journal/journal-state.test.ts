@@ -14,10 +14,8 @@ import * as fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { encodeChange } from '../../../../src/engine/catalog/journal/journal-line.ts';
 import { lastInJournal } from '../../../../src/engine/catalog/journal/journal-end.ts';
-import {
-  IDLE_MILLIS,
-  JournalKeeper,
-} from '../../../../src/engine/catalog/journal/journal-keeper.ts';
+import { JournalKeeper } from '../../../../src/engine/catalog/journal/journal-keeper.ts';
+import { IDLE_MILLIS } from '../../../../src/engine/catalog/journal/journal-log.ts';
 import { openJournal, type Journal } from '../../../../src/engine/catalog/journal/journal.ts';
 import { readState } from '../../../../src/engine/catalog/journal/journal-state.ts';
 import {

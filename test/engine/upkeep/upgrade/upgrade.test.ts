@@ -9,6 +9,7 @@ import {
   upgrade,
 } from '../../../../src/engine/upkeep/upgrade/upgrade.ts';
 import { ReadingRate } from '../../../../src/engine/upkeep/verification/portion-reading.ts';
+import { folderBoard } from '../../../../src/engine/versions/leases/presence-board.ts';
 import { Presence } from '../../../../src/engine/versions/leases/presence.ts';
 import { Running } from '../../../../src/engine/versions/leases/running.ts';
 import { refusalOf } from '../../../support/catalog.ts';
@@ -117,7 +118,7 @@ describe('an upgrade', () => {
 
   it('is refused while a process uses the folder', async () => {
     const folder = join(data, 'catalog', 'processes');
-    const presence = await Presence.open(disk, folder, new Running());
+    const presence = await Presence.open(folderBoard(disk, folder), new Running());
     await expect(requireUnused(disk, data)).rejects.toThrow(
       `1 processes use ${data}: stop every gateway of this catalog, and run this again`,
     );

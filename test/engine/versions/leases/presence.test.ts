@@ -3,6 +3,7 @@ import { readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { Horizon } from '../../../../src/engine/versions/leases/horizon.ts';
+import { folderBoard } from '../../../../src/engine/versions/leases/presence-board.ts';
 import { Presence } from '../../../../src/engine/versions/leases/presence.ts';
 import { ownMark } from '../../../../src/store/process-mark.ts';
 import { Running } from '../../../../src/engine/versions/leases/running.ts';
@@ -20,10 +21,10 @@ describe('the processes of a data folder', () => {
   it('see each other, and what is under way in each', async () => {
     const path = await folder();
     const running = new Running();
-    const one = await Presence.open(disk, path, new Running());
+    const one = await Presence.open(folderBoard(disk, path), new Running());
     expect(await one.others()).toEqual([]);
     const lease = running.begin();
-    const two = await Presence.open(disk, path, running);
+    const two = await Presence.open(folderBoard(disk, path), running);
     expect(await one.others()).toEqual([
       { seenMillis: expect.any(Number), oldestMillis: lease.sinceMillis },
     ]);
@@ -40,7 +41,7 @@ describe('the processes of a data folder', () => {
 
   it('forget those that are gone', async () => {
     const path = await folder();
-    const one = await Presence.open(disk, path, new Running());
+    const one = await Presence.open(folderBoard(disk, path), new Running());
     await sign(path, 'killed', { pid: 2 ** 22 + 1, oldestMillis: 1 });
     await sign(path, 'earlier-of-the-same-number', { born: '1', oldestMillis: 1 });
     await sign(path, 'silent-elsewhere', { host: 'elsewhere', atMillis: 1, oldestMillis: 1 });
@@ -51,7 +52,7 @@ describe('the processes of a data folder', () => {
 
   it('keep everything for a while when one cannot be understood, as after a loss of power', async () => {
     const path = await folder();
-    const one = await Presence.open(disk, path, new Running());
+    const one = await Presence.open(folderBoard(disk, path), new Running());
     for (const text of ['', '{"pid":', 'null']) {
       await writeFile(join(path, 'torn.json'), text);
       expect(await one.others()).toEqual([
@@ -69,7 +70,7 @@ describe('the processes of a data folder', () => {
 
   it('count those of other machines, whose clocks may differ', async () => {
     const path = await folder();
-    const one = await Presence.open(disk, path, new Running());
+    const one = await Presence.open(folderBoard(disk, path), new Running());
     const now = Date.now();
     await sign(path, 'elsewhere', { host: 'elsewhere', atMillis: now, oldestMillis: now - 1000 });
     expect(await one.others()).toEqual([{ seenMillis: now - 10_000, oldestMillis: now - 11_000 }]);
