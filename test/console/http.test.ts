@@ -260,7 +260,7 @@ describe('a call of the API is refused', () => {
       13,
       'write QueryTable',
     ],
-    ['with a bad object', () => askEve('requests?object=prod'), 400, 13, 'object: '],
+    ['with a bad object', () => askEve('requests?object=prod'), 400, 13, 'object is "prod": '],
     ['with a bad status', () => askEve('requests?status=9xx'), 400, 13, 'status is "9xx"'],
     ['with a bad time', () => askEve('requests?since=noon'), 400, 13, 'since is "noon"'],
     [
