@@ -27,7 +27,7 @@ export const utcCalendar: Calendar = {
  * undefined if the text is none of them.
  * @param now Milliseconds since 1970.
  */
-export function parseMoment(typed: string, calendar: Calendar, now: number): bigint | undefined {
+export function typedMoment(typed: string, calendar: Calendar, now: number): bigint | undefined {
   const age = parseDuration(typed);
   const millis = age === undefined ? startOfDay(typed, calendar, now) : now - age;
   const micros = millis === undefined ? microsOf(typed) : BigInt(millis) * 1000n;

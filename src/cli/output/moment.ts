@@ -1,4 +1,4 @@
-import { MOMENTS, parseMoment } from '../../protocol/moment.ts';
+import { MOMENTS, typedMoment } from '../../protocol/moment.ts';
 import { UsageError } from './service-error.ts';
 import type { Zone } from './zone.ts';
 
@@ -8,7 +8,7 @@ import type { Zone } from './zone.ts';
  * @throws UsageError
  */
 export function momentOf(flag: string, typed: string, zone: Zone, now: number): bigint {
-  const micros = parseMoment(typed, zone, now);
+  const micros = typedMoment(typed, zone, now);
   if (micros !== undefined) return micros;
   throw new UsageError(`${flag} is ${JSON.stringify(typed)}, but must be ${MOMENTS}`);
 }

@@ -2,7 +2,7 @@ import type { RequestFilter } from '../../audit/search/filter.ts';
 import { microsOf, timeOf } from '../../audit/record/time.ts';
 import { criteria, typedFilter, type TypedFilter } from '../../gateway/replay/typed-filter.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { MOMENTS, parseMoment, utcCalendar } from '../../protocol/moment.ts';
+import { MOMENTS, typedMoment, utcCalendar } from '../../protocol/moment.ts';
 
 const PERIOD = ['since', 'until'] as const;
 
@@ -41,7 +41,7 @@ export function requestFilterOf({ since, until, ...given }: FilterText): Request
 }
 
 function momentOf(name: string, typed: string, now: number): bigint {
-  const micros = parseMoment(typed, utcCalendar, now);
+  const micros = typedMoment(typed, utcCalendar, now);
   if (micros !== undefined) return micros;
   throw invalid(`${name} is ${JSON.stringify(typed)}, but must be ${MOMENTS}`);
 }
