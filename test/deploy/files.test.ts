@@ -44,7 +44,7 @@ describe('the image', () => {
   it('runs as somebody who is not root, on variables that there are', async () => {
     const text = await shipped('Dockerfile');
     const last = text.slice(text.lastIndexOf('\nFROM '));
-    expect(last).toMatch(/^USER node$/m);
+    expect(last).toMatch(/^USER 1000:1000$/m);
     const named = [...last.matchAll(/(ARROWGATE_[A-Z_]+)=(\S+)/g)];
     expect(named.map(([, name]) => name).filter((name) => !variables.has(name!))).toEqual([]);
     expect(last).toContain(`EXPOSE ${port}\n`);

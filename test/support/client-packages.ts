@@ -40,6 +40,9 @@ const bucketPackages = [
 /** What sends random requests, and what makes Arrow bodies for it. */
 const fuzzerPackages = ['schemathesis==4.32.5', 'pyarrow==26.0.1'];
 
+/** The schemas of Kubernetes, and what compares manifests with them. */
+const manifestPackages = ['kubernetes-validate==1.37.0'];
+
 /** A package and its version, as they are printed. */
 export interface ClientVersion {
   readonly name: string;
@@ -146,6 +149,14 @@ export function pythonVersions(): readonly ClientVersion[] {
     const [name = '', version = ''] = each.split('==');
     return { name, version };
   });
+}
+
+/**
+ * The same for what checks manifests of Kubernetes, `python -m kubernetes_validate`.
+ * @throws Error when it cannot be made
+ */
+export function pythonWithManifests(): Promise<string> {
+  return pythonWith(manifestPackages);
 }
 
 /** The folder of some packages. Of several processes that need it one installs it. */

@@ -1,0 +1,473 @@
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { configPaths, settings, variablesOf } from '../../src/cli/config/config-table.ts';
+import { makeCertificate } from '../support/certificates.ts';
+import { pythonFault, pythonWithManifests } from '../support/client-packages.ts';
+import { root } from '../support/documents.ts';
+import {
+  CHART,
+  hasHelm,
+  helm,
+  KUBERNETES,
+  manifestOf,
+  notesOf,
+  rendered,
+} from '../support/helm.ts';
+import { RedisServer } from '../support/redis-server.ts';
+import { containerOf, imageVariables, Pod, podOf, type DeploymentSpec } from '../support/pod.ts';
+
+const MAIN = join(root, 'dist/cli/main.js');
+/** Said once where it is not: the tests of this file are skipped then, and not passed. */
+if (!hasHelm) process.stderr.write('arrowgate: no helm: the chart is not rendered in this run\n');
+
+const policyFiles = Object.fromEntries(
+  ['model.conf', 'policy.csv'].map((name) => [
+    name,
+    readFileSync(join(root, 'policies', name), 'utf8'),
+  ]),
+);
+const issuers = `issuers:
+  - name: corp
+    issuer: https://idp.example.com
+    audience: catalog
+    jwks_file: /etc/arrowgate/secrets/corp-keys/jwks.json
+    algorithms: [EdDSA]
+`;
+const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'EdDSA', use: 'sig' };
+
+const ofMap = { policy: { configMap: 'policies' } };
+const shared = {
+  ...ofMap,
+  replicas: 3,
+  redis: { urlSecret: { name: 'redis' } },
+  persistence: { accessMode: 'ReadWriteMany', storageClass: 'nfs' },
+};
+
+/** Values that suit each other, as somebody would set them. */
+const good: Readonly<Record<string, unknown>> = {
+  'one gateway with a ConfigMap': ofMap,
+  'files of the values, and no volume': {
+    policy: { files: policyFiles },
+    persistence: { enabled: false },
+    networkPolicy: { enabled: false },
+    shutdown: { delaySeconds: 0, graceSeconds: 5 },
+  },
+  'a policy in git': {
+    policy: {
+      git: {
+        repository: 'https://git.example.com/policies.git',
+        path: 'prod/arrowgate',
+        credentialsSecret: 'git',
+      },
+    },
+  },
+  'a policy in git over SSH': {
+    policy: {
+      git: { repository: 'ssh://git@git.example.com/policies', credentialsSecret: 'git' },
+    },
+  },
+  'several gateways': shared,
+  everything: {
+    ...shared,
+    image: { repository: 'registry.example.com/arrowgate', tag: 'v1', pullSecrets: ['registry'] },
+    issuers: { secret: { name: 'issuers' } },
+    adminKey: { secret: { name: 'admin' } },
+    tls: {
+      secret: 'certificate',
+      clientCaSecret: { name: 'clients' },
+      clientSubject: 'san_uri',
+    },
+    audit: { signingKeySecret: { name: 'signing' } },
+    secretFiles: ['corp-keys'],
+    env: [{ name: 'LAKE_TOKEN', value: 'word' }],
+    config: {
+      processes: 2,
+      cache: { bytes: '64MiB' },
+      listen: { backlog: 100 },
+      audit: { durable: 'all' },
+      coordination: { catalog: 'prod' },
+      trusted_proxies: ['10.0.0.0/8'],
+    },
+    service: { type: 'LoadBalancer', port: 443, annotations: { 'example.com/internal': 'true' } },
+    metrics: {
+      serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
+      prometheusRule: { enabled: true },
+    },
+    networkPolicy: {
+      clients: [{ namespaceSelector: { matchLabels: { name: 'apps' } } }],
+      monitoring: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }],
+      egress: [{ to: [{ podSelector: {} }], ports: [{ port: 6379 }] }],
+    },
+    podDisruptionBudget: { maxUnavailable: '50%' },
+    podAnnotations: { 'example.com/team': 'data' },
+    podLabels: { team: 'data' },
+    nodeSelector: { disk: 'fast' },
+    tolerations: [{ key: 'data', operator: 'Exists' }],
+    affinity: { podAntiAffinity: {} },
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' },
+    ],
+    priorityClassName: 'high',
+  },
+};
+
+const names = Object.keys(good);
+
+describe.runIf(hasHelm)('the chart (needs helm)', () => {
+  let folder: string;
+  let server: RedisServer;
+  let objects: Record<string, Record<string, string>>;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'arrowgate-chart-'));
+    server = await RedisServer.start();
+    const made = await makeCertificate(folder, 'server', { commonName: 'arrowgate' });
+    const cert = await readFile(made.cert, 'utf8');
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    objects = {
+      policies: policyFiles,
+      redis: { url: server.url },
+      certificate: { 'tls.crt': cert, 'tls.key': await readFile(made.key, 'utf8') },
+      clients: { 'ca.crt': cert },
+      admin: { 'admin-key': 'an-administrator-key-of-a-secret' },
+      signing: { 'key.pem': pem },
+      issuers: { 'issuers.yaml': issuers },
+      'corp-keys': { 'jwks.json': JSON.stringify({ keys: [jwk] }) },
+    };
+  });
+
+  afterAll(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it('passes the linter of Helm', () => {
+    const flags = ['--strict', '--quiet'];
+    expect(names.map((name) => helm('lint', good[name], flags).error)).toEqual(names.map(() => ''));
+  });
+
+  it.each(names)('makes a configuration that the program accepts: %s', async (name) => {
+    const manifests = rendered(good[name]);
+    const pod = podOf(manifestOf(manifests, 'Deployment'));
+    const maps = manifests.filter(({ kind }) => kind === 'ConfigMap');
+    const made = Object.fromEntries(maps.map((map) => [map.metadata.name, map.data ?? {}]));
+    const laid = new Pod(await mkdtemp(join(folder, 'pod-')), pod, { ...objects, ...made });
+    await laid.mount();
+    const env = laid.variables();
+    if (existsSync(laid.at('/etc/arrowgate/git')))
+      await laid.publish('/etc/arrowgate/git', gitPath(env['ARROWGATE_POLICIES']!), policyFiles);
+    const run = (...words: readonly string[]) =>
+      spawnSync(process.execPath, [MAIN, ...words], {
+        env: { ...outer(), ...env },
+        encoding: 'utf8',
+      });
+    const checked = run('config', 'check', '--json');
+    expect([checked.status, checked.stderr]).toEqual([0, '']);
+    const report = JSON.parse(run('check', '--json', '--port', '0').stdout);
+    expect([report.refusals, report.warnings]).toEqual([[], []]);
+    expect(report.loaded.store.kind).toBe('redis' in (good[name] as object) ? 'redis' : 'embedded');
+    expect(report.loaded.policies.lines).toBeGreaterThan(0);
+    if (name !== 'everything') return;
+    expect(report.loaded).toMatchObject({
+      certificate: { certificates: 1 },
+      policies: { issuers: 1 },
+    });
+  });
+
+  it('sets no other listener than the image and the probes know', () => {
+    const manifests = rendered(ofMap);
+    const map = manifestOf(manifests, 'ConfigMap').data!['arrowgate.yaml']!;
+    const { listen, data } = parse(map);
+    const image = imageVariables();
+    expect([listen.host, String(listen.port), data]).toEqual([
+      image['ARROWGATE_HOST'],
+      image['ARROWGATE_PORT'],
+      image['ARROWGATE_DATA'],
+    ]);
+    const { ports } = containerOf(podOf(manifestOf(manifests, 'Deployment')));
+    expect(ports).toEqual([
+      { name: 'http', containerPort: listen.port },
+      { name: 'admin', containerPort: listen.admin.port },
+    ]);
+  });
+
+  it.each(names)('runs with nothing that it does not need: %s', (name) => {
+    const { spec } = manifestOf(rendered(good[name]), 'Deployment');
+    const pod = (spec as DeploymentSpec).template.spec;
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+    const all = [...(pod.initContainers ?? []), ...pod.containers];
+    expect(all).toHaveLength('initContainers' in pod ? 3 : 1);
+    for (const { securityContext, resources, volumeMounts } of all) {
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+      expect(resources).toHaveProperty('limits.memory');
+      const writable = volumeMounts.filter(({ readOnly }) => readOnly !== true);
+      expect(writable.map(({ mountPath }) => mountPath)).toSatisfy((paths: string[]) =>
+        paths.every((path) => ['/data', '/tmp', '/git'].includes(path)),
+      );
+    }
+  });
+
+  it('waits for as long as the gateway drains, and replaces it as its volume permits', () => {
+    const { spec: own } = manifestOf(
+      rendered({ ...ofMap, shutdown: { delaySeconds: 7, graceSeconds: 100 } }),
+      'Deployment',
+    );
+    const { template, strategy } = own as DeploymentSpec;
+    expect([template.spec.terminationGracePeriodSeconds, strategy.type]).toEqual([122, 'Recreate']);
+    const { spec: several } = manifestOf(rendered(shared), 'Deployment');
+    expect((several as DeploymentSpec).strategy.type).toBe('RollingUpdate');
+  });
+
+  it('has a budget of disruptions for several gateways alone', () => {
+    const kinds = (values: unknown) => rendered(values).map(({ kind }) => kind);
+    expect(kinds(ofMap)).not.toContain('PodDisruptionBudget');
+    expect(kinds(shared)).toContain('PodDisruptionBudget');
+  });
+
+  it('lets nobody in where no peer is named', () => {
+    const none = { ...ofMap, networkPolicy: { clients: [] } };
+    expect(manifestOf(rendered(none), 'NetworkPolicy').spec).toEqual({
+      podSelector: { matchLabels: expect.anything() },
+      policyTypes: ['Ingress'],
+    });
+  });
+
+  it('has the alerts of Prometheus, and a monitor that finds its Service', async () => {
+    const manifests = rendered(good['everything']);
+    const text = await readFile(join(CHART, 'files/alerts.yaml'), 'utf8');
+    expect(manifestOf(manifests, 'PrometheusRule').spec).toEqual(parse(text));
+    const monitor = manifestOf(manifests, 'ServiceMonitor');
+    const service = manifestOf(manifests, 'Service', 'arrowgate-metrics');
+    expect(monitor.metadata.labels['release']).toBe('prometheus');
+    expect(monitor.spec).toEqual({
+      selector: { matchLabels: expect.anything() },
+      endpoints: [{ port: 'admin', path: '/metrics', interval: '30s' }],
+    });
+    const { matchLabels } = (monitor.spec as { selector: { matchLabels: Record<string, string> } })
+      .selector;
+    expect(service.metadata.labels).toMatchObject(matchLabels);
+    expect(service.spec).toMatchObject({ clusterIP: 'None', ports: [{ name: 'admin' }] });
+  });
+
+  it('says where the first key is', () => {
+    const notes = (values: unknown) => notesOf(values, 'catalog');
+    expect(notes(ofMap)).toContain(
+      'kubectl -n catalog exec deployment/arrowgate -c arrowgate -- cat /data/private/initial-admin-key',
+    );
+    const given = notes({ ...ofMap, adminKey: { secret: { name: 'admin' } } });
+    expect(given).toContain('the administrator key in the Secret admin (key admin-key)');
+    expect(given).not.toContain('initial-admin-key');
+  });
+
+  it.runIf(pythonFault() === undefined)('is valid for Kubernetes (needs Python)', async () => {
+    const python = await pythonWithManifests();
+    const custom = ['ServiceMonitor', 'PrometheusRule'];
+    for (const name of names) {
+      const manifests = rendered(good[name]).filter(({ kind }) => !custom.includes(kind));
+      const file = join(folder, 'manifests.yaml');
+      await writeFile(file, manifests.map((each) => JSON.stringify(each)).join('\n---\n'));
+      const flags = ['-m', 'kubernetes_validate', '--strict', '--quiet', '-k'];
+      const version = KUBERNETES.replace(/\.0$/, '');
+      const checked = spawnSync(python, [...flags, version, file], { encoding: 'utf8' });
+      expect([name, checked.status, checked.stdout + checked.stderr]).toEqual([name, 0, '']);
+    }
+  });
+});
+
+const redis = { redis: { urlSecret: { name: 'redis' } } };
+
+/** Keys of the configuration that the chart sets, and what its sentence says to do. */
+const ownKeys: readonly (readonly [string, unknown, string])[] = [
+  ['data', { data: '/d' }, 'the volume is mounted at /data'],
+  ['policies', { policies: '/p' }, 'set policy'],
+  [
+    'shutdown',
+    { shutdown: { delay: '1s' } },
+    'set shutdown.delaySeconds and shutdown.graceSeconds',
+  ],
+  ['listen.port', { listen: { port: 1 } }, 'set service.port'],
+  ['listen.tls', { listen: { tls: {} } }, 'set tls'],
+  ['coordination.redis', { coordination: { redis: 'redis://h' } }, 'set redis.urlSecret'],
+  ['audit.signing_key', { audit: { signing_key: 'k' } }, 'set audit.signingKeySecret'],
+];
+
+/** Values that are refused, and with what. */
+const refused: readonly (readonly [string, unknown, string])[] = [
+  ['an unknown value', { ...ofMap, replica: 2 }, "additional properties 'replica' not allowed"],
+  [
+    'an unknown value of a part',
+    { ...ofMap, persistence: { sizes: '1Gi' } },
+    "at '/persistence': additional properties 'sizes' not allowed",
+  ],
+  ['a wrong type', { ...ofMap, replicas: 'two' }, "at '/replicas': got string, want integer"],
+  ['no replica', { ...ofMap, replicas: 0 }, "at '/replicas': minimum: got 0, want 1"],
+  [
+    'no policy',
+    {},
+    'there is no policy: set one of policy.configMap, policy.files and policy.git.repository',
+  ],
+  [
+    'two policies',
+    { policy: { configMap: 'policies', files: policyFiles } },
+    'there are several policies: set only one of policy.configMap, policy.files and policy.git.repository',
+  ],
+  [
+    'a policy without its model',
+    { policy: { files: { 'policy.csv': '' } } },
+    'policy.files has no model.conf: a policy folder needs model.conf and policy.csv',
+  ],
+  [
+    'a way out of the repository',
+    { policy: { git: { repository: 'https://git.example.com/p', path: '../secrets' } } },
+    "at '/policy/git/path': 'not' failed",
+  ],
+  [
+    'issuers beside git',
+    {
+      policy: { git: { repository: 'https://git.example.com/p' } },
+      issuers: { secret: { name: 'issuers' } },
+    },
+    'issuers.secret needs a policy from a ConfigMap: with policy.git, put issuers.yaml into the repository',
+  ],
+  [
+    'issuers twice',
+    {
+      policy: { files: { ...policyFiles, 'issuers.yaml': issuers } },
+      issuers: { secret: { name: 'issuers' } },
+    },
+    'issuers.yaml is in policy.files and in issuers.secret: keep one of them',
+  ],
+  [
+    'two replicas without Redis',
+    { ...ofMap, replicas: 2 },
+    'replicas is 2, but the embedded store serves one replica: set redis.urlSecret.name, or replicas to 1',
+  ],
+  [
+    'two replicas without a volume',
+    { ...ofMap, ...redis, replicas: 2, persistence: { enabled: false } },
+    'several replicas share one data folder: set persistence.enabled to true',
+  ],
+  [
+    'two replicas on a volume of one',
+    { ...ofMap, ...redis, replicas: 2 },
+    'several replicas write one volume: set persistence.accessMode to ReadWriteMany instead of ReadWriteOnce, or name a shared persistence.existingClaim',
+  ],
+  [
+    'Redis without a volume',
+    { ...ofMap, ...redis, persistence: { enabled: false } },
+    'a catalog in Redis needs its data folder after a restart: set persistence.enabled to true',
+  ],
+  [
+    'client certificates without TLS',
+    { ...ofMap, tls: { clientCaSecret: { name: 'clients' } } },
+    'tls.clientCaSecret needs a certificate: set tls.secret',
+  ],
+  [
+    'a monitor that is let in by nobody',
+    { ...ofMap, metrics: { serviceMonitor: { enabled: true } } },
+    'metrics.serviceMonitor is enabled, but the network policy lets nobody read metrics: name Prometheus in networkPolicy.monitoring',
+  ],
+  [
+    'a variable that overrides the configuration',
+    { ...ofMap, env: [{ name: 'ARROWGATE_PORT', value: '1' }] },
+    'env has ARROWGATE_PORT: variables override the configuration of the chart; set the key in config instead',
+  ],
+  ...ownKeys.map(
+    ([key, config, todo]) =>
+      [
+        `the key ${key} of the chart`,
+        { ...ofMap, config },
+        `config.${key} is set by the chart: ${todo}`,
+      ] as const,
+  ),
+];
+
+describe.runIf(hasHelm)('the chart refuses (needs helm)', () => {
+  it.each(refused)('%s', (_, values, sentence) => {
+    expect(helm('template', values).error).toContain(sentence);
+  });
+
+  it('each key of the configuration that it sets by itself', () => {
+    const own = ['data', 'policies', 'coordination.redis', 'audit.signing_key'];
+    const parts = /^(listen\.(host|port|tls|admin)|shutdown)\b/;
+    const set = Object.keys(settings).filter((path) => own.includes(path) || parts.test(path));
+    expect(set.length).toBeGreaterThan(own.length + 5);
+    for (const path of set) {
+      const config = path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), 'x');
+      expect(helm('template', { ...ofMap, config }).error).toMatch(
+        /config\.\S+ is set by the chart/,
+      );
+    }
+  });
+});
+
+interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly additionalProperties?: unknown;
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+describe('the values of the chart', () => {
+  const read = (name: string) => readFileSync(join(CHART, name), 'utf8');
+  const schema = JSON.parse(read('values.schema.json')) as Schema;
+
+  it('are the keys of their schema, each described there', () => {
+    const found = pathsOf(parse(read('values.yaml')), schema);
+    const described = [...schemaPaths(schema)];
+    expect(described.filter(({ description }) => description === undefined)).toEqual([]);
+    // Helm sets `global` by itself.
+    const paths = described.map(({ path }) => path).filter((path) => path !== 'global');
+    expect(paths.toSorted()).toEqual(found.toSorted());
+  });
+
+  it('have the version of the program', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(parse(read('Chart.yaml'))).toMatchObject({ version, appVersion: version });
+  });
+});
+
+/** The paths of values, as deep as the schema lists keys. */
+function pathsOf(values: unknown, { properties }: Schema): readonly string[] {
+  return Object.entries(values as object).flatMap(([key, value]) => {
+    const inner = properties?.[key];
+    if (inner?.properties === undefined || key === 'resources') return [key];
+    return [key, ...pathsOf(value, inner).map((path) => `${key}.${path}`)];
+  });
+}
+
+function* schemaPaths(
+  schema: Schema,
+  above = '',
+): Iterable<{ path: string; description?: string }> {
+  for (const [key, inner] of Object.entries(schema.properties ?? {})) {
+    const path = above === '' ? key : `${above}.${key}`;
+    yield inner.description === undefined ? { path } : { path, description: inner.description };
+    if (key !== 'resources') yield* schemaPaths(inner, path);
+  }
+}
+
+function gitPath(policies: string): string {
+  return policies.split('/etc/arrowgate/git/current')[1]!;
+}
+
+/** The variables of this process without those of the gateway. */
+function outer(): NodeJS.ProcessEnv {
+  const own = new Set(['ARROWGATE_CONFIG', ...configPaths.flatMap(variablesOf)]);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.has(name)));
+}
