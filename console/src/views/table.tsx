@@ -211,12 +211,16 @@ function VersionRow({ version, at, by, place }: VersionRowProps) {
       <td data-label="Time">{at === undefined ? '–' : time(new Date(at).toISOString())}</td>
       <td data-label="Who">{by?.subject ?? <span class="faint">not in the log</span>}</td>
       <td data-label="What">
-        {by === undefined ? (
-          '–'
-        ) : (
-          <Link to={address(`request/${by.decision_id}`, { began: by.began })}>{by.operation}</Link>
-        )}
-        {commit?.schemaChanged === true && <span class="faint">, changed the schema</span>}
+        <span>
+          {by === undefined ? (
+            '–'
+          ) : (
+            <Link to={address(`request/${by.decision_id}`, { began: by.began })}>
+              {by.operation}
+            </Link>
+          )}
+          {commit?.schemaChanged === true && <span class="faint">, changed the schema</span>}
+        </span>
       </td>
       <td data-label="Rows" class="number">
         {commit === undefined || commit === null
