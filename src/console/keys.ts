@@ -160,6 +160,7 @@ export async function revokedKey({ keys, recorded }: KeyCall): Promise<object> {
   return { revoked: id };
 }
 
+/** The key of an id. @throws CatalogError InvalidInput if there is none, or if it has ended */
 function usable(stored: readonly StoredKey[], id: string, now: Date): StoredKey {
   const key = stored.find((each) => each.id === id);
   if (key === undefined) throw invalid(`there is no key ${id}`);
