@@ -42,6 +42,7 @@ import { openLance } from './open-lance.ts';
 import { openVending, vendingWarnings } from './vending-stores.ts';
 import { tryObjectStores, type OpenStorage } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
+import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
@@ -243,7 +244,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder),
+    console: openConsole(start, folder, audit),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -442,13 +443,18 @@ function compareOthers(
 }
 
 /** The review console. */
-function openConsole({ config, log, opened }: Start, folder: DataFolder): Console {
+function openConsole(
+  { config, log, opened }: Start,
+  folder: DataFolder,
+  audit: Pick<AuditLog, 'write'>,
+): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
     trail: new Trail({
       folder: folder.audit,
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
+    keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
   });
   opened.add(() => console.close());
   return console;
