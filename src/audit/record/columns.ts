@@ -134,6 +134,7 @@ export const recordKinds = {
     version: uint64Values,
     filter: textValues,
   }),
+  canary: wordValues,
 };
 
 const rows = structValues<RecordRow>(recordKinds);
@@ -211,6 +212,7 @@ const valuesOf: ValuesOf = {
   hash: (record) => record.hash,
   restrictions: (record) => record.restrictions,
   read: (record) => record.read,
+  canary: (record) => record.canary,
 };
 
 /** Values of records by column, which become a batch. */
@@ -301,14 +303,13 @@ function furtherOf({ table, rows_changed, columns, statement }: CommitRow): Part
 const COMMIT = 'commit';
 const commitField = recordFields.find(({ name }) => name === COMMIT)!;
 
-/** Columns that segments of earlier versions do not have; they are the last ones. */
-const LATER_COLUMNS: readonly string[] = ['restrictions', 'read'];
+/** The last columns of the segments of each version, the first version first. */
+const LAST_COLUMNS: readonly string[] = ['hash', 'read', 'canary'];
 
 /** Whether a segment has the columns of this version, or those of an earlier one. */
 export function hasRecordColumns(fields: readonly Field[]): boolean {
-  const first = recordFields.length - LATER_COLUMNS.length;
   const isSame = fields.every(({ name }, at) => recordFields[at]?.name === name);
-  return isSame && (fields.length === first || fields.length === recordFields.length);
+  return isSame && LAST_COLUMNS.includes(fields.at(-1)?.name ?? '');
 }
 
 /** A batch with columns that its segment does not have, empty in each row. */
@@ -328,9 +329,10 @@ function fieldOf(column: string): Field {
 
 function empty(column: string, rows: number): Data {
   const values = <Value>(value: Value) => Array.from({ length: rows }, () => value);
-  return column === 'restrictions'
-    ? recordKinds.restrictions.data(values([]))
-    : recordKinds.read.data(values(null));
+  if (column === 'restrictions') return recordKinds.restrictions.data(values([]));
+  return column === 'read'
+    ? recordKinds.read.data(values(null))
+    : recordKinds.canary.data(values(null));
 }
 
 /** A batch of a segment; commit fields that did not exist when it was sealed are added as null. */

@@ -2,7 +2,7 @@ import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
 import type { ReadSummary } from '../../protocol/read-summary.ts';
-import { plainRecord } from './plain-line.ts';
+import { plainRecord, type ReadingFields } from './plain-line.ts';
 import {
   decisions,
   type ExtraRights,
@@ -171,15 +171,16 @@ function commitOf(value: JsonValue | undefined): CommitSummary | null {
 }
 
 /** The fields that `readingText` wrote. */
-function readingOf(json: string): Pick<LoggedRecord, 'restrictions' | 'read'> {
+function readingOf(json: string): ReadingFields {
   // They follow other fields, with a comma.
   return readingFields(inner(jsonOf(`{${json.slice(1)}}`), 'read'));
 }
 
-function readingFields(fields: JsonObject): Pick<LoggedRecord, 'restrictions' | 'read'> {
+function readingFields(fields: JsonObject): ReadingFields {
   return {
     restrictions: 'restrictions' in fields ? texts(fields, 'restrictions') : [],
     read: 'read' in fields ? readOf(fields['read']) : null,
+    canary: 'canary' in fields ? textOrNull(fields, 'canary') : null,
   };
 }
 

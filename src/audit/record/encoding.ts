@@ -71,7 +71,7 @@ export function instancePrefix(instance: string): string {
 /**
  * Fields of a record's line after its place; `HashChain` appends the hash. All fields are
  * present, in this order; absent values are null. Integers are JSON integers of any size.
- * Exception: restrictions and reads are left out where there are none, as in records of versions
+ * Exception: restrictions, reads and canaries are left out where there are none, as in records of versions
  * that did not write them.
  */
 export function recordText(record: AuditRecord): string {
@@ -124,14 +124,18 @@ function furtherText(record: AuditRecord): string {
   );
 }
 
-/** The last fields of a record: restrictions and what was read. */
+/** The last fields of a record: restrictions, what was read, and canaries. */
 export function readingText({
   restrictions,
   read,
-}: Pick<AuditRecord, 'restrictions' | 'read'>): string {
+  canary,
+}: Pick<AuditRecord, 'restrictions' | 'read' | 'canary'>): string {
   const bound = restrictions ?? [];
-  const names = bound.length === 0 ? '' : `,"restrictions":${texts(bound)}`;
-  return read === null || read === undefined ? names : `${names},"read":${readText(read)}`;
+  return (
+    (bound.length === 0 ? '' : `,"restrictions":${texts(bound)}`) +
+    (read === null || read === undefined ? '' : `,"read":${readText(read)}`) +
+    (canary === null || canary === undefined ? '' : `,"canary":${quotedText(canary)}`)
+  );
 }
 
 function readText({ columns, rows, version, filter }: ReadSummary): string {

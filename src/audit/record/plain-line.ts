@@ -45,20 +45,23 @@ const QUOTED = TEXT.replace('(', '(?:');
 const LIST = `\\[(?:${QUOTED}(?:,${QUOTED})*)?\\]`;
 const INTEGER = NUMBER.replace('(', '(?:');
 
-/** Restrictions and what was read. */
-const READING = `((?:,"restrictions":${LIST})?(?:,"read":\\{"columns":${LIST},"rows":${INTEGER},"version":${INTEGER},"filter":(?:null|${QUOTED})\\})?)`;
+/** Restrictions, what was read, and canaries. */
+const READING = `((?:,"restrictions":${LIST})?(?:,"read":\\{"columns":${LIST},"rows":${INTEGER},"version":${INTEGER},"filter":(?:null|${QUOTED})\\})?(?:,"canary":${QUOTED})?)`;
 
 const LINE = new RegExp(
   `^\\{${SHAPE.map(([name, pattern]) => `"${name}":${pattern}`).join(',')}${READING},"hash":${TEXT}\\}$`,
 );
 
-const NO_READING = { restrictions: [], read: null };
+const NO_READING: ReadingFields = { restrictions: [], read: null, canary: null };
+
+/** The last fields of a record. */
+export type ReadingFields = Pick<LoggedRecord, 'restrictions' | 'read' | 'canary'>;
 
 /** Decodes structured values from their JSON. */
 interface PlainParts {
   readonly principalOf: (json: string) => LoggedRecord['principal'];
   /** Decodes fields of a line, with the comma before them. */
-  readonly readingOf: (json: string) => Pick<LoggedRecord, 'restrictions' | 'read'>;
+  readonly readingOf: (json: string) => ReadingFields;
 }
 
 /**

@@ -57,7 +57,11 @@ export class RecordTexts {
       [',"bytes_in":', integers('bytes_in')],
       [',"bytes_out":', integers('bytes_out')],
     ];
-    this.#reading = readingTexts(columnOf(batch, 'restrictions'), columnOf(batch, 'read'));
+    this.#reading = readingTexts(
+      columnOf(batch, 'restrictions'),
+      columnOf(batch, 'read'),
+      columnOf(batch, 'canary'),
+    );
   }
 
   at(row: number): string {
@@ -83,13 +87,15 @@ function holdsValue(column: Data): (row: number) => boolean {
   return (row) => offsets[row + 1]! > offsets[row]!;
 }
 
-function readingTexts(restrictions: Data, read: Data): Texts {
+function readingTexts(restrictions: Data, read: Data, canary: Data): Texts {
   const { length } = restrictions.children[0]!;
-  if (length === 0 && read.nullCount === read.length) return () => '';
+  const isEmpty = [read, canary].every((column) => column.nullCount === column.length);
+  if (length === 0 && isEmpty) return () => '';
   return (row) =>
     readingText({
       restrictions: recordKinds.restrictions.read(restrictions, row) ?? [],
       read: recordKinds.read.read(read, row),
+      canary: recordKinds.canary.read(canary, row),
     });
 }
 

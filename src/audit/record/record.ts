@@ -108,6 +108,8 @@ export interface AuditRecord {
   readonly restrictions?: readonly string[];
   /** What the request read of a table. */
   readonly read?: ReadSummary | null;
+  /** Names of the restrictions whose canaries the request names, separated by spaces. */
+  readonly canary?: string | null;
 }
 
 export interface LoggedRecord extends Required<AuditRecord> {

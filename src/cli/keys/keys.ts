@@ -4,10 +4,12 @@ import type { Command } from 'commander';
 import { readKeys, updateKeys } from '../../gateway/identity/key-file.ts';
 import { readKeyUses, type LastUses } from '../../gateway/identity/key-use.ts';
 import {
+  endedSentence,
   keyState,
   makeKey,
   revoked,
   rotated,
+  thawed,
   type MadeKey,
   type StoredKey,
 } from '../../gateway/identity/keys.ts';
@@ -47,13 +49,14 @@ interface RotateFlags extends JsonFlag {
 
 const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
-/** `arrowgate keys create|list|revoke|rotate`. */
+/** `arrowgate keys create|list|revoke|rotate|thaw`. */
 export function addKeys(program: Command, run: Run): void {
   const keys = program.command('keys').description('manage API keys, also while a gateway runs');
   addCreate(keys, run);
   addList(keys, run);
   addRevoke(keys, run);
   addRotate(keys, run);
+  addThaw(keys, run);
 }
 
 function subcommand(
@@ -141,7 +144,7 @@ function addRevoke(keys: Command, run: Run): void {
       const folder = await presentFolderOf(command);
       const act: RecordedCommand = { operation: 'KeysRevoke', details: { id } };
       await recorded(configOf(command), act, async () => {
-        await changeKey(folder, id, now, (key) => [revoked(key, now)]);
+        await changeKey(folder, id, ['active', 'frozen'], (key) => [revoked(key, now)]);
         return { result: undefined };
       });
       run.output.line(flags.json === true ? JSON.stringify({ revoked: id }) : `revoked ${id}`);
@@ -159,7 +162,7 @@ function addRotate(keys: Command, run: Run): void {
       const details = { id, overlap: flags.overlap };
       const made: MadeKey[] = [];
       await recorded(configOf(command), { operation: 'KeysRotate', details }, async () => {
-        await changeKey(folder, id, now, (key) => {
+        await changeKey(folder, id, ['active'], (key) => {
           const pair = rotated(key, overlap, now);
           made.splice(0, made.length, pair.made);
           return [pair.old, pair.made.stored];
@@ -170,20 +173,41 @@ function addRotate(keys: Command, run: Run): void {
     });
 }
 
-/** Replaces one key that may still be used. @throws UsageError when there is none of that id */
+function addThaw(keys: Command, run: Run): void {
+  subcommand(keys, 'thaw', 'let a key be used again that asked for a canary')
+    .argument('<id>', 'id of the frozen key')
+    .action(async (id: string, flags: JsonFlag, command: Command) => {
+      const folder = await presentFolderOf(command);
+      const act: RecordedCommand = { operation: 'KeysThaw', details: { id } };
+      await recorded(configOf(command), act, async () => {
+        await changeKey(folder, id, ['frozen'], (key) => [thawed(key)]);
+        return { result: undefined };
+      });
+      run.output.line(flags.json === true ? JSON.stringify({ thawed: id }) : `thawed ${id}`);
+    });
+}
+
+/** Replaces one key that is in one of some states. @throws UsageError when there is none of that id */
 async function changeKey(
   folder: DataFolder,
   id: string,
-  now: Date,
+  states: States,
   change: (key: StoredKey) => readonly StoredKey[],
 ): Promise<void> {
   await updateKeys(folder.keys, (keys) => {
     const found = keys.find((key) => key.id === id);
     if (found === undefined) throw new UsageError(`there is no key ${id}`);
-    const state = keyState(found, now);
-    if (state !== 'active') throw new UsageError(`the key ${id} is ${state} already`);
+    const state = keyState(found, new Date());
+    if (!states.includes(state)) throw new UsageError(stateFault(id, state, states));
     return keys.flatMap((key) => (key === found ? change(key) : [key]));
   });
+}
+
+type States = readonly ReturnType<typeof keyState>[];
+
+function stateFault(id: string, state: States[number], states: States): string {
+  if (!states.includes('active')) return `the key ${id} is not frozen, but ${state}`;
+  return state === 'frozen' ? endedSentence(id, state) : `the key ${id} is ${state} already`;
 }
 
 /** The data folder of a change of keys that are there. @throws UsageError when there is no such folder */

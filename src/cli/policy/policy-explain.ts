@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
+import { endedSentence, keyState, type StoredKey } from '../../gateway/identity/keys.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { explain, type Explanation } from '../../policy/explain.ts';
 import { loadPolicyLines, type FolderPolicy } from '../../policy/load.ts';
@@ -149,7 +149,7 @@ function namedKey(
 
 function withKey(key: StoredKey): Credential {
   const state = keyState(key, new Date());
-  const ended = state === 'active' ? {} : { ended: `the key ${key.id} is ${state}` };
+  const ended = state === 'active' ? {} : { ended: endedSentence(key.id, state) };
   return { principal: principalOf(key), credential: `key ${key.id}`, ...ended };
 }
 

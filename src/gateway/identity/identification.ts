@@ -10,6 +10,7 @@ import {
 import type { FailureLimit } from './failure-limit.ts';
 import { andThen } from '../../protocol/maybe-promise.ts';
 import type { KeyIdentity, KeyRing } from './key-ring.ts';
+import { endedSentence } from './keys.ts';
 import type { IncomingRequest } from '../http/message.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -131,7 +132,7 @@ function ownerOf(identity: KeyIdentity): Principal {
   throw new CatalogError(
     'Unauthenticated',
     identity.kind === 'ended'
-      ? `the key ${identity.id} is ${identity.state}`
+      ? endedSentence(identity.id, identity.state)
       : 'the credential is not known',
   );
 }

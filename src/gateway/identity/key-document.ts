@@ -49,7 +49,7 @@ const HASH = /^[A-Za-z0-9_-]{43}$/;
 
 function parseKey(value: unknown, where: string): StoredKey {
   if (!isRecord(value)) throw new KeyFileError(`${where} is not an object`);
-  const scopes = value['scopes'];
+  const { scopes, frozen } = value;
   return {
     id: matching(value, 'id', ID, where),
     subject: matching(value, 'subject', SUBJECT, where),
@@ -59,6 +59,7 @@ function parseKey(value: unknown, where: string): StoredKey {
     created: timeOf(value, 'created', where),
     expires: value['expires'] === null ? null : timeOf(value, 'expires', where),
     revoked: value['revoked'] === null ? null : timeOf(value, 'revoked', where),
+    ...(frozen === undefined ? {} : { frozen: timeOf(value, 'frozen', where) }),
   };
 }
 

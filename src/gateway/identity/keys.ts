@@ -16,6 +16,8 @@ export interface StoredKey {
   readonly created: string;
   readonly expires: string | null;
   readonly revoked: string | null;
+  /** When it was frozen, RFC 3339; absent if it is not. */
+  readonly frozen?: string;
 }
 
 /** Properties of a new key. */
@@ -32,7 +34,10 @@ export interface MadeKey {
   readonly stored: StoredKey;
 }
 
-type KeyState = 'active' | 'expired' | 'revoked';
+/** Why a key may not be used. */
+export type EndedState = 'frozen' | 'expired' | 'revoked';
+
+type KeyState = 'active' | EndedState;
 
 const SHAPE = /^agk_([a-z0-9]{8,16})_[A-Za-z0-9_-]{43}$/;
 const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
@@ -76,12 +81,29 @@ function randomId(): string {
 export function keyState(key: StoredKey, now: Date): KeyState {
   if (key.revoked !== null) return 'revoked';
   if (key.expires !== null && Date.parse(key.expires) <= now.getTime()) return 'expired';
-  return 'active';
+  return key.frozen === undefined ? 'active' : 'frozen';
 }
 
 /** The key, no longer valid from this moment on. */
 export function revoked(key: StoredKey, now: Date): StoredKey {
   return { ...key, revoked: now.toISOString() };
+}
+
+/** The key, refused from this moment on until it is thawed. */
+export function frozen(key: StoredKey, now: Date): StoredKey {
+  return { ...key, frozen: now.toISOString() };
+}
+
+/** The key, no longer frozen. */
+export function thawed({ frozen: _frozen, ...key }: StoredKey): StoredKey {
+  return key;
+}
+
+/** Why a key that has ended is refused, and what can be done. */
+export function endedSentence(id: string, state: EndedState): string {
+  const thaw =
+    state === 'frozen' ? `: an administrator can thaw it with arrowgate keys thaw ${id}` : '';
+  return `the key ${id} is ${state}${thaw}`;
 }
 
 /**

@@ -2,7 +2,9 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { updateKeys } from '../../../src/gateway/identity/key-file.ts';
 import { KeyRing } from '../../../src/gateway/identity/key-ring.ts';
+import { frozen } from '../../../src/gateway/identity/keys.ts';
 import { identityBy } from '../../support/key-identity.ts';
 import { run } from '../captured.ts';
 
@@ -30,8 +32,10 @@ async function listed(): Promise<readonly Listed[]> {
   return JSON.parse(lines[0]!) as readonly Listed[];
 }
 
+const keysFile = (): string => join(data, 'private', 'keys.json');
+
 function ring(): KeyRing {
-  return new KeyRing(join(data, 'private', 'keys.json'), undefined, () => undefined);
+  return new KeyRing(keysFile(), undefined, () => undefined);
 }
 
 async function create(...words: readonly string[]): Promise<string> {
@@ -139,6 +143,33 @@ describe('keys revoke and rotate', () => {
     ]);
     expect((await run('keys', 'revoke', id, '--data', data)).lines).toEqual([`revoked ${id}`]);
     expect(ring().identify(text)).toMatchObject({ kind: 'ended', state: 'revoked' });
+  });
+
+  it('leave a frozen key frozen until it is thawed', async () => {
+    const text = await create('--subject', 'alice');
+    const id = text.split('_')[1]!;
+    const refused = async (...words: readonly string[]) => {
+      const { code, notes } = await run('keys', ...words, '--data', data);
+      return [code, ...notes];
+    };
+    expect(await refused('thaw', id)).toEqual([
+      2,
+      `arrowgate: the key ${id} is not frozen, but active`,
+    ]);
+    expect(await refused('thaw', 'nothere1')).toEqual([2, 'arrowgate: there is no key nothere1']);
+    await updateKeys(keysFile(), (keys) => keys.map((key) => frozen(key, new Date())));
+    expect(ring().identify(text)).toMatchObject({ kind: 'ended', state: 'frozen' });
+    expect((await listed()).map(({ state }) => state)).toEqual(['frozen']);
+    const sentence = `the key ${id} is frozen: an administrator can thaw it with arrowgate keys thaw ${id}`;
+    expect(await refused('rotate', id)).toEqual([2, `arrowgate: ${sentence}`]);
+    expect((await run('keys', 'thaw', id, '--data', data)).lines).toEqual([`thawed ${id}`]);
+    expect(identityBy(ring(), text).kind).toBe('known');
+    await updateKeys(keysFile(), (keys) => keys.map((key) => frozen(key, new Date())));
+    expect((await run('keys', 'revoke', id, '--data', data)).lines).toEqual([`revoked ${id}`]);
+    expect(await refused('thaw', id)).toEqual([
+      2,
+      `arrowgate: the key ${id} is not frozen, but revoked`,
+    ]);
   });
 
   it('refuse a key that is not there, or has ended', async () => {
