@@ -1,3 +1,4 @@
+import { CONTEXT_KEY } from '../../gateway/identity/key-document.ts';
 import { encodeSegment } from '../../protocol/identifier.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
 import { scopeFault } from '../../policy/lines/scopes.ts';
@@ -84,6 +85,30 @@ export function scopeOf(typed: string): KeyScope {
   const fault = scopeFault(scope);
   if (fault !== undefined) throw new UsageError(fault);
   return scope;
+}
+
+/** The context of a key as it is typed, `KEY=VALUE` each. @throws UsageError */
+export function keyContextOf(typed: readonly string[]): Readonly<Record<string, string>> {
+  const context = new Map<string, string>();
+  for (const text of typed) {
+    const at = text.indexOf('=');
+    const [key, value] = [text.slice(0, at), text.slice(at + 1)];
+    if (at < 1 || value === '')
+      throw new UsageError(`the context ${text} is not written KEY=VALUE`);
+    if (!CONTEXT_KEY.test(key)) {
+      throw new UsageError(
+        `the key ${key} of a context is not 1 to 64 lower-case letters, digits, dashes and underscores`,
+      );
+    }
+    if (context.has(key)) throw new UsageError(`the context has two values of ${key}`);
+    context.set(key, value);
+  }
+  return Object.fromEntries(context);
+}
+
+/** The context of a key as it is typed and printed. */
+export function keyContextTexts(context: Readonly<Record<string, string>> = {}): readonly string[] {
+  return Object.entries(context).map(([key, value]) => `${key}=${value}`);
 }
 
 /** Longest accepted period, in days: dates that far away are still valid. */

@@ -21,7 +21,13 @@ import {
   openedForReading,
   type DataFolder,
 } from '../service/data-folder.ts';
-import { durationOf, principalName, scopeOf } from '../config/key-details.ts';
+import {
+  durationOf,
+  keyContextOf,
+  keyContextTexts,
+  principalName,
+  scopeOf,
+} from '../config/key-details.ts';
 import type { Run } from '../output/output.ts';
 import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { TZ_ABOUT, zoneOf, type Zone } from '../output/zone.ts';
@@ -40,6 +46,7 @@ interface CreateFlags extends JsonFlag {
   readonly subject: string;
   readonly role: readonly string[];
   readonly scope: readonly string[];
+  readonly context: readonly string[];
   readonly expires?: string;
 }
 
@@ -73,6 +80,12 @@ function addCreate(keys: Command, run: Run): void {
     .requiredOption('--subject <name>', 'whom the key stands for')
     .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
     .option('--scope <action:pattern>', 'restricts the key; may be repeated', collect, [])
+    .option(
+      '--context <key=value>',
+      'the value of ctx.KEY in policies; may be repeated',
+      collect,
+      [],
+    )
     .option('--expires <duration>', 'validity, such as 90d; default: unlimited')
     .action(async (flags: CreateFlags, command: Command) => {
       const made = madeFrom(flags, new Date());
@@ -95,12 +108,13 @@ async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run)
 }
 
 /** The audit record of a new key. */
-function createAct({ id, subject, roles, scopes, expires }: StoredKey): RecordedCommand {
+function createAct({ id, subject, roles, scopes, context, expires }: StoredKey): RecordedCommand {
   const details = {
     id,
     subject,
     roles: roles.join(' '),
     scopes: (scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`).join(' '),
+    context: keyContextTexts(context).join(' '),
     expires: expires ?? 'never',
   };
   return { operation: 'KeysCreate', details };
@@ -108,11 +122,13 @@ function createAct({ id, subject, roles, scopes, expires }: StoredKey): Recorded
 
 function madeFrom(flags: CreateFlags, now: Date): MadeKey {
   const scopes = flags.scope.map(scopeOf);
+  const context = keyContextOf(flags.context);
   const life = flags.expires === undefined ? null : durationOf('--expires', flags.expires);
   const details = {
     subject: principalName('user', flags.subject),
     roles: flags.role.map((role) => principalName('role', role)),
     ...(scopes.length === 0 ? {} : { scopes }),
+    ...(flags.context.length === 0 ? {} : { context }),
     expires: life === null ? null : new Date(now.getTime() + life),
   };
   return makeKey(details, now);
@@ -242,6 +258,7 @@ const listColumns: readonly PrintedColumn[] = [
   { heading: 'STATE' },
   { heading: 'ROLES', least: 10 },
   { heading: 'SCOPES', least: 8 },
+  { heading: 'CONTEXT', least: 8 },
   { heading: 'EXPIRES', least: 11 },
   { heading: 'LAST USED', least: 11 },
   { heading: 'CREATED', least: 11 },
@@ -260,6 +277,7 @@ function cells(
     keyState(key, now),
     key.roles.join(' ') || '-',
     scopes.join(' ') || '-',
+    keyContextTexts(key.context).join(' ') || '-',
     key.expires === null ? 'never' : zone.shown(key.expires),
     lastUse === undefined ? 'never' : zone.shown(lastUse),
     zone.shown(key.created),

@@ -181,5 +181,6 @@ function namesOf(principal: Principal): string {
     principal.groups.toSorted(),
     principal.roles.toSorted(),
     scopes?.toSorted() ?? null,
+    [...(principal.context ?? [])].toSorted(),
   ]);
 }

@@ -214,5 +214,6 @@ export function principalOf(key: StoredKey): Principal {
     roles: key.roles,
     credential: { kind: 'key', id: key.id },
     ...(key.scopes === undefined ? {} : { scopes: key.scopes }),
+    ...(key.context === undefined ? {} : { context: new Map(Object.entries(key.context)) }),
   };
 }

@@ -10,6 +10,8 @@ export interface StoredKey {
   readonly roles: readonly string[];
   /** Present when they narrow the key. */
   readonly scopes?: readonly KeyScope[];
+  /** Context of each request with the key, keys in lower case; present if there is any. */
+  readonly context?: Readonly<Record<string, string>>;
   /** SHA-256 of the whole key, base64url. The secret has 256 random bits, so a slow hash would add nothing. */
   readonly hash: string;
   /** RFC 3339. */
@@ -25,6 +27,7 @@ export interface KeyDetails {
   readonly subject: string;
   readonly roles: readonly string[];
   readonly scopes?: readonly KeyScope[];
+  readonly context?: Readonly<Record<string, string>>;
   readonly expires: Date | null;
 }
 
@@ -65,6 +68,7 @@ export function makeKey(details: KeyDetails, now: Date): MadeKey {
       subject: details.subject,
       roles: details.roles,
       ...(details.scopes === undefined ? {} : { scopes: details.scopes }),
+      ...(details.context === undefined ? {} : { context: details.context }),
       hash: credentialHash(text).toString('base64url'),
       created: now.toISOString(),
       expires: details.expires?.toISOString() ?? null,
@@ -127,6 +131,7 @@ function detailsOf(key: StoredKey): Omit<KeyDetails, 'expires'> {
     subject: key.subject,
     roles: key.roles,
     ...(key.scopes === undefined ? {} : { scopes: key.scopes }),
+    ...(key.context === undefined ? {} : { context: key.context }),
   };
 }
 

@@ -57,6 +57,24 @@ describe('keys create', () => {
     expect((await stat(join(data, 'private'))).mode & 0o777).toBe(0o700);
   });
 
+  it('gives the key a context, which its successor has too', async () => {
+    const words = ['--context', 'region=eu', '--context', 'team=a=b'];
+    const id = (await create('--subject', 'alice', ...words)).split('_')[1]!;
+    const { lines } = await run('keys', 'rotate', id, '--json', '--data', data);
+    const successor = JSON.parse(lines[0]!) as { readonly key: string };
+    const context = new Map([
+      ['region', 'eu'],
+      ['team', 'a=b'],
+    ]);
+    expect(ring().identify(successor.key)).toMatchObject({ principal: { context } });
+    expect(await listed()).toMatchObject([
+      { id, context: { region: 'eu', team: 'a=b' } },
+      { context: { region: 'eu', team: 'a=b' } },
+    ]);
+    const table = (await run('keys', 'list', '--data', data)).lines[0]!;
+    expect(table.split('\n')[1]).toContain('region=eu team=a=b');
+  });
+
   it('takes scopes, a lifetime, and names of any letters', async () => {
     await create(
       '--subject',
@@ -93,6 +111,22 @@ describe('keys create', () => {
       ['--subject', 'a', '--scope', 'read'],
       'arrowgate: the scope read is not written ACTION:PATTERN',
     ],
+    [
+      ['--subject', 'a', '--context', 'region'],
+      'arrowgate: the context region is not written KEY=VALUE',
+    ],
+    [
+      ['--subject', 'a', '--context', 'region='],
+      'arrowgate: the context region= is not written KEY=VALUE',
+    ],
+    [
+      ['--subject', 'a', '--context', 'Region=eu'],
+      'arrowgate: the key Region of a context is not 1 to 64 lower-case letters, digits, dashes and underscores',
+    ],
+    [
+      ['--subject', 'a', '--context', 'a=b', '--context', 'a=c'],
+      'arrowgate: the context has two values of a',
+    ],
     [['--subject', 'a', '--scope', 'fly:/x'], 'arrowgate: unknown action "fly" in a scope'],
     [
       ['--subject', 'a', '--scope', 'read:x/y'],
@@ -126,7 +160,7 @@ describe('keys list', () => {
     ]);
     expect(JSON.stringify(keys)).not.toContain('hash');
     const { lines } = await run('keys', 'list', '--data', data);
-    expect(lines[0]!.split('\n').map((line) => line.split(/ {2,}/).length)).toEqual([8, 8, 8]);
+    expect(lines[0]!.split('\n').map((line) => line.split(/ {2,}/).length)).toEqual([9, 9, 9]);
   });
 });
 
