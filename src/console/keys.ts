@@ -4,11 +4,13 @@ import { KeyFileError } from '../gateway/identity/key-document.ts';
 import { readKeys, updateKeys } from '../gateway/identity/key-file.ts';
 import { readKeyUses } from '../gateway/identity/key-use.ts';
 import {
+  changedKeys,
   createdKeyDetails,
   keyState,
   makeKey,
   revoked,
   rotated,
+  type KeyChange,
   type MadeKey,
   type StoredKey,
 } from '../gateway/identity/keys.ts';
@@ -132,12 +134,12 @@ export async function rotatedKey({ keys, recorded }: KeyCall): Promise<object> {
   const now = new Date();
   return keys.act(act, async () => {
     let made: MadeKey | undefined;
-    await changed(keys, (stored) => {
-      const key = usable(stored, id, now);
+    const change = (key: StoredKey) => {
       const pair = rotated(key, millis, now);
       made = pair.made;
-      return stored.flatMap((each) => (each === key ? [pair.old, pair.made.stored] : [each]));
-    });
+      return [pair.old, pair.made.stored];
+    };
+    await changed(keys, (stored) => withChange(stored, { id, states: ['active'], change }));
     return { result: shown(made!), details: { successor: made!.stored.id } };
   });
 }
@@ -151,22 +153,19 @@ export async function revokedKey({ keys, recorded }: KeyCall): Promise<object> {
   if (typeof id !== 'string' || Object.keys(others).length > 0) throw invalid(REVOCATION);
   const now = new Date();
   await keys.act(actOf(recorded, 'KeysRevoke', { id }), async () => {
-    await changed(keys, (stored) => {
-      const key = usable(stored, id, now);
-      return stored.map((each) => (each === key ? revoked(key, now) : each));
-    });
+    const change = (key: StoredKey) => [revoked(key, now)];
+    const states = ['active', 'frozen'] as const;
+    await changed(keys, (stored) => withChange(stored, { id, states, change }));
     return { result: undefined };
   });
   return { revoked: id };
 }
 
-/** The key of an id. @throws CatalogError InvalidInput if there is none, or if it has ended */
-function usable(stored: readonly StoredKey[], id: string, now: Date): StoredKey {
-  const key = stored.find((each) => each.id === id);
-  if (key === undefined) throw invalid(`there is no key ${id}`);
-  const state = keyState(key, now);
-  if (state !== 'active') throw invalid(`the key ${id} is ${state} already`);
-  return key;
+/** Keys of which one was changed. @throws CatalogError InvalidInput if it cannot be changed so */
+function withChange(stored: readonly StoredKey[], change: KeyChange): readonly StoredKey[] {
+  const found = changedKeys(stored, change);
+  if ('fault' in found) throw invalid(found.fault);
+  return found.keys;
 }
 
 /** @throws CatalogError ServiceUnavailable if the file of the keys cannot be changed now */

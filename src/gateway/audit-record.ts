@@ -120,6 +120,7 @@ function recordOf(
     context: contextOf(request, options),
     commit: answer?.commit === undefined ? null : recordedCommit(answer.commit, options),
     restrictions: said.restrictions,
+    canary: request.canaries?.map(({ restriction }) => restriction).join(' ') ?? null,
     read: answer?.read === undefined ? null : { ...answer.read, rows: answer.read.rows() },
     vended: answer?.vended ?? null,
   };

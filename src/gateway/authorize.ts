@@ -41,11 +41,11 @@ export function authorize(
 
 const NOTHING: ReadonlyMap<string, string> = new Map();
 
-/** The context that the caller did not choose: the headers of a trusted proxy. */
+/** The context that the caller did not choose: that of the credential, and the headers of a trusted proxy. */
 function unchosenContext(
-  { context, incoming }: Limited,
+  { context, incoming, principal }: Limited,
   trusted: Networks | undefined,
 ): ReadonlyMap<string, string> {
   const peer = (incoming.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
-  return trusted?.has(peer) === true ? context : NOTHING;
+  return trusted?.has(peer) === true ? context : (principal.context ?? NOTHING);
 }

@@ -1,5 +1,6 @@
 import { allowedByPolicy } from '../audit/record/record.ts';
 import type { AnswerBody } from '../protocol/backend.ts';
+import { canonicalPath } from '../protocol/identifier.ts';
 import { errorRow } from '../protocol/errors.ts';
 import { encoded } from './http/content-coding.ts';
 import type { Gateway } from './gateway.ts';
@@ -52,6 +53,7 @@ export async function conclude(gateway: Gateway, reached: RequestOutcome): Promi
   const outcome = answer === reached.answer ? reached : { ...reached, answer };
   request.trace?.step('outcome');
   gateway.shadow?.note(outcome);
+  if (request.canaries !== undefined) await answerForCanaries(gateway, request);
   const size = sizeOf(answer.body);
   const late = size === null && request.route?.operation.mutates !== true;
   const recorded = late ? 'recorded' : gateway.recorder.outcome(outcome, size);
@@ -67,6 +69,19 @@ export async function conclude(gateway: Gateway, reached: RequestOutcome): Promi
     request.trace.judged(judgedOf(outcome, gateway.recorder.backendOf(request)));
   count(gateway, outcome, sent);
   report(gateway, outcome, sent);
+}
+
+/** Counts a request that names canaries, and freezes its key before the answer if one of them says so. */
+async function answerForCanaries(
+  { metrics, freezer }: Gateway,
+  { canaries = [], principal, route, decisionId }: RequestOutcome['request'],
+): Promise<void> {
+  const freezing = canaries.filter(({ freeze }) => freeze);
+  metrics?.count('canaries', freezing.length > 0 ? 'yes' : 'no');
+  if (freezing.length === 0 || principal?.credential.kind !== 'key' || route === undefined) return;
+  const restrictions = freezing.map(({ restriction }) => restriction);
+  const cause = { restrictions, decisionId, object: canonicalPath(route.object) };
+  await freezer?.freeze(principal.credential.id, cause);
 }
 
 function judgedOf(

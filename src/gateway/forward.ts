@@ -90,6 +90,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     headers: recorded.incoming.headers,
     context: recorded.context,
     noteBodyContext: (bodyContext) => void advance(recorded, { bodyContext }),
+    noteCanaries: (canaries) => void advance(recorded, { canaries }),
     requestId: recorded.requestId,
     clientRequestId,
     traceparent: trace?.traceparent,

@@ -65,10 +65,27 @@ export interface Gateway {
   readonly metrics?: Metrics;
   /** Follows requests; nothing is followed without. */
   readonly traces?: Traces;
+  /** Freezes API keys of callers who ask for canaries; nothing is frozen without. */
+  readonly freezer?: KeyFreezer;
   /** Answers requests under `/console/`; without it, nothing is there. */
   readonly console?: ConsoleSite;
   /** Checks of `/readyz` besides those of every gateway. */
   readonly parts?: readonly ReadinessPart[];
+}
+
+/** Freezes API keys. */
+export interface KeyFreezer {
+  /** Resolves when the key is refused everywhere, or when the failure is logged. Never rejects. */
+  freeze(key: string, cause: FreezeCause): Promise<void>;
+}
+
+/** Why a key is frozen. */
+export interface FreezeCause {
+  /** Names of the restrictions whose canaries were asked for. */
+  readonly restrictions: readonly string[];
+  /** Of the request that asked for one. */
+  readonly decisionId: string;
+  readonly object: string;
 }
 
 /** The review console: its pages, its sessions and its API. */

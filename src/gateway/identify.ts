@@ -21,10 +21,16 @@ export function identify(
     : identified(routed, principal);
 }
 
+/** The context of a request, in which that of the credential overrides the headers. */
+function contextUnder({ context: own }: Principal, sent: Routed['context']): Routed['context'] {
+  return own === undefined ? sent : new Map([...sent, ...own]);
+}
+
 function identified(routed: Routed, principal: Principal): Identified {
   const { unknownDatabase } = routed;
-  if (unknownDatabase === undefined) return advance(routed, { principal });
-  advance(routed, { principal });
+  const found = { principal, context: contextUnder(principal, routed.context) };
+  if (unknownDatabase === undefined) return advance(routed, found);
+  advance(routed, found);
   throw new CatalogError(
     'PermissionDenied',
     `there is no database ${JSON.stringify(unknownDatabase)}; ${DATABASE_HEADER} must name one of the configuration`,

@@ -32,6 +32,7 @@ export class Passage implements Beginning {
   readonly unknownDatabase: Later['unknownDatabase'] = undefined;
   readonly context: Later['context'] | undefined = undefined;
   readonly bodyContext: Later['bodyContext'] = undefined;
+  readonly canaries: Later['canaries'] = undefined;
   readonly principal: Later['principal'] | undefined = undefined;
   readonly limits: Later['limits'] | undefined = undefined;
   readonly budget: Later['budget'] | undefined = undefined;

@@ -11,6 +11,7 @@ import { RoleGraph } from './lines/role-graph.ts';
 import type { LoadedPolicy } from './load.ts';
 import { nearestName } from './nearest.ts';
 import type { KnownObjects } from './reach-lint.ts';
+import { KEY_HINT } from './settings/canaries.ts';
 import { RESTRICTIONS_FILE, type WrittenRestriction } from './settings/restrictions.ts';
 import { isOfCaller, withoutCaller } from './settings/row-values.ts';
 
@@ -18,7 +19,7 @@ import { isOfCaller, withoutCaller } from './settings/row-values.ts';
 export function restrictionFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   const roles = new RoleGraph(policy.roles);
   return policy.snapshot.restrictions.restrictions.flatMap((one) =>
-    findingsOf(one, [nobodyText(one, roles), constantText(one)]),
+    findingsOf(one, [nobodyText(one, roles), constantText(one), ...canaryTexts(one)]),
   );
 }
 
@@ -49,9 +50,10 @@ function findingsOf(
 }
 
 function nobodyText(
-  { name, subjects, except }: WrittenRestriction,
+  { name, subjects, except, canary }: WrittenRestriction,
   roles: RoleGraph,
 ): string | undefined {
+  if (canary !== undefined && !except.includes(EVERYONE)) return undefined;
   const exempt = new Set(except);
   const bound = (subjects ?? [EVERYONE]).filter((subject) => {
     for (const held of roles.closure([subject, EVERYONE])) if (exempt.has(held)) return false;
@@ -65,13 +67,31 @@ function nobodyText(
 const MOMENTS = [0n, 4_000_000_000_000_000_000n];
 
 function constantText({ name, rows }: WrittenRestriction): string | undefined {
-  if (rows === null || isOfCaller(rows) || columnsInCheck(rows).length > 0) return undefined;
-  const found = new Set(MOMENTS.map((now) => statesOf(rows, now)));
+  const truth = rows === null ? undefined : constantTruth(rows);
+  if (truth === undefined) return undefined;
+  const filter = `the row filter of ${name}`;
+  return truth
+    ? `${filter} is true for every row: it hides nothing`
+    : `${filter} is true for no row: it hides all`;
+}
+
+function canaryTexts({ name, canary }: WrittenRestriction): readonly string[] {
+  if (canary === undefined) return [];
+  const truth = constantTruth(canary.sql);
+  if (truth === true) return [`the canary of ${name} is true for every row: it hides all`];
+  if (truth === false) return [`the canary of ${name} is true for no row: it hides nothing`];
+  if (canary.keys.length > 0) return [];
+  return [`the canary of ${name} has no key, so no query for it is found: ${KEY_HINT}`];
+}
+
+/** Whether a filter is true for every row or for none; undefined if that depends on more than the filter. */
+function constantTruth(sql: string): boolean | undefined {
+  if (isOfCaller(sql) || columnsInCheck(sql).length > 0) return undefined;
+  const found = new Set(MOMENTS.map((now) => statesOf(sql, now)));
   const [states] = found;
   if (found.size > 1 || states === undefined) return undefined;
-  const filter = `the row filter of ${name}`;
-  if (states === may.beTrue) return `${filter} is true for every row: it hides nothing`;
-  return (states & may.beTrue) === 0 ? `${filter} is true for no row: it hides all` : undefined;
+  if (states === may.beTrue) return true;
+  return (states & may.beTrue) === 0 ? false : undefined;
 }
 
 function statesOf(sql: string, now: bigint): number | undefined {
@@ -114,8 +134,11 @@ interface NamedColumn {
   readonly anyCase: boolean;
 }
 
-function namedColumns({ rows, columns }: WrittenRestriction): readonly NamedColumn[] {
-  const filtered = rows === null ? [] : columnsInCheck(withoutCaller(rows));
+function namedColumns({ rows, columns, canary }: WrittenRestriction): readonly NamedColumn[] {
+  const filtered = [
+    ...(rows === null ? [] : columnsInCheck(withoutCaller(rows))),
+    ...(canary === undefined ? [] : columnsInCheck(canary.sql)),
+  ];
   return [
     ...filtered.map((column) => ({ column, anyCase: true })),
     ...columns.map(({ column }) => ({ column, anyCase: false })),

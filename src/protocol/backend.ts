@@ -6,6 +6,7 @@ import type { ObjectPath } from './identifier.ts';
 import type { Operation } from './operations/operation.ts';
 import type { Permit } from './permit.ts';
 import type { VendSummary } from './vend-summary.ts';
+import type { Canary } from './restrictions.ts';
 import type { PendingRead } from './read-summary.ts';
 
 /** A request whose route and headers are understood and allowed; its body is untouched. */
@@ -32,6 +33,8 @@ export interface CatalogRequest {
   readonly context: ReadonlyMap<string, string>;
   /** Called once with the context of the body, keys in lower case, by the backend that reads it. */
   readonly noteBodyContext?: (context: ReadonlyMap<string, string>) => void;
+  /** Called once with the canaries that the body names, by the backend that applies restrictions. */
+  readonly noteCanaries?: (canaries: readonly Canary[]) => void;
   readonly requestId: string;
   /** Trace context for the next hop (W3C Trace Context); absent if tracing is disabled. */
   readonly traceparent?: string | undefined;

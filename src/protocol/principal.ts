@@ -21,4 +21,6 @@ export interface Principal {
   readonly credential: Credential;
   /** When present, every decision must also lie within one of them. */
   readonly scopes?: readonly KeyScope[];
+  /** Context of the credential, keys in lower case; it overrides what a request says. */
+  readonly context?: ReadonlyMap<string, string>;
 }

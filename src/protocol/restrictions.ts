@@ -18,6 +18,16 @@ export interface RowFilter {
   readonly sql: string;
 }
 
+/** Rows that nobody should ask for. */
+export interface Canary {
+  /** Name of the restriction. */
+  readonly restriction: string;
+  /** Values of columns, as `literalKeys` finds them, that name such rows. */
+  readonly keys: readonly (readonly { readonly column: string; readonly value: string }[])[];
+  /** Whether the API key of a caller who asks for one is frozen. */
+  readonly freeze: boolean;
+}
+
 /** A column that the caller sees masked or not at all. */
 export interface RestrictedColumn {
   /** Name of the restriction that decides. */
@@ -34,6 +44,8 @@ export interface Restrictions {
   readonly rows: readonly RowFilter[];
   /** Each column once. */
   readonly columns: readonly RestrictedColumn[];
+  /** Absent if there are none. Their rows are hidden by `rows`. */
+  readonly canaries?: readonly Canary[];
 }
 
 /** The refusal of an operation for a caller whom restrictions bind. */

@@ -123,16 +123,21 @@ describe('a caller whom restrictions bind', () => {
   });
 
   it.each([
-    ['from a peer that is trusted', ['127.0.0.1'], "'eu'"],
-    ['that the caller may have chosen', [], 'NULL'],
-  ])('has a context %s: %j', async (_, trustedProxies, value) => {
+    ['from a peer that is trusted', ['127.0.0.1'], undefined, "'eu'"],
+    ['that the caller may have chosen', [], undefined, 'NULL'],
+    ['of the key', [], { region: 'us' }, "'us'"],
+    ['of the key through a peer that is trusted', ['127.0.0.1'], { region: 'us' }, "'us'"],
+    ['from a peer that is trusted beside that of the key', ['127.0.0.1'], { team: 'a' }, "'eu'"],
+    ['of the key alone', [], { team: 'a' }, 'NULL'],
+  ])('has a context %s: %j', async (_, trustedProxies, context, value) => {
     const found: (Restrictions | null)[] = [];
     const handle = (request: CatalogRequest, permit: Permit) => {
       found.push(permit.restrictionsOn(request.object));
       return { status: 200, contentType: 'application/json', body: '{}' };
     };
-    const headers = await started({ handle, trustedProxies });
-    const own = { ...headers, 'x-lance-ctx-region': 'eu' };
+    await started({ handle, trustedProxies });
+    const key = await harness.key({ roles: ['role:bound'], ...(context && { context }) });
+    const own = { 'x-api-key': key, 'x-lance-ctx-region': 'eu' };
     await ask(harness, '/v1/table/prod$t/count_rows', { headers: own, body: '{}' });
     expect(found).toEqual([
       {

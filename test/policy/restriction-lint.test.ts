@@ -44,6 +44,26 @@ describe('a restriction that binds nobody is a finding', () => {
   });
 });
 
+describe('a canary that no query can meet is a finding', () => {
+  const place = 'restrictions.yaml:2: the canary of r';
+
+  it.each([
+    [
+      'id > 5',
+      `${place} has no key, so no query for it is found: compare a column with a literal, as in id = 999999`,
+    ],
+    ['1 = 1', `${place} is true for every row: it hides all`],
+    ['1 = 2', `${place} is true for no row: it hides nothing`],
+  ])('%s', async (canary, text) => {
+    expect(await findingsOf(`canary: ${JSON.stringify(canary)}`)).toEqual([text]);
+  });
+
+  it('unlike one with a key, which binds more than its subjects', async () => {
+    const exempt = ['subjects: [role:x]', 'except: [role:x]'];
+    expect(await findingsOf('canary: id = 5', 'freeze: true', ...exempt)).toEqual([]);
+  });
+});
+
 describe('a row filter that is the same for every row is a finding', () => {
   const place = 'restrictions.yaml:2: the row filter of r is';
 

@@ -48,6 +48,7 @@ const changing = [
   'keys create',
   'keys revoke',
   'keys rotate',
+  'keys thaw',
   'audit rotate-key',
   'policy seal',
   'catalog adopt',
@@ -156,10 +157,13 @@ describe('a data folder whose gateway was killed', () => {
   });
 });
 
-it.each(['revoke', 'rotate'])('keys %s makes no data folder where there is none', async (word) => {
-  const data = join(await newFolder(), 'typo');
-  const { code, notes } = await run('keys', word, 'abcdefgh', '--data', data);
-  expect([code, notes.length]).toEqual([2, 1]);
-  expect(notes[0]).toContain(`${data} is not a data folder: it does not exist`);
-  await expect(stat(data)).rejects.toThrow('ENOENT');
-});
+it.each(['revoke', 'rotate', 'thaw'])(
+  'keys %s makes no data folder where there is none',
+  async (word) => {
+    const data = join(await newFolder(), 'typo');
+    const { code, notes } = await run('keys', word, 'abcdefgh', '--data', data);
+    expect([code, notes.length]).toEqual([2, 1]);
+    expect(notes[0]).toContain(`${data} is not a data folder: it does not exist`);
+    await expect(stat(data)).rejects.toThrow('ENOENT');
+  },
+);

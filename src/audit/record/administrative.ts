@@ -7,6 +7,8 @@ export const administrativeOperations = [
   'KeysCreate',
   'KeysRevoke',
   'KeysRotate',
+  'KeysFreeze',
+  'KeysThaw',
   'PolicyReload',
   'AuditRotateKey',
   'CatalogRebuild',

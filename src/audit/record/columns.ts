@@ -136,6 +136,7 @@ export const recordKinds = {
     filter: textValues,
   }),
   vended: structValues<VendSummary>({ prefix: wordValues, access: wordValues, until: textValues }),
+  canary: wordValues,
 };
 
 const rows = structValues<RecordRow>(recordKinds);
@@ -214,6 +215,7 @@ const valuesOf: ValuesOf = {
   restrictions: (record) => record.restrictions,
   read: (record) => record.read,
   vended: (record) => record.vended,
+  canary: (record) => record.canary,
 };
 
 /** Values of records by column, which become a batch. */
@@ -304,14 +306,13 @@ function furtherOf({ table, rows_changed, columns, statement }: CommitRow): Part
 const COMMIT = 'commit';
 const commitField = recordFields.find(({ name }) => name === COMMIT)!;
 
-/** Columns that segments of earlier versions do not have; they are the last ones. */
-const LATER_COLUMNS: readonly string[] = ['restrictions', 'read', 'vended'];
+/** The last columns of the segments of each version, the first version first. */
+const LAST_COLUMNS: readonly string[] = ['hash', 'read', 'vended', 'canary'];
 
 /** Whether a segment has the columns of this version, or those of an earlier one, which had fewer of the last ones. */
 export function hasRecordColumns(fields: readonly Field[]): boolean {
-  const first = recordFields.length - LATER_COLUMNS.length;
   const isSame = fields.every(({ name }, at) => recordFields[at]?.name === name);
-  return isSame && fields.length >= first && fields.length <= recordFields.length;
+  return isSame && LAST_COLUMNS.includes(fields.at(-1)?.name ?? '');
 }
 
 /** A batch with columns that its segment does not have, empty in each row. */
@@ -332,7 +333,10 @@ function fieldOf(column: string): Field {
 function empty(column: string, rows: number): Data {
   const values = <Value>(value: Value) => Array.from({ length: rows }, () => value);
   if (column === 'restrictions') return recordKinds.restrictions.data(values([]));
-  return recordKinds[column === 'read' ? 'read' : 'vended'].data(values(null));
+  if (column === 'read') return recordKinds.read.data(values(null));
+  return column === 'vended'
+    ? recordKinds.vended.data(values(null))
+    : recordKinds.canary.data(values(null));
 }
 
 /** A batch of a segment; commit fields that did not exist when it was sealed are added as null. */

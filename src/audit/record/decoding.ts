@@ -183,6 +183,7 @@ function readingFields(fields: JsonObject): Required<LastFields> {
     restrictions: 'restrictions' in fields ? texts(fields, 'restrictions') : [],
     read: 'read' in fields ? readOf(fields['read']) : null,
     vended: 'vended' in fields ? vendedOf(fields['vended']) : null,
+    canary: 'canary' in fields ? textOrNull(fields, 'canary') : null,
   };
 }
 

@@ -72,8 +72,8 @@ export function instancePrefix(instance: string): string {
 /**
  * Fields of a record's line after its place; `HashChain` appends the hash. All fields are
  * present, in this order; absent values are null. Integers are JSON integers of any size.
- * Exception: restrictions, reads and credentials are left out where there are none, as in records
- * of versions that did not write them.
+ * Exception: restrictions, reads, credentials and canaries are left out where there are none, as in
+ * records of versions that did not write them.
  */
 export function recordText(record: AuditRecord): string {
   return (
@@ -125,15 +125,19 @@ function furtherText(record: AuditRecord): string {
   );
 }
 
-/** The last fields of a record: restrictions, what was read, and credentials. */
-export function readingText({ restrictions = [], read = null, vended = null }: LastFields): string {
-  const names = restrictions.length === 0 ? '' : `,"restrictions":${texts(restrictions)}`;
-  const reading = read === null ? '' : `,"read":${readText(read)}`;
-  return names + reading + (vended === null ? '' : `,"vended":${vendedText(vended)}`);
+/** The last fields of a record: restrictions, what was read, credentials, and canaries. */
+export function readingText(record: LastFields): string {
+  const { restrictions = [], read = null, vended = null, canary = null } = record;
+  return (
+    (restrictions.length === 0 ? '' : `,"restrictions":${texts(restrictions)}`) +
+    (read === null ? '' : `,"read":${readText(read)}`) +
+    (vended === null ? '' : `,"vended":${vendedText(vended)}`) +
+    (canary === null ? '' : `,"canary":${quotedText(canary)}`)
+  );
 }
 
 /** Fields that are left out where they have no value. */
-export type LastFields = Pick<AuditRecord, 'restrictions' | 'read' | 'vended'>;
+export type LastFields = Pick<AuditRecord, 'restrictions' | 'read' | 'vended' | 'canary'>;
 
 function vendedText({ prefix, access, until }: VendSummary): string {
   return `{"prefix":${quotedText(prefix)},"access":${quotedText(access)},"until":${quotedText(until)}}`;

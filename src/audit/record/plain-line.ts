@@ -46,14 +46,14 @@ const QUOTED = TEXT.replace('(', '(?:');
 const LIST = `\\[(?:${QUOTED}(?:,${QUOTED})*)?\\]`;
 const INTEGER = NUMBER.replace('(', '(?:');
 
-/** Restrictions, what was read, and credentials. */
-const READING = `((?:,"restrictions":${LIST})?(?:,"read":\\{"columns":${LIST},"rows":${INTEGER},"version":${INTEGER},"filter":(?:null|${QUOTED})\\})?(?:,"vended":\\{"prefix":${QUOTED},"access":${QUOTED},"until":(?:null|${QUOTED})\\})?)`;
+/** Restrictions, what was read, credentials, and canaries. */
+const READING = `((?:,"restrictions":${LIST})?(?:,"read":\\{"columns":${LIST},"rows":${INTEGER},"version":${INTEGER},"filter":(?:null|${QUOTED})\\})?(?:,"vended":\\{"prefix":${QUOTED},"access":${QUOTED},"until":(?:null|${QUOTED})\\})?(?:,"canary":${QUOTED})?)`;
 
 const LINE = new RegExp(
   `^\\{${SHAPE.map(([name, pattern]) => `"${name}":${pattern}`).join(',')}${READING},"hash":${TEXT}\\}$`,
 );
 
-const NO_READING = { restrictions: [], read: null, vended: null };
+const NO_READING = { restrictions: [], read: null, vended: null, canary: null };
 
 /** Decodes structured values from their JSON. */
 interface PlainParts {

@@ -85,15 +85,18 @@ function holdsValue(column: Data): (row: number) => boolean {
 
 function readingTexts(batch: RecordBatch): Texts {
   const restrictions = columnOf(batch, 'restrictions');
-  const [read, vended] = [columnOf(batch, 'read'), columnOf(batch, 'vended')];
+  const read = columnOf(batch, 'read');
+  const vended = columnOf(batch, 'vended');
+  const canary = columnOf(batch, 'canary');
   const { length } = restrictions.children[0]!;
-  const isEmpty = [read, vended].every((column) => column.nullCount === column.length);
+  const isEmpty = [read, vended, canary].every((column) => column.nullCount === column.length);
   if (length === 0 && isEmpty) return () => '';
   return (row) =>
     readingText({
       restrictions: recordKinds.restrictions.read(restrictions, row) ?? [],
       read: recordKinds.read.read(read, row),
       vended: recordKinds.vended.read(vended, row),
+      canary: recordKinds.canary.read(canary, row),
     });
 }
 

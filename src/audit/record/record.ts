@@ -111,6 +111,8 @@ export interface AuditRecord {
   readonly read?: ReadSummary | null;
   /** The credentials that the caller got for a table in an object store. */
   readonly vended?: VendSummary | null;
+  /** Names of the restrictions whose canaries the request names, separated by spaces. */
+  readonly canary?: string | null;
 }
 
 export interface LoggedRecord extends Required<AuditRecord> {

@@ -1,4 +1,5 @@
 import { MOMENTS } from '../../protocol/moment.ts';
+import { CONTEXT_KEY } from '../../gateway/identity/key-document.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
 import { typedScope } from '../../policy/lines/scopes.ts';
 import { typedName } from '../../policy/lines/typed-name.ts';
@@ -62,6 +63,25 @@ export function scopeOf(typed: string): KeyScope {
   const scope = typedScope(typed);
   if ('fault' in scope) throw new UsageError(scope.fault);
   return scope.value;
+}
+
+/** The context of a key as it is typed, `KEY=VALUE` each. @throws UsageError */
+export function keyContextOf(typed: readonly string[]): Readonly<Record<string, string>> {
+  const context = new Map<string, string>();
+  for (const text of typed) {
+    const at = text.indexOf('=');
+    const [key, value] = [text.slice(0, at), text.slice(at + 1)];
+    if (at < 1 || value === '')
+      throw new UsageError(`the context ${text} is not written KEY=VALUE`);
+    if (!CONTEXT_KEY.test(key)) {
+      throw new UsageError(
+        `the key ${key} of a context is not 1 to 64 lower-case letters, digits, dashes and underscores`,
+      );
+    }
+    if (context.has(key)) throw new UsageError(`the context has two values of ${key}`);
+    context.set(key, value);
+  }
+  return Object.fromEntries(context);
 }
 
 /** Milliseconds of a duration that a flag gives. @throws UsageError */

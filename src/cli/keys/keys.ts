@@ -4,11 +4,15 @@ import type { Command } from 'commander';
 import { readKeys, updateKeys } from '../../gateway/identity/key-file.ts';
 import { readKeyUses, type LastUses } from '../../gateway/identity/key-use.ts';
 import {
+  changedKeys,
   createdKeyDetails,
+  keyContextTexts,
   keyState,
   makeKey,
   revoked,
   rotated,
+  thawed,
+  type KeyChange,
   type MadeKey,
   type StoredKey,
 } from '../../gateway/identity/keys.ts';
@@ -20,7 +24,7 @@ import {
   openedForReading,
   type DataFolder,
 } from '../service/data-folder.ts';
-import { durationOf, principalName, scopeOf } from '../config/key-details.ts';
+import { durationOf, keyContextOf, principalName, scopeOf } from '../config/key-details.ts';
 import type { Run } from '../output/output.ts';
 import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { TZ_ABOUT, zoneOf, type Zone } from '../output/zone.ts';
@@ -39,6 +43,7 @@ interface CreateFlags extends JsonFlag {
   readonly subject: string;
   readonly role: readonly string[];
   readonly scope: readonly string[];
+  readonly context: readonly string[];
   readonly expires?: string;
 }
 
@@ -48,13 +53,14 @@ interface RotateFlags extends JsonFlag {
 
 const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
-/** `arrowgate keys create|list|revoke|rotate`. */
+/** `arrowgate keys create|list|revoke|rotate|thaw`. */
 export function addKeys(program: Command, run: Run): void {
   const keys = program.command('keys').description('manage API keys, also while a gateway runs');
   addCreate(keys, run);
   addList(keys, run);
   addRevoke(keys, run);
   addRotate(keys, run);
+  addThaw(keys, run);
 }
 
 function subcommand(
@@ -71,6 +77,12 @@ function addCreate(keys: Command, run: Run): void {
     .requiredOption('--subject <name>', 'whom the key stands for')
     .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
     .option('--scope <action:pattern>', 'restricts the key; may be repeated', collect, [])
+    .option(
+      '--context <key=value>',
+      'the value of ctx.KEY in policies; may be repeated',
+      collect,
+      [],
+    )
     .option('--expires <duration>', 'validity, such as 90d; default: unlimited')
     .action(async (flags: CreateFlags, command: Command) => {
       const made = madeFrom(flags, new Date());
@@ -95,11 +107,13 @@ async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run)
 
 function madeFrom(flags: CreateFlags, now: Date): MadeKey {
   const scopes = flags.scope.map(scopeOf);
+  const context = keyContextOf(flags.context);
   const life = flags.expires === undefined ? null : durationOf('--expires', flags.expires);
   const details = {
     subject: principalName('user', flags.subject),
     roles: flags.role.map((role) => principalName('role', role)),
     ...(scopes.length === 0 ? {} : { scopes }),
+    ...(flags.context.length === 0 ? {} : { context }),
     expires: life === null ? null : new Date(now.getTime() + life),
   };
   return makeKey(details, now);
@@ -131,7 +145,11 @@ function addRevoke(keys: Command, run: Run): void {
       const folder = await presentFolderOf(command);
       const act: RecordedCommand = { operation: 'KeysRevoke', details: { id } };
       await recorded(configOf(command), act, async () => {
-        await changeKey(folder, id, now, (key) => [revoked(key, now)]);
+        await changeKey(folder, {
+          id,
+          states: ['active', 'frozen'],
+          change: (key) => [revoked(key, now)],
+        });
         return { result: undefined };
       });
       run.output.line(flags.json === true ? JSON.stringify({ revoked: id }) : `revoked ${id}`);
@@ -149,30 +167,38 @@ function addRotate(keys: Command, run: Run): void {
       const details = { id, overlap: flags.overlap };
       const made: MadeKey[] = [];
       await recorded(configOf(command), { operation: 'KeysRotate', details }, async () => {
-        await changeKey(folder, id, now, (key) => {
+        const change = (key: StoredKey) => {
           const pair = rotated(key, overlap, now);
           made.splice(0, made.length, pair.made);
           return [pair.old, pair.made.stored];
-        });
+        };
+        await changeKey(folder, { id, states: ['active'], change });
         return { result: undefined, details: { successor: made[0]?.stored.id ?? '' } };
       });
       for (const key of made) printMade(key, flags, run);
     });
 }
 
-/** Replaces one key that may still be used. @throws UsageError when there is none of that id */
-async function changeKey(
-  folder: DataFolder,
-  id: string,
-  now: Date,
-  change: (key: StoredKey) => readonly StoredKey[],
-): Promise<void> {
-  await updateKeys(folder.keys, (keys) => {
-    const found = keys.find((key) => key.id === id);
-    if (found === undefined) throw new UsageError(`there is no key ${id}`);
-    const state = keyState(found, now);
-    if (state !== 'active') throw new UsageError(`the key ${id} is ${state} already`);
-    return keys.flatMap((key) => (key === found ? change(key) : [key]));
+function addThaw(keys: Command, run: Run): void {
+  subcommand(keys, 'thaw', 'let a key be used again that asked for a canary')
+    .argument('<id>', 'id of the frozen key')
+    .action(async (id: string, flags: JsonFlag, command: Command) => {
+      const folder = await presentFolderOf(command);
+      const act: RecordedCommand = { operation: 'KeysThaw', details: { id } };
+      await recorded(configOf(command), act, async () => {
+        await changeKey(folder, { id, states: ['frozen'], change: (key) => [thawed(key)] });
+        return { result: undefined };
+      });
+      run.output.line(flags.json === true ? JSON.stringify({ thawed: id }) : `thawed ${id}`);
+    });
+}
+
+/** Replaces one key. @throws UsageError when it cannot be changed so */
+async function changeKey(folder: DataFolder, change: KeyChange): Promise<void> {
+  await updateKeys(folder.keys, (stored) => {
+    const found = changedKeys(stored, change);
+    if ('fault' in found) throw new UsageError(found.fault);
+    return found.keys;
   });
 }
 
@@ -208,6 +234,7 @@ const listColumns: readonly PrintedColumn[] = [
   { heading: 'STATE' },
   { heading: 'ROLES', least: 10 },
   { heading: 'SCOPES', least: 8 },
+  { heading: 'CONTEXT', least: 8 },
   { heading: 'EXPIRES', least: 11 },
   { heading: 'LAST USED', least: 11 },
   { heading: 'CREATED', least: 11 },
@@ -226,6 +253,7 @@ function cells(
     keyState(key, now),
     key.roles.join(' ') || '-',
     scopes.join(' ') || '-',
+    keyContextTexts(key.context).join(' ') || '-',
     key.expires === null ? 'never' : zone.shown(key.expires),
     lastUse === undefined ? 'never' : zone.shown(lastUse),
     zone.shown(key.created),

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
+import { endedSentence, keyState, type StoredKey } from '../../gateway/identity/keys.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { explain, type Explanation } from '../../policy/explain.ts';
 import { loadPolicyLines, type FolderPolicy } from '../../policy/load.ts';
@@ -31,6 +31,7 @@ interface ExplainFlags extends SupposedFlags {
   readonly decisionId?: string;
   readonly group: readonly string[];
   readonly role: readonly string[];
+  readonly ctx: readonly string[];
 }
 
 /** A credential that a request may come with. */
@@ -48,6 +49,8 @@ interface CredentialAnswer extends Explanation {
   readonly subject: string;
   readonly roles: readonly RoleSource[];
   readonly scopes: readonly KeyScope[] | null;
+  /** `KEY=VALUE` of each entry that the credential gives to the context. */
+  readonly context: readonly string[];
 }
 
 const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
@@ -149,7 +152,7 @@ function namedKey(
 
 function withKey(key: StoredKey): Credential {
   const state = keyState(key, new Date());
-  const ended = state === 'active' ? {} : { ended: `the key ${key.id} is ${state}` };
+  const ended = state === 'active' ? {} : { ended: endedSentence(key.id, state) };
   return { principal: principalOf(key), credential: `key ${key.id}`, ...ended };
 }
 
@@ -168,9 +171,10 @@ function answerOf(
   { principal, credential, ended }: Credential,
   action: Action,
   object: ObjectPath,
-  flags: SupposedFlags,
+  flags: Pick<ExplainFlags, 'ctx'>,
 ): CredentialAnswer {
-  const supposed = supposedOf(action, flags);
+  const context = [...(principal.context ?? [])].map(([key, value]) => `${key}=${value}`);
+  const supposed = supposedOf(action, { ...flags, ctx: [...flags.ctx, ...context] });
   const from = credential.startsWith('key ')
     ? { roles: credential, groups: credential }
     : { roles: '--role', groups: '--group' };
@@ -178,7 +182,7 @@ function answerOf(
   const { verdict, nearest, restrictions } = ended === undefined ? explanation : endedBy(ended);
   const roles = roleSources(principal, loaded.roles, from);
   const { subject, scopes = null } = principal;
-  return { credential, subject, roles, scopes, verdict, nearest, restrictions };
+  return { credential, subject, roles, scopes, context, verdict, nearest, restrictions };
 }
 
 function endedBy(reason: string): Explanation {
@@ -197,7 +201,7 @@ function summaryOf(best: CredentialAnswer, answers: readonly CredentialAnswer[])
 
 /** Undefined for a subject that has neither keys nor roles. */
 function credentialLines(answer: CredentialAnswer, best: CredentialAnswer): readonly string[] {
-  const { credential, subject, roles, scopes, verdict, restrictions } = answer;
+  const { credential, subject, roles, scopes, context, verdict, restrictions } = answer;
   const rules = restrictions.map(({ rule }) => rule);
   const isAsBest = rules.join() === best.restrictions.map(({ rule }) => rule).join();
   const isPlain = roles.length === 0 && scopes === null && !credential.startsWith('key ');
@@ -207,6 +211,7 @@ function credentialLines(answer: CredentialAnswer, best: CredentialAnswer): read
     `with ${credential} of ${subject}: ${word(verdict)}${placeOf(verdict)}`,
     ...roles.map(({ name, from }) => `  ${name} from ${from.join(', ')}`),
     ...(scopes === null ? [] : [`  within the scopes ${scoped.join(', ')}`]),
+    ...(context.length === 0 ? [] : [`  with the context ${context.join(', ')}`]),
     ...(isAsBest ? [] : [`  bound by ${rules.length === 0 ? 'no restriction' : rules.join(', ')}`]),
   ];
 }

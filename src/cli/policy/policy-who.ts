@@ -71,9 +71,15 @@ function cellsOf({ subject, rule, key, roles, restrictions }: Found): readonly s
 }
 
 /** A restriction in one line: its name, its place, and what it does. */
-export function restrictionText({ name, rule, rows, columns }: RestrictionSummary): string {
+export function restrictionText(summary: RestrictionSummary): string {
+  const { name, rule, rows, columns, canary, freeze } = summary;
   const masked = Object.entries(columns).map(([column, as]) => `${column} ${as}`);
-  const does = [...(rows === null ? [] : [`rows ${rows}`]), ...masked];
+  const freezes = freeze === true ? ' (freezes the key)' : '';
+  const does = [
+    ...(rows === null ? [] : [`rows ${rows}`]),
+    ...masked,
+    ...(canary === undefined ? [] : [`canary ${canary}${freezes}`]),
+  ];
   return `${name} (${rule}): ${does.join(', ')}`;
 }
 

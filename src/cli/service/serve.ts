@@ -45,6 +45,7 @@ import { PolicyReloads } from './policy-reloads.ts';
 import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
+import { KeyFreezing } from './key-freezing.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
@@ -237,6 +238,7 @@ export async function compose(start: Start): Promise<Gateway> {
     budget: budgetOf(config),
     scans: new Scans(config['limits.scans']),
     recorder,
+    freezer: new KeyFreezing(folder.keys, audit, log),
     ...backends.gateway,
     log,
     linger: defaultLinger,

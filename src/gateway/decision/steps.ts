@@ -1,6 +1,7 @@
 import type { Answer } from '../../protocol/backend.ts';
 import type { BudgetLimits } from '../../protocol/budget.ts';
 import type { Principal } from '../../protocol/principal.ts';
+import type { Canary } from '../../protocol/restrictions.ts';
 import type { RouteMatch } from '../../protocol/route.ts';
 import type { RequestBody } from '../http/request-body.ts';
 import type { IncomingRequest, OutgoingResponse } from '../http/message.ts';
@@ -70,6 +71,8 @@ export interface Routed extends Received {
   readonly context: ReadonlyMap<string, string>;
   /** The context of the body, once a backend has read it. */
   readonly bodyContext?: ReadonlyMap<string, string> | undefined;
+  /** The canaries that the body names, once a backend has read it. */
+  readonly canaries?: readonly Canary[] | undefined;
 }
 
 /** The caller is identified. */

@@ -10,6 +10,7 @@ import {
 import type { FailureLimit } from './failure-limit.ts';
 import { andThen } from '../../protocol/maybe-promise.ts';
 import type { KeyIdentity, KeyRing } from './key-ring.ts';
+import { endedSentence } from './keys.ts';
 import type { IncomingRequest } from '../http/message.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -131,7 +132,7 @@ function ownerOf(identity: KeyIdentity): Principal {
   throw new CatalogError(
     'Unauthenticated',
     identity.kind === 'ended'
-      ? `the key ${identity.id} is ${identity.state}`
+      ? endedSentence(identity.id, identity.state)
       : 'the credential is not known',
   );
 }
@@ -175,10 +176,12 @@ function samePrincipal(one: Principal, other: Principal): boolean {
 
 function namesOf(principal: Principal): string {
   const scopes = principal.scopes?.map((scope) => `${scope.action}:${scope.pattern}`);
+  const context = [...(principal.context ?? [])].map(([key, value]) => `${key}=${value}`);
   return JSON.stringify([
     principal.subject,
     principal.groups.toSorted(),
     principal.roles.toSorted(),
     scopes?.toSorted() ?? null,
+    context.toSorted(),
   ]);
 }

@@ -49,16 +49,18 @@ const HASH = /^[A-Za-z0-9_-]{43}$/;
 
 function parseKey(value: unknown, where: string): StoredKey {
   if (!isRecord(value)) throw new KeyFileError(`${where} is not an object`);
-  const scopes = value['scopes'];
+  const { scopes, frozen, context } = value;
   return {
     id: matching(value, 'id', ID, where),
     subject: matching(value, 'subject', SUBJECT, where),
     roles: rolesOf(value, where),
     ...(scopes === undefined ? {} : { scopes: scopesOf(scopes, where) }),
+    ...(context === undefined ? {} : { context: contextIn(context, where) }),
     hash: matching(value, 'hash', HASH, where),
     created: timeOf(value, 'created', where),
     expires: value['expires'] === null ? null : timeOf(value, 'expires', where),
     revoked: value['revoked'] === null ? null : timeOf(value, 'revoked', where),
+    ...(frozen === undefined ? {} : { frozen: timeOf(value, 'frozen', where) }),
   };
 }
 
@@ -73,6 +75,19 @@ function rolesOf(value: Record<string, unknown>, where: string): readonly string
 function scopesOf(value: unknown, where: string): readonly KeyScope[] {
   if (Array.isArray(value) && value.every(isScope)) return value;
   throw new KeyFileError(`${where} has no valid "scopes"`);
+}
+
+/** A key of the context of an API key. */
+export const CONTEXT_KEY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
+function contextIn(value: unknown, where: string): Readonly<Record<string, string>> {
+  const entries: readonly (readonly [string, unknown])[] = isRecord(value)
+    ? Object.entries(value)
+    : [['', '']];
+  if (entries.every(([key, text]) => CONTEXT_KEY.test(key) && typeof text === 'string')) {
+    return Object.fromEntries(entries) as Readonly<Record<string, string>>;
+  }
+  throw new KeyFileError(`${where} has no valid "context"`);
 }
 
 function isScope(value: unknown): value is KeyScope {

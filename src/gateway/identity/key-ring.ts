@@ -5,7 +5,7 @@ import type { Principal } from '../../protocol/principal.ts';
 import { runOnThread } from '../../protocol/thread-run.ts';
 import { fileMark, NO_FILE } from '../http/file-mark.ts';
 import { KeyTable, readKeyArrays, type KeyReading } from './key-table.ts';
-import { credentialHash, keyId, keyState, type StoredKey } from './keys.ts';
+import { credentialHash, keyId, keyState, type EndedState, type StoredKey } from './keys.ts';
 
 const LOOK_MILLIS = 100;
 /** A file up to this size is read at once, in a few milliseconds; a larger one on a thread. */
@@ -23,7 +23,7 @@ export type KeyIdentity =
   | { readonly kind: 'known'; readonly principal: Principal }
   | { readonly kind: 'unknown' }
   /** The secret was right, but the key has ended. */
-  | { readonly kind: 'ended'; readonly id: string; readonly state: 'expired' | 'revoked' };
+  | { readonly kind: 'ended'; readonly id: string; readonly state: EndedState };
 
 /** The principal of the administrator key of this process. */
 export const administrator: Principal = {
@@ -214,5 +214,6 @@ export function principalOf(key: StoredKey): Principal {
     roles: key.roles,
     credential: { kind: 'key', id: key.id },
     ...(key.scopes === undefined ? {} : { scopes: key.scopes }),
+    ...(key.context === undefined ? {} : { context: new Map(Object.entries(key.context)) }),
   };
 }

@@ -10,12 +10,16 @@ export interface StoredKey {
   readonly roles: readonly string[];
   /** Present when they narrow the key. */
   readonly scopes?: readonly KeyScope[];
+  /** Context of each request with the key, keys in lower case; present if there is any. */
+  readonly context?: Readonly<Record<string, string>>;
   /** SHA-256 of the whole key, base64url. The secret has 256 random bits, so a slow hash would add nothing. */
   readonly hash: string;
   /** RFC 3339. */
   readonly created: string;
   readonly expires: string | null;
   readonly revoked: string | null;
+  /** When it was frozen, RFC 3339; absent if it is not. */
+  readonly frozen?: string;
 }
 
 /** Properties of a new key. */
@@ -23,6 +27,7 @@ export interface KeyDetails {
   readonly subject: string;
   readonly roles: readonly string[];
   readonly scopes?: readonly KeyScope[];
+  readonly context?: Readonly<Record<string, string>>;
   readonly expires: Date | null;
 }
 
@@ -32,7 +37,10 @@ export interface MadeKey {
   readonly stored: StoredKey;
 }
 
-type KeyState = 'active' | 'expired' | 'revoked';
+/** Why a key may not be used. */
+export type EndedState = 'frozen' | 'expired' | 'revoked';
+
+type KeyState = 'active' | EndedState;
 
 const SHAPE = /^agk_([a-z0-9]{8,16})_[A-Za-z0-9_-]{43}$/;
 const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
@@ -60,6 +68,7 @@ export function makeKey(details: KeyDetails, now: Date): MadeKey {
       subject: details.subject,
       roles: details.roles,
       ...(details.scopes === undefined ? {} : { scopes: details.scopes }),
+      ...(details.context === undefined ? {} : { context: details.context }),
       hash: credentialHash(text).toString('base64url'),
       created: now.toISOString(),
       expires: details.expires?.toISOString() ?? null,
@@ -74,26 +83,74 @@ function randomId(): string {
 
 /** What the audit record of a new key says of it. */
 export function createdKeyDetails(key: StoredKey): Readonly<Record<string, string>> {
-  const { id, subject, roles, scopes = [], expires } = key;
+  const { id, subject, roles, scopes = [], context, expires } = key;
   return {
     id,
     subject,
     roles: roles.join(' '),
     scopes: scopes.map(({ action, pattern }) => `${action}:${pattern}`).join(' '),
+    context: keyContextTexts(context).join(' '),
     expires: expires ?? 'never',
   };
+}
+
+/** The context of a key as it is typed and printed, `KEY=VALUE` each. */
+export function keyContextTexts(context: Readonly<Record<string, string>> = {}): readonly string[] {
+  return Object.entries(context).map(([key, value]) => `${key}=${value}`);
 }
 
 /** Whether a key may be used at a moment. */
 export function keyState(key: StoredKey, now: Date): KeyState {
   if (key.revoked !== null) return 'revoked';
   if (key.expires !== null && Date.parse(key.expires) <= now.getTime()) return 'expired';
-  return 'active';
+  return key.frozen === undefined ? 'active' : 'frozen';
 }
 
 /** The key, no longer valid from this moment on. */
 export function revoked(key: StoredKey, now: Date): StoredKey {
   return { ...key, revoked: now.toISOString() };
+}
+
+/** The key, refused from this moment on until it is thawed. */
+export function frozen(key: StoredKey, now: Date): StoredKey {
+  return { ...key, frozen: now.toISOString() };
+}
+
+/** The key, no longer frozen. */
+export function thawed({ frozen: _frozen, ...key }: StoredKey): StoredKey {
+  return key;
+}
+
+/** A change of one key, and the states in which a key can be changed so. */
+export interface KeyChange {
+  readonly id: string;
+  readonly states: readonly KeyState[];
+  /** What takes the place of the key. */
+  readonly change: (key: StoredKey) => readonly StoredKey[];
+}
+
+/** Keys of which one was changed, or why it cannot be. */
+export function changedKeys(
+  keys: readonly StoredKey[],
+  { id, states, change }: KeyChange,
+): { readonly keys: readonly StoredKey[] } | { readonly fault: string } {
+  const found = keys.find((key) => key.id === id);
+  if (found === undefined) return { fault: `there is no key ${id}` };
+  const state = keyState(found, new Date());
+  if (!states.includes(state)) return { fault: stateFault(id, state, states) };
+  return { keys: keys.flatMap((key) => (key === found ? change(key) : [key])) };
+}
+
+function stateFault(id: string, state: KeyState, states: readonly KeyState[]): string {
+  if (!states.includes('active')) return `the key ${id} is not frozen, but ${state}`;
+  return state === 'frozen' ? endedSentence(id, state) : `the key ${id} is ${state} already`;
+}
+
+/** Why a key that has ended is refused, and what can be done. */
+export function endedSentence(id: string, state: EndedState): string {
+  const thaw =
+    state === 'frozen' ? `: an administrator can thaw it with arrowgate keys thaw ${id}` : '';
+  return `the key ${id} is ${state}${thaw}`;
 }
 
 /**
@@ -117,6 +174,7 @@ function detailsOf(key: StoredKey): Omit<KeyDetails, 'expires'> {
     subject: key.subject,
     roles: key.roles,
     ...(key.scopes === undefined ? {} : { scopes: key.scopes }),
+    ...(key.context === undefined ? {} : { context: key.context }),
   };
 }
 

@@ -79,6 +79,11 @@ export const metricTable = {
     ['result'],
     'New states of the policy files, by ok or refused.',
   ),
+  canaries: counter(
+    'canary_requests_total',
+    ['freeze'],
+    'Requests that name a canary of restrictions.yaml, by whether it freezes API keys: yes or no.',
+  ),
   shadowDifferences: counter(
     'shadow_differences_total',
     ['decision'],

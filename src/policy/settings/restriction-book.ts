@@ -1,9 +1,15 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { RestrictedColumn, Restrictions, RowFilter } from '../../protocol/restrictions.ts';
+import type {
+  Canary,
+  RestrictedColumn,
+  Restrictions,
+  RowFilter,
+} from '../../protocol/restrictions.ts';
 import { noRoles, type Roles } from '../lines/packed-roles.ts';
 import { intersect, patternMatches, subtreeOf } from '../lines/pattern.ts';
 import { PrincipalViews } from '../lines/principal-views.ts';
+import { withoutCanaries } from './canaries.ts';
 import { formatMask } from './masks.ts';
 import { RESTRICTIONS_FILE, type WrittenRestriction } from './restrictions.ts';
 import { withRowValues } from './row-values.ts';
@@ -21,9 +27,11 @@ export class RestrictionBook {
     this.restrictions = restrictions;
     this.#views = new PrincipalViews(roles, (names) => {
       const meets = (some: readonly string[]) => some.some((name) => names.has(name));
-      return restrictions.filter(
-        ({ subjects, except }) => (subjects === null || meets(subjects)) && !meets(except),
-      );
+      return restrictions.flatMap((one) => {
+        if (meets(one.except)) return [];
+        if (one.subjects === null || meets(one.subjects)) return [one];
+        return one.canary === undefined ? [] : [{ ...one, rows: null, columns: [] }];
+      });
     });
   }
 
@@ -59,12 +67,22 @@ export interface RestrictionSummary {
   readonly rows: string | null;
   /** By column: `hidden`, or the mask with its parameter, such as `last (3)`. */
   readonly columns: Readonly<Record<string, string>>;
+  /** The SQL of its canaries as it is written; absent if it has none. */
+  readonly canary?: string;
+  /** Whether a query for a canary freezes the API key. */
+  readonly freeze?: boolean;
 }
 
 export function summaryOfRestriction(restriction: WrittenRestriction): RestrictionSummary {
-  const { name, rows, columns } = restriction;
+  const { name, rows, columns, canary } = restriction;
   const masked = columns.map(({ column, as }) => [column, formatMask(as)] as const);
-  return { name, rule: restrictionRule(restriction), rows, columns: Object.fromEntries(masked) };
+  return {
+    name,
+    rule: restrictionRule(restriction),
+    rows,
+    columns: Object.fromEntries(masked),
+    ...(canary === undefined ? {} : { canary: canary.sql, freeze: canary.freeze }),
+  };
 }
 
 /**
@@ -78,10 +96,19 @@ export function restrictionsFor(
   context: ReadonlyMap<string, string>,
 ): Restrictions {
   const values = { subject, groups, roles, context };
-  const rows = bound.flatMap(({ name: restriction, rows: sql }): readonly RowFilter[] =>
-    sql === null ? [] : [{ restriction, sql: withRowValues(sql, values) }],
+  const rows = bound.flatMap(({ name: restriction, rows: sql, canary }): readonly RowFilter[] => [
+    ...(sql === null ? [] : [{ restriction, sql: withRowValues(sql, values) }]),
+    ...(canary === undefined ? [] : [{ restriction, sql: withoutCanaries(canary) }]),
+  ]);
+  const canaries = bound.flatMap(({ name: restriction, canary }): readonly Canary[] =>
+    canary === undefined ? [] : [{ restriction, keys: canary.keys, freeze: canary.freeze }],
   );
-  return { names: bound.map(({ name }) => name), rows, columns: columnsUnder(bound) };
+  return {
+    names: bound.map(({ name }) => name),
+    rows,
+    columns: columnsUnder(bound),
+    ...(canaries.length === 0 ? {} : { canaries }),
+  };
 }
 
 /** The columns that restrictions mask or hide, each once. */

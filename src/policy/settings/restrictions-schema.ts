@@ -63,6 +63,15 @@ const restriction = Type.Object(
     ),
     except: Type.Optional(distinctTexts('subjects, groups and roles that it does not bind')),
     rows: Type.Optional(plainText('SQL that is true for visible rows')),
+    canary: Type.Optional(
+      plainText('SQL that is true for rows which nobody but those of except sees'),
+    ),
+    freeze: Type.Optional(
+      Type.Boolean({
+        expects: 'true or false',
+        description: 'of canary: whether a query for such a row freezes the API key',
+      }),
+    ),
     columns: Type.Optional(
       Type.Record(
         Type.String({ minLength: 1 }),

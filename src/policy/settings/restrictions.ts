@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { Mask } from '../../protocol/restrictions.ts';
 import type { Pattern } from '../lines/pattern.ts';
 import { readNamedEntries, type EntryFaults } from './entry-reader.ts';
+import { readCanary, type WrittenCanary } from './canaries.ts';
 import { readMask } from './masks.ts';
 import { restrictionsSchema } from './restrictions-schema.ts';
 import { rowFilterFault } from './row-values.ts';
@@ -21,6 +22,8 @@ export interface WrittenRestriction {
   /** SQL that names values of the caller; null for all rows. */
   readonly rows: string | null;
   readonly columns: readonly { readonly column: string; readonly as: Mask | 'hidden' }[];
+  /** Absent if there is none. It binds everyone but `except`, whatever `subjects` says. */
+  readonly canary?: WrittenCanary;
 }
 
 type Entry = Static<typeof restrictionsSchema>['restrictions'][number];
@@ -40,9 +43,10 @@ export function parseRestrictions(text: string): readonly WrittenRestriction[] {
 
 function readEntry(entry: Entry, faults: EntryFaults): WrittenRestriction {
   const { name, tables, subjects, except = [], rows, columns } = entry;
-  if (rows === undefined && columns === undefined) {
-    faults.add(['name'], `the restriction ${name} has neither rows nor columns`);
+  if (rows === undefined && columns === undefined && entry.canary === undefined) {
+    faults.add(['name'], `the restriction ${name} has neither rows, columns nor canary`);
   }
+  const canary = readCanary(entry, (key, fault) => faults.add([key], fault));
   if (rows !== undefined) faults.add(['rows'], rowFilterFault(rows));
   faults.principals('subjects', subjects ?? []);
   faults.principals('except', except);
@@ -60,5 +64,6 @@ function readEntry(entry: Entry, faults: EntryFaults): WrittenRestriction {
           ? as
           : readMask(column, as, (fault) => faults.add(['columns', column], fault)),
     })),
+    ...(canary === undefined ? {} : { canary }),
   };
 }

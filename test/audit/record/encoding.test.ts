@@ -152,6 +152,7 @@ describe('the line of a record', () => {
       restrictions: [],
       read: null,
       vended: null,
+      canary: null,
       hash: hashIn(lineOf(outcome)),
     });
   });
@@ -168,7 +169,8 @@ describe('the line of a record', () => {
     const plain = record('r1', { read: { columns: [], rows: 0n, version: 1n, filter: null } });
     for (const [line, given] of [
       [bound, { restrictions: ['own', 'all'], read: { ...read, filter: 'abc' } }],
-      [lineOf(plain), { restrictions: [], read: plain.read }],
+      [lineOf(plain), { restrictions: [], read: plain.read, canary: null }],
+      [lineOf(record('r1', { canary: 'trap bait' })), { read: null, canary: 'trap bait' }],
     ] as const) {
       expect(decodeRecord(line)).toMatchObject(given);
     }

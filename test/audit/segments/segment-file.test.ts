@@ -13,7 +13,11 @@ import {
   UnfitSegment,
   writeSegment,
 } from '../../../src/audit/segments/segment-file.ts';
-import { batchOfRecords, recordFields } from '../../../src/audit/record/columns.ts';
+import {
+  batchOfRecords,
+  hasRecordColumns,
+  recordFields,
+} from '../../../src/audit/record/columns.ts';
 import { logTable } from '../../../src/audit/search/log-table.ts';
 import { SegmentSums } from '../../../src/audit/segments/portions.ts';
 import { sealText } from '../../../src/audit/segments/seal.ts';
@@ -163,11 +167,11 @@ describe('a sealed segment', () => {
   });
 });
 
-const LATER = new Set(['restrictions', 'read', 'vended']);
+const LATER = new Set(['restrictions', 'read', 'vended', 'canary']);
 /** Parts of a commit in the first segments. */
 const FIRST_PARTS = 7;
 
-/** A segment as the first versions of the program made it, without restrictions and reads. */
+/** A segment as the first versions of the program made it, without restrictions, reads and canaries. */
 function firstSegment(records: readonly LoggedRecord[]): Buffer {
   const at = recordFields.findIndex(({ name: column }) => column === 'commit');
   const { type } = recordFields[at]!;
@@ -224,12 +228,15 @@ describe('a segment of a version that said less of commits', () => {
     const folder = join(path, '..', '..');
     const [part] = await logTable(folder).parts();
     const open = await part!.open();
-    const later = await open.read(0, ['read', 'phase', 'restrictions']);
+    const later = await open.read(0, ['read', 'phase', 'restrictions', 'canary']);
     expect(later.getChildAt(0)!.get(1)).toBe(null);
     expect([later.getChildAt(1)!.get(1), later.getChildAt(2)!.get(1)!.length]).toEqual([
       'outcome',
       0,
     ]);
+    expect(later.getChildAt(3)!.get(1)).toBe(null);
+    const without = (columns: number) => hasRecordColumns(recordFields.slice(0, -columns));
+    expect([1, 2, 3, 4].map(without)).toEqual([true, false, true, false]);
     const read = await open.read(0, ['commit']);
     expect(read.schema.fields[0]!.type.children.length).toBeGreaterThan(FIRST_PARTS);
     expect(read.getChildAt(0)!.get(1)!.toJSON()).toMatchObject({

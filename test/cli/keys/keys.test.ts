@@ -2,7 +2,9 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { updateKeys } from '../../../src/gateway/identity/key-file.ts';
 import { KeyRing } from '../../../src/gateway/identity/key-ring.ts';
+import { frozen } from '../../../src/gateway/identity/keys.ts';
 import { identityBy } from '../../support/key-identity.ts';
 import { run } from '../captured.ts';
 
@@ -30,8 +32,10 @@ async function listed(): Promise<readonly Listed[]> {
   return JSON.parse(lines[0]!) as readonly Listed[];
 }
 
+const keysFile = (): string => join(data, 'private', 'keys.json');
+
 function ring(): KeyRing {
-  return new KeyRing(join(data, 'private', 'keys.json'), undefined, () => undefined);
+  return new KeyRing(keysFile(), undefined, () => undefined);
 }
 
 async function create(...words: readonly string[]): Promise<string> {
@@ -51,6 +55,24 @@ describe('keys create', () => {
     expect(await readFile(path, 'utf8')).not.toContain(text.slice(-43));
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect((await stat(join(data, 'private'))).mode & 0o777).toBe(0o700);
+  });
+
+  it('gives the key a context, which its successor has too', async () => {
+    const words = ['--context', 'region=eu', '--context', 'team=a=b'];
+    const id = (await create('--subject', 'alice', ...words)).split('_')[1]!;
+    const { lines } = await run('keys', 'rotate', id, '--json', '--data', data);
+    const successor = JSON.parse(lines[0]!) as { readonly key: string };
+    const context = new Map([
+      ['region', 'eu'],
+      ['team', 'a=b'],
+    ]);
+    expect(ring().identify(successor.key)).toMatchObject({ principal: { context } });
+    expect(await listed()).toMatchObject([
+      { id, context: { region: 'eu', team: 'a=b' } },
+      { context: { region: 'eu', team: 'a=b' } },
+    ]);
+    const table = (await run('keys', 'list', '--data', data)).lines[0]!;
+    expect(table.split('\n')[1]).toContain('region=eu team=a=b');
   });
 
   it('takes scopes, a lifetime, and names of any letters', async () => {
@@ -89,6 +111,22 @@ describe('keys create', () => {
       ['--subject', 'a', '--scope', 'read'],
       'arrowgate: the scope read is not written ACTION:PATTERN',
     ],
+    [
+      ['--subject', 'a', '--context', 'region'],
+      'arrowgate: the context region is not written KEY=VALUE',
+    ],
+    [
+      ['--subject', 'a', '--context', 'region='],
+      'arrowgate: the context region= is not written KEY=VALUE',
+    ],
+    [
+      ['--subject', 'a', '--context', 'Region=eu'],
+      'arrowgate: the key Region of a context is not 1 to 64 lower-case letters, digits, dashes and underscores',
+    ],
+    [
+      ['--subject', 'a', '--context', 'a=b', '--context', 'a=c'],
+      'arrowgate: the context has two values of a',
+    ],
     [['--subject', 'a', '--scope', 'fly:/x'], 'arrowgate: unknown action "fly" in a scope'],
     [
       ['--subject', 'a', '--scope', 'read:x/y'],
@@ -122,7 +160,7 @@ describe('keys list', () => {
     ]);
     expect(JSON.stringify(keys)).not.toContain('hash');
     const { lines } = await run('keys', 'list', '--data', data);
-    expect(lines[0]!.split('\n').map((line) => line.split(/ {2,}/).length)).toEqual([8, 8, 8]);
+    expect(lines[0]!.split('\n').map((line) => line.split(/ {2,}/).length)).toEqual([9, 9, 9]);
   });
 });
 
@@ -139,6 +177,33 @@ describe('keys revoke and rotate', () => {
     ]);
     expect((await run('keys', 'revoke', id, '--data', data)).lines).toEqual([`revoked ${id}`]);
     expect(ring().identify(text)).toMatchObject({ kind: 'ended', state: 'revoked' });
+  });
+
+  it('leave a frozen key frozen until it is thawed', async () => {
+    const text = await create('--subject', 'alice');
+    const id = text.split('_')[1]!;
+    const refused = async (...words: readonly string[]) => {
+      const { code, notes } = await run('keys', ...words, '--data', data);
+      return [code, ...notes];
+    };
+    expect(await refused('thaw', id)).toEqual([
+      2,
+      `arrowgate: the key ${id} is not frozen, but active`,
+    ]);
+    expect(await refused('thaw', 'nothere1')).toEqual([2, 'arrowgate: there is no key nothere1']);
+    await updateKeys(keysFile(), (keys) => keys.map((key) => frozen(key, new Date())));
+    expect(ring().identify(text)).toMatchObject({ kind: 'ended', state: 'frozen' });
+    expect((await listed()).map(({ state }) => state)).toEqual(['frozen']);
+    const sentence = `the key ${id} is frozen: an administrator can thaw it with arrowgate keys thaw ${id}`;
+    expect(await refused('rotate', id)).toEqual([2, `arrowgate: ${sentence}`]);
+    expect((await run('keys', 'thaw', id, '--data', data)).lines).toEqual([`thawed ${id}`]);
+    expect(identityBy(ring(), text).kind).toBe('known');
+    await updateKeys(keysFile(), (keys) => keys.map((key) => frozen(key, new Date())));
+    expect((await run('keys', 'revoke', id, '--data', data)).lines).toEqual([`revoked ${id}`]);
+    expect(await refused('thaw', id)).toEqual([
+      2,
+      `arrowgate: the key ${id} is not frozen, but revoked`,
+    ]);
   });
 
   it('refuse a key that is not there, or has ended', async () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -150,6 +150,26 @@ describe('policy explain and policy who beside keys', () => {
       [`key ${narrow}`, expect.objectContaining({ allowed: false })],
       [`key ${wide}`, expect.objectContaining({ allowed: true })],
     ]);
+  });
+
+  it('decides by the context of a key, whatever a request says', async () => {
+    await writeFile(
+      join(folder, 'model.conf'),
+      (await readFile(join(folder, 'model.conf'), 'utf8'))
+        .replace('p = sub, obj, act, eft', 'p = sub, obj, act, eft, cond')
+        .replace('covers(p.act, r.act)', 'covers(p.act, r.act) && holds(p.cond)'),
+    );
+    await writeFile(
+      join(folder, 'policy.csv'),
+      'p, user:cleo, /prod/**, read, allow, ctx.region == eu\n',
+    );
+    const [eu, us] = [
+      await key('--subject', 'cleo', '--context', 'region=eu'),
+      await key('--subject', 'cleo', '--context', 'region=us'),
+    ];
+    const { code, lines } = await ask('explain', '--key', eu, '--ctx', 'region=us');
+    expect([code, lines[0]!.split('\n').at(-1)]).toEqual([0, '  with the context region=eu']);
+    expect((await ask('explain', '--key', us, '--ctx', 'region=eu')).code).toBe(1);
   });
 
   it('denies what is asked with a key that has ended', async () => {

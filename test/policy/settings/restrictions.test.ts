@@ -60,11 +60,28 @@ describe('restrictions', () => {
       1,
       'restrictions must be a list of at most 1000 restrictions, not a mapping',
     ],
-    [one(), 2, 'the restriction r has neither rows nor columns'],
+    [one(), 2, 'the restriction r has neither rows, columns nor canary'],
     [
-      one('canary: id = 7'),
+      one('canaries: id = 7'),
       4,
-      'unknown key "canary": there are name, tables, subjects, except, rows, columns',
+      'unknown key "canaries": there are name, tables, subjects, except, rows, canary, freeze, columns',
+    ],
+    [one('canary: id ='), 4, 'canary cannot be read: '],
+    [
+      one('canary: owner = principal.subject'),
+      4,
+      'the canary of r names values of the caller: it is the same for everyone',
+    ],
+    [one('rows: id > 5', 'freeze: true'), 5, 'the restriction r has no canary to freeze for'],
+    [
+      one('canary: id > 5', 'freeze: true'),
+      5,
+      'the canary of r has no key that a query could name: compare a column with a literal, as in id = 999999',
+    ],
+    [
+      one(`canary: id IN (${Array.from({ length: 1001 }, (_, id) => id).join()})`),
+      4,
+      'the canary of r has more than 1000 keys',
     ],
     [one('rows: id >'), 4, 'rows cannot be read: '],
     [
@@ -107,7 +124,7 @@ describe('restrictions', () => {
     expect(validator.Check(parse(example))).toBe(true);
     for (const keys of ['columns: { a: hidden, b: { mask: null } }', 'rows: "true"'])
       expect(validator.Check(parse(one(keys)))).toBe(true);
-    for (const keys of ['columns: { a: masked }', 'canary: "true"', 'rows: 1'])
+    for (const keys of ['columns: { a: masked }', 'canary: 7', 'rows: 1'])
       expect(validator.Check(parse(one(keys)))).toBe(false);
   });
 });
@@ -189,6 +206,34 @@ describe('the restrictions of a policy', () => {
         { restriction: 'first', column: 'email', as: { mask: 'sha256' } },
         { restriction: 'second', column: 'ssn', as: 'hidden' },
       ],
+    });
+  });
+
+  it('hide canaries from everyone but those who are excepted, and bind only their subjects else', async () => {
+    const text = one(
+      'subjects: [role:analyst]',
+      'except: [role:boss]',
+      'rows: region = 1',
+      'columns: { ssn: hidden }',
+      'canary: id = 7 OR id = 8',
+      'freeze: true',
+    );
+    const { restrictions } = (await policyOf(text)).snapshot;
+    const bound = (...roles: readonly string[]) => {
+      const caller = { ...principal('user:bob'), roles };
+      const found = restrictions.binding(caller, ['t']);
+      return found.length === 0 ? null : restrictionsFor(found, caller, new Map());
+    };
+    const hides = { restriction: 'r', sql: '(id = 7 OR id = 8) IS NOT TRUE' };
+    const keys = ['7e0', '8e0'].map((value) => [{ column: 'id', value }]);
+    const canaries = [{ restriction: 'r', keys, freeze: true }];
+    expect(bound('role:boss')).toBe(null);
+    expect(bound()).toEqual({ names: ['r'], rows: [hides], columns: [], canaries });
+    expect(bound('role:analyst')).toEqual({
+      names: ['r'],
+      rows: [{ restriction: 'r', sql: 'region = 1' }, hides],
+      columns: [{ restriction: 'r', column: 'ssn', as: 'hidden' }],
+      canaries,
     });
   });
 

@@ -28,6 +28,7 @@ import { digestOf } from '../../once/request-digest.ts';
 import { unrepeatable } from '../../once/once.ts';
 import type { Adoption } from '../../versions/managed/adoption.ts';
 import type { Repeats } from './repeats.ts';
+import { noteCanaries } from './named-canaries.ts';
 import { namedBranch } from './parameters.ts';
 import { isRestricted } from './restricted-calls.ts';
 import { statementText } from './statement.ts';
@@ -171,6 +172,7 @@ export class EmbeddedBackend implements Backend {
     const { request, permit } = pending;
     const reading = bodyOf(request, text);
     const sent = isAvailable(reading) ? reading : await reading;
+    if (pending.restricted) noteCanaries(pending, sent);
     this.#requireBuilt(request.operation.name);
     const isLong = text.length > LONG_JSON;
     const body = isLong ? await checkedLongBody(request, sent) : checkedBody(request, sent);
