@@ -23,6 +23,7 @@ const QUESTIONS = [
   'index',
   'growth',
   'lance',
+  'scale',
 ];
 /** Further flags of a question: rows of Lance tables are read by the same library on both sides. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = { lance: ['--own-peer'] };

@@ -55,6 +55,7 @@ const floors: readonly string[] = [
   'sql',
   'storage',
   'storage/bucket',
+  'storage/vending',
   'store',
   'store/embedded',
   'store/redis',
@@ -173,6 +174,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
   ],
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/', 'src/lance/worker/'],
   '@aws-sdk/client-s3': ['src/storage/bucket/bucket-client.ts'],
+  '@aws-sdk/client-sts': ['src/storage/vending/sts-client.ts'],
   '@lancedb/lancedb': ['src/lance/worker/'],
 };
 

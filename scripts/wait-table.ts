@@ -40,6 +40,7 @@ import {
 import { POLICY_READING_MILLIS } from '../src/policy/policy-reader.ts';
 import { WEBHOOK_TIMEOUT } from '../src/policy/settings/commits.ts';
 import { bucketLimits } from '../src/storage/bucket/bucket-calls.ts';
+import { stsLimits } from '../src/storage/vending/sts-client.ts';
 import { COMMIT_MILLIS } from '../src/store/embedded/store.ts';
 import { REDIS_COMMAND_MILLIS, REDIS_CONNECT_MILLIS } from '../src/store/redis/client.ts';
 import { QUOTA_ANSWER_MILLIS, SLOT_LEASE_MILLIS } from '../src/store/redis/quota.ts';
@@ -139,6 +140,26 @@ export const waits: readonly Wait[] = [
     end: 'the object store is unavailable; a write whose outcome is unknown is looked for',
     files: ['storage/bucket/bucket-calls.ts'],
     test: 'storage/bucket/bucket-faults.test.ts',
+  },
+  {
+    what: 'connection to the security token service of an object store',
+    ...fixed(stsLimits.connect),
+    end: 'tried again until the deadline of the call',
+    files: ['storage/vending/sts-client.ts'],
+  },
+  {
+    what: 'one request to the security token service of an object store',
+    ...fixed(stsLimits.attempt),
+    end: 'sent again until the deadline of the call',
+    files: ['storage/bucket/bucket-calls.ts'],
+    test: 'service/vended-credentials.test.ts',
+  },
+  {
+    what: 'session of the security token service of an object store, with all requests and pauses',
+    ...fixed(stsLimits.deadline),
+    end: '503 code 17; requests without credentials are answered',
+    files: ['storage/bucket/bucket-calls.ts'],
+    test: 'service/vended-credentials.test.ts',
   },
   {
     what: 'call to an object store that is tried at a start',

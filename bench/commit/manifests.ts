@@ -2,9 +2,9 @@ import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from '@lancedb/lancedb';
 import { manifestName, messageOf } from '../../test/support/lance-table.ts';
 import { rowsFrom } from '../data/rows.ts';
+import { peer } from '../harness/lancedb-peer.ts';
 
 const ROWS = 10;
 /** Where the manifest is, the format, and the mark. */
@@ -24,7 +24,7 @@ export class LanceModel {
 
   static async make(): Promise<LanceModel> {
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-model-'));
-    const connection = await connect(folder);
+    const connection = await peer.lancedb.connect(folder);
     await connection.createTable('model', rowsFrom(0, ROWS));
     connection.close();
     const versions = join(folder, 'model.lance', '_versions');

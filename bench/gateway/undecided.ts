@@ -54,6 +54,7 @@ const permit: Permit = {
   require: () => undefined,
   holds: () => true,
   holdsOnBranches: () => true,
+  holdsAlways: () => true,
   sees: () => true,
   holdsBelow: () => true,
   show: (entries, _object, _kind, name) => entries.map(name) as readonly string[] as VisibleNames,

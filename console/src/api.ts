@@ -18,6 +18,21 @@ export async function get<Result>(path: string, signal?: AbortSignal): Promise<R
   return (await response.json()) as Result;
 }
 
+/** Sends a body of JSON. @throws ApiError */
+export async function post<Result>(
+  path: string,
+  body: object | string,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const response = await reach(BASE + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return (await response.json()) as Result;
+}
+
 /** Begins a session. A key begins with `agk_`; a token has three parts. @throws ApiError */
 export async function signIn(credential: string): Promise<void> {
   const isToken = /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential);
@@ -74,8 +89,9 @@ export interface Loaded<Data> {
   readonly reload: () => void;
 }
 
-/** Loads a path of the API, and again when it changes; null loads nothing. */
-export function useApi<Data>(path: string | null): Loaded<Data> {
+/** Loads a path of the API, with a body if one is given, and again when they change; null loads nothing. */
+export function useApi<Data>(path: string | null, body?: object): Loaded<Data> {
+  const sent = body === undefined ? undefined : JSON.stringify(body);
   const [state, setState] = useState<{ data?: Data; error?: ApiError; loading: boolean }>({
     loading: path !== null,
   });
@@ -84,7 +100,9 @@ export function useApi<Data>(path: string | null): Loaded<Data> {
     if (path === null) return undefined;
     const ending = new AbortController();
     setState(({ data }) => ({ loading: true, ...(data === undefined ? {} : { data }) }));
-    get<Data>(path, ending.signal)
+    const answer =
+      sent === undefined ? get<Data>(path, ending.signal) : post<Data>(path, sent, ending.signal);
+    answer
       .then((data) => setState({ data, loading: false }))
       .catch((error: unknown) => {
         if (ending.signal.aborted) return;
@@ -93,7 +111,7 @@ export function useApi<Data>(path: string | null): Loaded<Data> {
         setState({ error: refused, loading: false });
       });
     return () => ending.abort();
-  }, [path, round]);
+  }, [path, sent, round]);
   return { ...state, reload: () => setRound((before) => before + 1) };
 }
 

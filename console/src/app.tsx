@@ -4,6 +4,8 @@ import { Link, usePlace, type Place } from './router.tsx';
 import { Failure, Loading } from './states.tsx';
 import type { Me } from './types.ts';
 import { Access } from './views/access.tsx';
+import { Catalog } from './views/catalog.tsx';
+import { Keys } from './views/keys.tsx';
 import { Overview } from './views/overview.tsx';
 import { RequestPage } from './views/request.tsx';
 import { SignIn } from './views/sign-in.tsx';
@@ -53,7 +55,9 @@ interface ShellProps {
 const VIEWS = [
   ['', 'Overview'],
   ['trail', 'Trail'],
+  ['catalog', 'Catalog'],
   ['access', 'Access'],
+  ['keys', 'Keys'],
 ] as const;
 
 function Shell({ me, left }: ShellProps) {
@@ -111,6 +115,8 @@ function View({ place }: { readonly place: Place }) {
   if (section === '') return <Overview query={place.query} />;
   if (section === 'trail') return <Trail query={place.query} />;
   if (section === 'access') return <Access query={place.query} />;
+  if (section === 'catalog') return <Catalog query={place.query} />;
+  if (section === 'keys') return <Keys query={place.query} />;
   if (section === 'request' && id !== undefined) {
     return <RequestPage key={id} decisionId={id} began={place.query.get('began')} />;
   }

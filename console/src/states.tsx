@@ -52,11 +52,13 @@ function NoRight({ sentence }: { readonly sentence: string }) {
     <div class="state failure" role="alert">
       <h2>You do not have the right to see this</h2>
       <p>{sentence}</p>
-      <p>
-        The console needs the action <code>audit</code> on <code>/system/audit</code>. An
-        administrator can add a line to <code>policy.csv</code>, such as{' '}
-        <code>p, role:auditor, /system/**, audit, allow</code>.
-      </p>
+      {sentence.includes('/system/audit') && (
+        <p>
+          The console needs the action <code>audit</code> on <code>/system/audit</code>. An
+          administrator can add a line to <code>policy.csv</code>, such as{' '}
+          <code>p, role:auditor, /system/**, audit, allow</code>.
+        </p>
+      )}
     </div>
   );
 }

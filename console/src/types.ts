@@ -151,6 +151,112 @@ export interface ServiceState {
   };
 }
 
+/** A column, as the protocol describes it. */
+export interface Field {
+  readonly name: string;
+  readonly nullable?: boolean;
+  readonly type: {
+    readonly type: string;
+    readonly length?: number;
+    readonly fields?: readonly Field[];
+  };
+}
+
+export interface Described {
+  readonly version?: Integer;
+  readonly schema?: { readonly fields: readonly Field[] };
+}
+
+export interface Stats {
+  readonly num_rows: Integer;
+  readonly total_bytes: Integer;
+}
+
+export interface Versions {
+  readonly versions: readonly {
+    readonly version: Integer;
+    readonly timestamp_millis?: number;
+  }[];
+  readonly page_token?: string;
+}
+
+export interface Branches {
+  readonly branches: Readonly<Record<string, { readonly parentVersion?: Integer }>>;
+}
+
+export interface Tags {
+  readonly tags: Readonly<Record<string, { readonly version: Integer }>>;
+}
+
+export interface Indices {
+  readonly indexes: readonly {
+    readonly index_name: string;
+    readonly index_type?: string;
+    readonly columns: readonly string[];
+    readonly num_unindexed_rows?: Integer;
+  }[];
+}
+
+export interface Jobs {
+  readonly jobs: readonly {
+    readonly job_id: string;
+    readonly table: string;
+    readonly job_type: string;
+    readonly state: string;
+    readonly created_at_millis: number;
+  }[];
+}
+
+/** Changes of a table in the log. */
+export interface Commits {
+  readonly commits: readonly Row[];
+  readonly more: boolean;
+}
+
+/** Who is allowed an action on an object. */
+export interface Who {
+  readonly found: readonly {
+    readonly subject: string;
+    readonly key: string | null;
+    readonly rule: string | null;
+    readonly restrictions: readonly string[];
+  }[];
+}
+
+export interface Key {
+  readonly id: string;
+  readonly subject: string;
+  readonly roles: readonly string[];
+  readonly scopes: readonly string[];
+  readonly created: string;
+  readonly expires: string | null;
+  readonly revoked: string | null;
+  readonly last_used: string | null;
+  readonly state: string;
+}
+
+export interface KeyPage {
+  readonly keys: readonly Key[];
+  readonly total: number;
+  readonly next: number | null;
+  readonly may_manage: boolean;
+}
+
+/** Who made a key, and the request or command in the log. */
+export interface KeyMaker {
+  readonly subject: string | null;
+  readonly began: string;
+  readonly decision_id: string;
+}
+
+/** A new key with its text, which is shown once. */
+export interface MadeKey {
+  readonly id: string;
+  readonly subject: string;
+  readonly expires: string | null;
+  readonly key: string;
+}
+
 export interface Explained {
   readonly verdict: {
     readonly allowed: boolean;

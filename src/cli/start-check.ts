@@ -20,6 +20,7 @@ import { signingKeyFault } from './config/key-findings.ts';
 import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
 import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
+import { vendingWarnings } from './service/vending-stores.ts';
 import { objectStoreFaults, openStorage } from './service/object-stores.ts';
 import { openBackends } from './service/open-backends.ts';
 import { requireLibrary } from './service/open-lance.ts';
@@ -241,6 +242,7 @@ async function lookAtEmbeddedStore({ folder, warnings }: Looking): Promise<Count
 async function lookAtObjectStores({ config, folder, warnings }: Looking): Promise<Counts> {
   const settings = config.object_stores;
   for (const fault of await objectStoreFaults(settings, folder.root)) warnings.push(fault);
+  warnings.push(...vendingWarnings(settings));
   return { object_stores: settings.length };
 }
 

@@ -3,10 +3,15 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import { isOperationName } from '../protocol/operations/operations.ts';
 import { parseObject } from '../policy/lines/pattern.ts';
+import { typedName } from '../policy/lines/typed-name.ts';
 import { accessGroups } from '../policy/lines/rights.ts';
 import type { Recorded } from '../gateway/decision/steps.ts';
+import { readKeys } from '../gateway/identity/key-file.ts';
+import { principalOf } from '../gateway/identity/key-ring.ts';
+import { keyState } from '../gateway/identity/keys.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readiness } from '../gateway/readiness.ts';
+import { createdKey, listedKeys, revokedKey, rotatedKey, type KeyAccess } from './keys.ts';
 import { exported } from './trail/export.ts';
 import { followed } from './trail/follow.ts';
 import { filterTextOf } from './trail/filter-text.ts';
@@ -16,6 +21,7 @@ import type { Trail } from './trail/trail.ts';
 export interface ApiCall {
   readonly gateway: Gateway;
   readonly trail: Trail;
+  readonly keys: KeyAccess;
   readonly recorded: Recorded;
   readonly query: URLSearchParams;
   /** Whether the caller still has the credential and the right that the call was allowed with. */
@@ -24,6 +30,8 @@ export interface ApiCall {
 
 /** An endpoint: the object that its caller must be allowed to read, and its answer. */
 interface Endpoint {
+  /** Default: GET. */
+  readonly method?: 'POST';
   readonly object: ObjectPath;
   readonly answer: (call: ApiCall) => Promise<Answer> | Answer;
 }
@@ -40,6 +48,13 @@ export const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint
   ['traffic', { object: AUDIT, answer: traffic }],
   ['state', { object: AUDIT, answer: state }],
   ['explain', { object: AUDIT, answer: explained }],
+  ['who', { object: AUDIT, answer: who }],
+  ['commits', { object: AUDIT, answer: commits }],
+  ['keys', { object: AUDIT, answer: jsonOf(listedKeys) }],
+  ['keys/makers', { object: AUDIT, answer: keyMakers }],
+  ['keys/create', { object: AUDIT, method: 'POST', answer: jsonOf(createdKey) }],
+  ['keys/rotate', { object: AUDIT, method: 'POST', answer: jsonOf(rotatedKey) }],
+  ['keys/revoke', { object: AUDIT, method: 'POST', answer: jsonOf(revokedKey) }],
 ]);
 
 /** Requests of a page: 50 unless the query says how many, up to 200. */
@@ -47,6 +62,15 @@ const PAGE = 50;
 const MOST_OF_PAGE = 200;
 /** Parts of the period of traffic. */
 const STEPS = 60;
+
+function jsonOf(result: (call: ApiCall) => Promise<object>): Endpoint['answer'] {
+  return async (call) => apiAnswer(JSON.stringify(await result(call)));
+}
+
+/** By key, who made it and when, as far as the log has it. */
+async function keyMakers({ trail }: ApiCall): Promise<Answer> {
+  return apiAnswer(await trail.run({ kind: 'key-makers' }));
+}
 
 /** Who signed in, and the version of the service. */
 function caller({ recorded, gateway }: ApiCall): Answer {
@@ -91,20 +115,44 @@ async function state({ gateway, recorded }: ApiCall): Promise<Answer> {
   return apiAnswer(JSON.stringify({ ready, policy: { digest }, version: gateway.version }));
 }
 
+/** Who is allowed an action on an object, by the policy in force. */
+async function who({ gateway, trail, keys, query }: ApiCall): Promise<Answer> {
+  const [action, object] = [actionOf(query), objectOf(query)];
+  const { digest } = gateway.policy.current();
+  const stored = await readKeys(keys.file);
+  const now = new Date();
+  const active = stored.filter((key) => keyState(key, now) === 'active').map(principalOf);
+  return apiAnswer(await trail.run({ kind: 'who', digest, keys: active, action, object }));
+}
+
+/** The newest changes of a table, with what each did. */
+async function commits({ trail, query }: ApiCall): Promise<Answer> {
+  return apiAnswer(
+    await trail.run({ kind: 'commits', object: objectOf(query), limit: MOST_OF_PAGE }),
+  );
+}
+
+/** @throws CatalogError InvalidInput */
+function actionOf(query: URLSearchParams): string {
+  const action = query.get('action') ?? '';
+  if (isOperationName(action) || accessGroups.some((group) => group === action)) return action;
+  throw invalid(
+    `action is ${JSON.stringify(action)}, but must be an operation such as QueryTable or a group such as read`,
+  );
+}
+
+/** @throws CatalogError InvalidInput */
+function objectOf(query: URLSearchParams): string {
+  const object = query.get('object') ?? '';
+  if (parseObject(object) !== undefined) return object;
+  throw invalid(
+    `object is ${JSON.stringify(object)}, but must be a canonical path such as /prod/sales`,
+  );
+}
+
 async function explained({ gateway, trail, query }: ApiCall): Promise<Answer> {
   const subject = named('user', query.get('subject') ?? '');
-  const action = query.get('action') ?? '';
-  const object = query.get('object') ?? '';
-  if (!isOperationName(action) && !accessGroups.some((group) => group === action)) {
-    throw invalid(
-      `action is ${JSON.stringify(action)}, but must be an operation such as QueryTable or a group such as read`,
-    );
-  }
-  if (parseObject(object) === undefined) {
-    throw invalid(
-      `object is ${JSON.stringify(object)}, but must be a canonical path such as /prod/sales`,
-    );
-  }
+  const [action, object] = [actionOf(query), objectOf(query)];
   const groups = query.getAll('group').map((name) => named('group', name));
   const roles = query.getAll('role').map((name) => named('role', name));
   const { digest } = gateway.policy.current();
@@ -112,14 +160,10 @@ async function explained({ gateway, trail, query }: ApiCall): Promise<Answer> {
   return apiAnswer(await trail.run({ kind: 'explain', digest, principal, action, object }));
 }
 
-const NAME = /^[A-Za-z0-9_.%-]+$/;
-
 function named(kind: 'user' | 'group' | 'role', typed: string): string {
-  const name = typed.startsWith(`${kind}:`) ? typed.slice(kind.length + 1) : typed;
-  if (NAME.test(name)) return `${kind}:${name}`;
-  throw invalid(
-    `${JSON.stringify(typed)} is no name of a ${kind}: write it as policy.csv does, other characters than A-Z a-z 0-9 _ - . percent-encoded`,
-  );
+  const name = typedName(kind, typed);
+  if ('fault' in name) throw invalid(name.fault);
+  return name.value;
 }
 
 function limitOf(typed: string | null): number {

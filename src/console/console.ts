@@ -7,6 +7,9 @@ import { authorizeWhole, handleOwn } from '../gateway/own-request.ts';
 import { answerPlain, NoSuchPage } from '../gateway/plain.ts';
 import { MethodRefused, targetPath } from '../gateway/route.ts';
 import { endpoints, apiAnswer } from './api.ts';
+import { handleCall, readingCall } from './protocol-call.ts';
+import { jsonBody } from './json-body.ts';
+import type { KeyAccess } from './keys.ts';
 import { cookieOf, hasCookie, noCookie, sessionCookie } from './sessions/cookie.ts';
 import type { Sessions, SignedIn } from './sessions/sessions.ts';
 import { requireSameOrigin, transportOf, type Transport } from './sessions/transport.ts';
@@ -15,15 +18,16 @@ import type { Trail } from './trail/trail.ts';
 
 const PREFIX = '/console/';
 const API = 'api/';
+/** Paths of the protocol, for reading as the caller of the session. */
+const PROTOCOL = `${API}v1/`;
 const SESSION = 'session';
-/** Body of a sign-in, in bytes. */
-const MOST_BODY = 32_768;
 /** The part of a call that its audit record has, in characters. */
 const RECORDED_CALL = 512;
 
 interface ConsoleOptions {
   readonly sessions: Sessions;
   readonly trail: Trail;
+  readonly keys: KeyAccess;
 }
 
 /** Serves the review console: static pages, sessions, and an API whose calls are decided and recorded. */
@@ -40,6 +44,8 @@ export class Console implements ConsoleSite {
     const path = targetPath(url).slice(PREFIX.length);
     if (targetPath(url) !== PREFIX.slice(0, -1) && path === SESSION) {
       await this.#session(gateway, received);
+    } else if (path.startsWith(PROTOCOL)) {
+      await this.#protocol(gateway, received);
     } else if (path.startsWith(API)) {
       await this.#api(gateway, received, path.slice(API.length));
     } else {
@@ -99,12 +105,26 @@ export class Console implements ConsoleSite {
     return { status: 204, headers: { 'set-cookie': noCookie(transport) }, body: null };
   }
 
+  async #protocol(gateway: Gateway, received: Received): Promise<void> {
+    const { url = '' } = received.incoming;
+    const target = url.slice(`${PREFIX}${API}`.length - 1);
+    const match = readingCall(received, target);
+    if (match === undefined) {
+      return answerPlain(gateway, received, () => {
+        throw new NoSuchPage(targetPath(url));
+      });
+    }
+    return handleCall(gateway, received, { target, match }, () =>
+      this.#identify(gateway, received),
+    );
+  }
+
   async #api(gateway: Gateway, received: Received, name: string): Promise<void> {
     const { incoming } = received;
     const endpoint = endpoints.get(name);
-    if (endpoint === undefined || incoming.method !== 'GET') {
+    if (endpoint === undefined || incoming.method !== (endpoint.method ?? 'GET')) {
       return answerPlain(gateway, received, () => {
-        if (endpoint !== undefined) requireMethod(incoming.method, ['GET']);
+        if (endpoint !== undefined) requireMethod(incoming.method, [endpoint.method ?? 'GET']);
         throw new NoSuchPage(`${PREFIX}${API}${name}`);
       });
     }
@@ -118,7 +138,8 @@ export class Console implements ConsoleSite {
       prepare: () => this.#identify(gateway, received),
       answer: (recorded) => {
         const isAllowed = () => this.#isStillAllowed(gateway, recorded);
-        return endpoint.answer({ gateway, recorded, query, trail: this.#options.trail, isAllowed });
+        const { trail, keys } = this.#options;
+        return endpoint.answer({ gateway, recorded, query, trail, keys, isAllowed });
       },
     });
   }
@@ -177,30 +198,11 @@ function requireMethod(method: string | undefined, allowed: readonly string[]): 
 const SHAPE = 'the body must be {"key": "…"} or {"token": "…"}, as application/json';
 
 /** @throws CatalogError InvalidInput */
-async function credentialIn({ incoming, body }: Received): Promise<SignedIn> {
-  const type = incoming.headers['content-type'] ?? '';
-  if (!/^application\/json\s*(;|$)/i.test(type)) throw new CatalogError('InvalidInput', SHAPE);
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.byteLength;
-    if (bytes > MOST_BODY) throw new CatalogError('InvalidInput', 'the body is too large');
-    pieces.push(piece);
-  }
-  const value = parsed(Buffer.concat(pieces).toString());
+async function credentialIn(received: Received): Promise<SignedIn> {
+  const value = await jsonBody(received, SHAPE);
   const [kind, ...others] = Object.keys(value);
   const text = kind === undefined ? undefined : value[kind];
   const isOne = others.length === 0 && typeof text === 'string' && /^[\x21-\x7e]+$/.test(text);
   if (isOne && (kind === 'key' || kind === 'token')) return { kind, text };
-  throw new CatalogError('InvalidInput', SHAPE);
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  } catch {
-    // The sentence below says what is expected.
-  }
   throw new CatalogError('InvalidInput', SHAPE);
 }

@@ -25,6 +25,7 @@ import {
 } from './engine-places.ts';
 import { openCoordination, openReadCoordination } from './coordination.ts';
 import type { Storage } from '../storage/storage.ts';
+import type { VendingStores } from '../storage/vending/credential-vendor.ts';
 import type { HandlerTable } from './handlers/call/handler.ts';
 import {
   catalogHandlers,
@@ -185,6 +186,8 @@ export interface EngineOptions extends PlaceOptions {
   readonly recordAdoption?: RecordAdoption;
   /** How small fragments are merged in the background. */
   readonly compaction?: Pick<CompactionParts, 'fewest' | 'record'>;
+  /** How callers get credentials of tables in object stores; not at all unless given. */
+  readonly vending?: VendingStores | undefined;
   /** How the rows of Lance tables are read; not at all unless it is given. */
   readonly lance?: LanceAccess;
   /** Bounds of what commit rules read of Lance tables; such rules refuse without. */
@@ -471,6 +474,7 @@ function managedParts(options: EngineOptions, parts: Pick<ManagedParts, GivenPar
     tags: new Tags(store, committer, new LanceTagFolder(storage, options.locations.mode)),
     locations: rootsOf(storage, options),
     manifests: new KnownManifests(),
+    vending: options.vending,
     lance: options.lance && { ...options.lance, files: new OwnFiles(storage) },
   };
 }
@@ -538,7 +542,7 @@ function handlerTable(
   const reading = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance };
   const changing = { ...writing, reader, maskSecret };
   return {
-    ...catalogHandlers(catalog, tables, tags, options.page),
+    ...catalogHandlers(catalog, tables, tags, options.page, options.vending),
     RenameTable: (call) => renameTable(catalog, tables, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
     CreateTable: createTable({

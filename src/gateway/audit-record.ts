@@ -121,6 +121,7 @@ function recordOf(
     commit: answer?.commit === undefined ? null : recordedCommit(answer.commit, options),
     restrictions: said.restrictions,
     read: answer?.read === undefined ? null : { ...answer.read, rows: answer.read.rows() },
+    vended: answer?.vended ?? null,
   };
 }
 
@@ -187,7 +188,7 @@ function namesOf({ subject, groups, roles, scopes }: Principal): AuditPrincipal 
 }
 
 /** Identifies a credential in the log; never contains a secret. */
-function credentialName(credential: Credential): string {
+export function credentialName(credential: Credential): string {
   if (credential.kind === 'key') return credential.id;
   return credential.kind === 'token' ? credential.issuer : credential.subject;
 }

@@ -5,7 +5,8 @@ import { encoded } from './http/content-coding.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './decision/known-route.ts';
 import { linger } from './http/linger.ts';
-import { CLIENT_DISCONNECTED, type RequestOutcome } from './outcome.ts';
+import { CLIENT_DISCONNECTED, refusal, type RequestOutcome } from './outcome.ts';
+import { withheldCredentials } from './record.ts';
 import { send, type Sent } from './http/send.ts';
 import type { TracedDecision } from './telemetry/traces.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
@@ -55,6 +56,7 @@ export async function conclude(gateway: Gateway, reached: RequestOutcome): Promi
   const late = size === null && request.route?.operation.mutates !== true;
   const recorded = late ? 'recorded' : gateway.recorder.outcome(outcome, size);
   const state = recorded instanceof Promise ? await recorded : recorded;
+  if (state === 'withheld') return conclude(gateway, refusal(request, withheldCredentials()));
   linger(request.incoming, gateway.linger);
   const pending = state === 'pending';
   const headers = responseHeaders(outcome, { pending, closing: isClosing(gateway, outcome) });

@@ -40,7 +40,7 @@ export function exchange(
 type Handler = (gateway: Gateway, received: Received) => Promise<void>;
 
 function handlerOf({ console }: Gateway, path: string, site: Site): Handler {
-  if (site === 'all' && isProtocol(path)) return followed;
+  if (site === 'all' && isProtocol(path)) return handleProtocol;
   if (site === 'all' && console !== undefined && isConsole(path)) {
     return (gateway, received) => console.handle(gateway, received);
   }
@@ -48,8 +48,8 @@ function handlerOf({ console }: Gateway, path: string, site: Site): Handler {
   return (gateway, received) => handlePlain(gateway, received, site);
 }
 
-/** A request to the protocol, with its trace where one is kept. */
-function followed(gateway: Gateway, received: Received): Promise<void> {
+/** Answers a request to the protocol, with its trace where one is kept. */
+export function handleProtocol(gateway: Gateway, received: Received): Promise<void> {
   return gateway.traces === undefined
     ? handle(gateway, received)
     : traced(gateway, gateway.traces, received);

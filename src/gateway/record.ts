@@ -16,6 +16,14 @@ interface RecorderOptions extends RecordOptions {
   readonly readOnly?: () => boolean;
 }
 
+/** The refusal of credentials while the audit log cannot be written. */
+export function withheldCredentials(): CatalogError {
+  return new CatalogError(
+    'ServiceUnavailable',
+    'the audit log cannot be written, so no credentials are issued',
+  );
+}
+
 /** The refusal of a change while the data folder cannot be written. */
 export function readOnlyRefusal(): CatalogError {
   return new CatalogError(
@@ -24,8 +32,11 @@ export function readOnlyRefusal(): CatalogError {
   );
 }
 
-/** "Pending" is a change whose outcome will be written later. */
-type OutcomeState = 'recorded' | 'pending';
+/**
+ * "Pending" is a change whose outcome will be written later, "withheld" an answer with credentials
+ * that must not be sent, since it could not be recorded.
+ */
+type OutcomeState = 'recorded' | 'pending' | 'withheld';
 
 /**
  * Writes the attempt and the outcome of each request to the audit log. While the log cannot be written, reads continue and
@@ -94,7 +105,8 @@ export class Recorder {
     const { attempt } = request;
     // A record that need not be durable is handed over synchronously.
     const atOnce = attempt !== undefined && attempt.settled === undefined;
-    if (!atOnce || this.#isDurable(request)) return this.#settledOutcome(outcome, bytesOut);
+    if (!atOnce || outcome.answer.vended !== undefined || this.#isDurable(request))
+      return this.#settledOutcome(outcome, bytesOut);
     const written = this.#try(outcomeRecord(outcome, bytesOut, this.#options), false);
     return written instanceof Promise ? written.then(() => 'recorded') : 'recorded';
   }
@@ -104,15 +116,17 @@ export class Recorder {
     bytesOut: bigint | number | null,
   ): Promise<OutcomeState> {
     const { request } = outcome;
-    const durable = this.#isDurable(request);
+    const { vended } = outcome.answer;
+    const durable = vended !== undefined || this.#isDurable(request);
     await request.attempt?.settled;
     const begun = request.attempt?.failed === false;
     if (!begun) await this.#try(attemptRecord(request, this.#options, outcome), false);
     const record = outcomeRecord(outcome, bytesOut, this.#options);
     if (await this.#try(record, durable)) return 'recorded';
-    if (!begun || request.route?.operation.mutates !== true) return 'recorded';
-    this.#owed.push(record);
-    return 'pending';
+    const isChange = begun && request.route?.operation.mutates === true;
+    if (isChange) this.#owed.push(record);
+    if (vended !== undefined) return 'withheld';
+    return isChange ? 'pending' : 'recorded';
   }
 
   /** Changes by identified callers. Others must not be able to force flushes. */

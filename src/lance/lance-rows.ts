@@ -79,6 +79,18 @@ export class LanceRows implements LanceLibrary {
     return filesIn(await this.#run(table, { kind: 'scan', columns }, statement, NO_VECTORS));
   }
 
+  async rows(
+    table: LanceTableVersion,
+    columns: readonly string[],
+    ids: BigUint64Array | null,
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    const work = { kind: 'rows', columns, isAll: ids === null } as const;
+    const bytes =
+      ids === null ? NO_VECTORS : new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength);
+    return filesIn(await this.#run(table, work, statement, bytes));
+  }
+
   async explain(
     table: LanceTableVersion,
     query: QueryRequest,

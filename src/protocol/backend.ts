@@ -5,6 +5,7 @@ import type { Dialect } from './dialect.ts';
 import type { ObjectPath } from './identifier.ts';
 import type { Operation } from './operations/operation.ts';
 import type { Permit } from './permit.ts';
+import type { VendSummary } from './vend-summary.ts';
 import type { PendingRead } from './read-summary.ts';
 
 /** A request whose route and headers are understood and allowed; its body is untouched. */
@@ -105,6 +106,8 @@ export interface Answer {
   readonly commit?: CommitSummary;
   /** What was read of rows. */
   readonly read?: PendingRead;
+  /** The credentials in the answer. It is sent once that is recorded. */
+  readonly vended?: VendSummary;
   /** Code of the error table, where a backend refused in its own words. */
   readonly code?: number;
   /** Objects that only the body named, for the audit record. */

@@ -39,6 +39,11 @@ export interface Permit {
   holds(action: Action, object: ObjectPath, branch?: string): boolean;
   /** Whether the right is held on every branch of the object, for callers that do not know the branch. */
   holdsOnBranches(action: Action, object: ObjectPath): boolean;
+  /**
+   * Whether the right is held on every branch and whatever the conditions of the policy say: what depends on one
+   * cannot be enforced once the request is over.
+   */
+  holdsAlways(action: Action, object: ObjectPath): boolean;
   /** Whether a listing may show the object. For a namespace also if something below it may be seen. */
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean;
   /**

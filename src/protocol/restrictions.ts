@@ -50,7 +50,6 @@ export function refusedUnderRestrictions(
 /** Why restrictions cannot be applied to an operation, where that is not obvious. */
 const reasons: Readonly<Record<string, string>> = {
   GetTableStats: 'its bytes and fragments are those of hidden rows, too; count the rows instead',
-  MergeInsertIntoTable: 'a merge would meet the keys of hidden rows; use an update and an insert',
   CloneTable: 'a clone would have the hidden rows',
   RestoreTable: 'it would change hidden rows',
   AlterTableBackfillColumns: 'it would compute values of hidden rows',

@@ -20,6 +20,9 @@ export function parseSize(text: string): number | undefined {
   return scaled(/^(\d+) ?(B|KiB|MiB|GiB|TiB|)$/.exec(text), sizeFactors);
 }
 
+/** Longest period that is accepted, in ms: dates that far away are still valid. */
+export const LONGEST_MILLIS = 365_250 * 86_400_000;
+
 /** Milliseconds of a duration such as `300s`, `15m`, `24h`, `400d` or `500ms`, or undefined if the text is none. */
 export function parseDuration(text: string): number | undefined {
   return scaled(/^(\d+) ?(ms|s|m|h|d)$/.exec(text), durationFactors);

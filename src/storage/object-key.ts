@@ -35,3 +35,17 @@ export function storeRoot(location: string): string {
   const end = isObjectKey(location) ? location.indexOf('/', OBJECTS.length) : 0;
   return location.slice(0, end + 1);
 }
+
+/** The bucket of an object's key, and its name in the bucket. */
+export function nameInBucket(key: string): { readonly bucket: string; readonly name: string } {
+  const [bucket = '', ...names] = key.slice(OBJECTS.length).split('/');
+  return { bucket, name: names.join('/') };
+}
+
+/** Keys that all clients of object stores write alike. */
+const PLAIN = /^[\w/:.=@+-]*$/;
+
+/** Whether a key consists of characters that all clients of object stores write alike. */
+export function isPlainKey(key: string): boolean {
+  return PLAIN.test(key);
+}

@@ -1,4 +1,5 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tableFromIPC } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { open, send, type Reply } from '../service/http.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
@@ -260,7 +261,7 @@ describe('a call of the API is refused', () => {
       13,
       'write QueryTable',
     ],
-    ['with a bad object', () => askEve('requests?object=prod'), 400, 13, 'object: '],
+    ['with a bad object', () => askEve('requests?object=prod'), 400, 13, 'object is "prod": '],
     ['with a bad status', () => askEve('requests?status=9xx'), 400, 13, 'status is "9xx"'],
     ['with a bad time', () => askEve('requests?since=noon'), 400, 13, 'since is "noon"'],
     [
@@ -312,7 +313,7 @@ describe('a call of the API is refused', () => {
       () => askEve('export?format=xls'),
       400,
       13,
-      'format must be csv or json',
+      'format must be one of csv, json, arrow',
     ],
     ['for following a period', () => askEve('follow?since=1h'), 400, 13, 'neither since nor until'],
   ];
@@ -434,6 +435,16 @@ describe('the trail', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as object);
     expect(records).toMatchObject([{ decision: 'deny' }, { decision: 'allow' }]);
+  });
+
+  it('is exported as Arrow', async () => {
+    const arrow = await askEve('export?subject=carol&format=arrow');
+    expect(arrow.headers['content-type']).toBe('application/vnd.apache.arrow.stream');
+    const table = tableFromIPC(arrow.bytes);
+    expect(table.numRows).toBe(2);
+    expect([...table.getChild('decision')!]).toEqual(['deny', 'allow']);
+    const none = await askEve('export?subject=nobody&format=arrow');
+    expect(tableFromIPC(none.bytes).numRows).toBe(0);
   });
 
   it('is followed until the session ends', async () => {

@@ -2,8 +2,9 @@ import { mkdir } from 'node:fs/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { send } from '../service/http.ts';
-import { Service } from '../support/service.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeTable } from './example-table.ts';
 import { accessFindings, browserPath, openPage, startBrowser, type Watched } from './browser.ts';
 
 /** The pages of the console in a real browser. */
@@ -14,6 +15,7 @@ p, role:analyst, /prod/**, read, allow
 p, role:analyst, /prod/hr/**, *, deny
 g, user:alice, role:analyst
 g, user:eve, role:auditor
+p, role:auditor, /prod/people, read, allow
 `;
 
 /** A folder to keep pictures in, for people; none are kept without. */
@@ -32,7 +34,7 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     service = await Service.start({ policy: POLICY });
     eve = await service.keyByCommand('eve');
     alice = await service.keyByCommand('alice');
-    await send(service.url, 'POST /v1/namespace/prod/create', { body: {} });
+    await makeTable(service.url);
     await send(service.url, 'POST /v1/namespace/prod$hr/create', { body: {} });
     for (let round = 0; round < 30; round++) {
       await send(service.url, 'POST /v1/table/prod$sales/count_rows', { body: {}, key: alice });
@@ -46,11 +48,14 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     await service?.stop();
   });
 
-  async function signedIn(options: BrowserContextOptions = {}): Promise<Watched> {
+  async function signedIn(
+    options: BrowserContextOptions = {},
+    key: string = eve,
+  ): Promise<Watched> {
     const watched = await openPage(browser, options);
     const { page } = watched;
     await page.goto(`${service.url}/console/`);
-    await page.getByLabel('Key or token').fill(eve);
+    await page.getByLabel('Key or token').fill(key);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     return watched;
@@ -146,6 +151,9 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
       ['overview', '', 'table.top'],
       ['trail', 'trail', 'table.rows'],
       ['access', 'access?subject=alice&action=QueryTable&object=/prod/x', '.card'],
+      ['keys', 'keys', 'table.rows'],
+      ['catalog', 'catalog?in=/prod', '.names a'],
+      ['table', 'catalog?table=/prod/people&one=1&other=2', 'table.rows'],
       ['empty', 'trail?subject=nobody', '.state.empty'],
       ['refused', 'trail?status=9xx', '.state.failure'],
       ['missing', 'request/no-such-decision', '.state.failure'],
@@ -162,6 +170,80 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
       expect(wider).toBe(0);
       await page.context().close();
     });
+  });
+
+  it('shows a table: who made its versions, what two of them differ in, and who can read it', async () => {
+    const { page, complaints } = await signedIn();
+    await page.getByRole('link', { name: 'Catalog', exact: true }).click();
+    await page.getByRole('link', { name: 'prod', exact: true }).click();
+    await page.getByRole('link', { name: 'people', exact: true }).click();
+    const rows = page.locator('table.rows tbody tr');
+    await eventually(async () =>
+      expect(await rows.allInnerTexts()).toEqual([
+        expect.stringMatching(/^3\s[^]*user:admin[^]*AlterTableAddColumns, changed the schema/),
+        expect.stringMatching(/^2\s[^]*InsertIntoTable[^]*\+2 −0/),
+        expect.stringMatching(/^1\s[^]*CreateTable/),
+      ]),
+    );
+    await page.getByRole('button', { name: 'Compare two versions' }).click();
+    const comparison = page.getByRole('region', { name: 'Comparison' });
+    await comparison.getByText('absent').waitFor();
+    expect(await comparison.innerText()).toMatch(/From version 2 to version 3[^]*twice[^]*int64/);
+    const who = page.getByRole('region', { name: 'Who can' });
+    await who.getByText('role:analyst').waitFor();
+    expect(await who.innerText()).toContain('policy.csv:3');
+    expect(await page.getByRole('region', { name: 'Branches and tags' }).innerText()).toMatch(
+      /dev[^]*gold at version 2/,
+    );
+    await picture(page, 'table');
+    await page.getByRole('link', { name: 'AlterTableAddColumns' }).click();
+    await page.getByRole('heading', { name: 'Request' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('makes, rotates and revokes a key, and shows its text once', async () => {
+    const { page, complaints } = await signedIn({}, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Owner', { exact: true }).fill('zoe');
+    await page.getByLabel('Roles of this key').fill('role:analyst, auditor');
+    await picture(page, 'new-key');
+    expect(await accessFindings(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    const news = page.getByRole('region', { name: 'New key' });
+    await news.waitFor();
+    const text = await news.locator('.secret').innerText();
+    const [, id = ''] = text.split('_');
+    await picture(page, 'made-key');
+    expect(await accessFindings(page)).toEqual([]);
+    await news.getByRole('button', { name: 'I have it' }).click();
+    expect(await page.locator('body').innerText()).not.toContain(text);
+    const row = page.locator('table.rows tbody tr', { hasText: id });
+    await row.getByText('by user:').waitFor();
+    await page.getByRole('button', { name: `Rotate ${id}` }).click();
+    await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+    await news.waitFor();
+    await page.getByRole('button', { name: `Revoke ${id}` }).click();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: `Revoke ${id}` }).click();
+    await picture(page, 'revoke-key');
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await row.getByText('revoked').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('says what is wrong with a new key, and shows nobody else how to change keys', async () => {
+    const { page } = await signedIn({}, ADMIN_KEY);
+    await page.goto(`${service.url}/console/keys`);
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Owner', { exact: true }).fill('role:zoe');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByText('role:zoe is a role, but a user is needed').waitFor();
+    const { page: other } = await signedIn();
+    await other.goto(`${service.url}/console/keys`);
+    await other.locator('table.rows').waitFor();
+    expect(await other.getByRole('button', { name: 'New key' }).count()).toBe(0);
+    expect(await other.getByRole('button', { name: /^Revoke/ }).count()).toBe(0);
   });
 
   it('says what is wrong with a sign-in', async () => {

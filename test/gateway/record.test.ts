@@ -211,6 +211,38 @@ describe('while the audit log cannot be written', () => {
   });
 });
 
+describe('an answer with credentials', () => {
+  const DESCRIBE = '/v1/table/prod$t/describe';
+  const SECRET = 'the-secret-of-a-session';
+  const vended = { prefix: 's3://lake/t', access: 'read', until: null };
+  const handle = () => ({ status: 200, body: JSON.stringify({ SECRET }), vended });
+
+  it('is sent once its record is on disk', async () => {
+    await open({ handle });
+    const reply = await ask(harness, DESCRIBE, { headers: admin });
+    expect([reply.status, json(reply)]).toEqual([200, { SECRET }]);
+    expect(harness.events.at(-1)).toBe('outcome DescribeTable durable');
+    expect(harness.audit.records.at(-1)).toMatchObject({ phase: 'outcome', vended });
+    expect(JSON.stringify(harness.audit.records)).not.toContain(SECRET);
+  });
+
+  it.each([DESCRIBE, '/v1/table/prod$t/declare'])(
+    'is withheld if its record cannot be written: %s',
+    async (path) => {
+      await open({ handle });
+      harness.audit.broken = (record) => record.phase === 'outcome';
+      const reply = await ask(harness, path, { headers: admin });
+      expect([reply.status, json(reply)]).toEqual([
+        503,
+        expect.objectContaining({
+          code: 17,
+          error: 'the audit log cannot be written, so no credentials are issued',
+        }),
+      ]);
+    },
+  );
+});
+
 /** A promise that is resolved by hand. */
 function held(): { readonly promise: Promise<void>; readonly release: () => void } {
   let release = (): void => undefined;

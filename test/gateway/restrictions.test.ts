@@ -110,6 +110,7 @@ describe('a caller whom restrictions bind', () => {
         permit.holds('DropTable', ['prod', 't']),
         permit.holds('read', ['prod', 't']),
         permit.holdsOnBranches('QueryTable', ['prod', 'other']),
+        permit.holdsAlways('QueryTable', ['prod', 'other']),
         permit.holdsBelow('QueryTable', []),
         permit.holdsBelow('see', []),
         permit.holds('QueryTable', ['dev', 't']),
@@ -118,7 +119,7 @@ describe('a caller whom restrictions bind', () => {
     };
     const headers = await started({ handle });
     await ask(harness, '/v1/table/prod$t/query', { headers, body: '{}' });
-    expect(asked).toEqual([true, false, false, false, false, false, true, true]);
+    expect(asked).toEqual([true, false, false, false, false, false, false, true, true]);
   });
 
   it.each([

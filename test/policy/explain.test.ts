@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { explain } from '../../src/policy/explain.ts';
-import { principalsAllowed } from '../../src/cli/policy/policy-who.ts';
+import { principalsAllowed } from '../../src/policy/who.ts';
 import { conditionalModel } from './conditions.ts';
 import { policyOf, principal } from './support.ts';
 

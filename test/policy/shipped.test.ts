@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { runCases } from '../../src/policy/cases.ts';
 import { covers, within } from '../../src/policy/decide/casbin-enforcer.ts';
 import { loadPolicyLines } from '../../src/policy/load.ts';
-import { principalsAllowed } from '../../src/cli/policy/policy-who.ts';
+import { principalsAllowed } from '../../src/policy/who.ts';
 import { principal, shippedFolder, shippedModel } from './support.ts';
 
 describe('the shipped policies', () => {

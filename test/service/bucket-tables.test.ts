@@ -59,6 +59,11 @@ describe.runIf(hasBuckets)('a service whose Lance tables lie in a bucket', () =>
   }
 
   const call = (path: string, body: object = {}) => send(service, `/v1/table/${path}`, { body });
+  const storePart = async () => {
+    const { body } = await send(service, '/readyz', { method: 'GET' });
+    const { parts } = body as { parts: readonly { readonly part: string }[] };
+    return parts.find(({ part }) => part === 'store:lake');
+  };
   const described = async (table: string) => (await call(`${table}/describe`)).body;
 
   it('answers for the rows of its tables to a client without credentials of the bucket', async () => {
@@ -196,6 +201,12 @@ describe.runIf(hasBuckets)('a service whose Lance tables lie in a bucket', () =>
         }),
       ]);
     }
+    const away = 'the object store lake is unavailable: .* \\(since 2[-0-9]+T[:.0-9]+Z\\)$';
+    expect(await storePart()).toEqual({
+      part: 'store:lake',
+      status: 'degraded',
+      why: expect.stringMatching(away),
+    });
     expect((await call('here/describe')).status).toBe(200);
     expect(await (await remote.openTable('here')).countRows()).toBe(1);
     expect((await send(service, '/v1/table', { method: 'GET' })).status).toBe(200);
@@ -211,5 +222,8 @@ describe.runIf(hasBuckets)('a service whose Lance tables lie in a bucket', () =>
     await eventually(async () => expect(await own.countRows()).toBe(4));
     await own.add([{ id: 5 }]);
     expect(await own.countRows()).toBe(5);
+    await eventually(async () =>
+      expect(await storePart()).toEqual({ part: 'store:lake', status: 'ok' }),
+    );
   });
 });

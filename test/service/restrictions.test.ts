@@ -142,15 +142,21 @@ it('lets a client change the rows that it sees, and no others', async () => {
   await expect(own.delete("ssn = '2'")).rejects.toThrow('ssn');
   await expect(
     own
-      .mergeInsert('id')
+      .mergeInsert('email')
       .whenMatchedUpdateAll()
-      .execute([{ id: 9 }]),
-  ).rejects.toThrow('a merge would meet the keys of hidden rows');
+      .execute([{ id: 9, email: 'ann@x.org' }]),
+  ).rejects.toThrow('masked or hidden');
+  await own
+    .mergeInsert('id')
+    .whenMatchedUpdateAll()
+    .whenNotMatchedInsertAll()
+    .execute([{ id: 10, region: 'eu' }]);
   const rows = await orders.query().toArray();
   expect(rows.map(({ id, ssn }) => [Number(id), ssn])).toEqual([
     [2, '2'],
     [9, '1'],
     [9, '3'],
+    [10, null],
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,6 +32,9 @@ const MOTO = fileURLToPath(new URL('moto_server.py', import.meta.url));
 /** Credentials of the servers. */
 export const BUCKET_CREDENTIALS = { id: 'arrowgate', secret: 'a-secret-of-the-tests' };
 
+/** The role whose sessions SeaweedFS gives. */
+export const BUCKET_ROLE = 'arn:aws:iam::000000000000:role/lake';
+
 /** The servers that tests run. */
 export type BucketServerKind = 'seaweedfs' | 'moto';
 
@@ -50,13 +53,16 @@ export class BucketServer {
     this.#folder = folder;
   }
 
-  /** @throws Error when Python or the server's package cannot be had */
-  static async start(kind: BucketServerKind): Promise<BucketServer> {
+  /**
+   * @param longest Most seconds of a session of SeaweedFS, whatever is requested.
+   * @throws Error when Python or the server's package cannot be had
+   */
+  static async start(kind: BucketServerKind, longest = 43_200): Promise<BucketServer> {
     const python = await pythonWithBuckets();
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bucket-'));
     const port = await freePort();
     const run =
-      kind === 'moto' ? () => startMoto(python, port) : await weedIn(python, folder, port);
+      kind === 'moto' ? () => startMoto(python, port) : await weedIn(python, folder, port, longest);
     const server = new BucketServer(port, run, folder);
     await eventually(() => server.#makeBucket());
     return server;
@@ -119,7 +125,12 @@ function startMoto(python: string, port: number): ChildProcess {
   return spawn(python, [MOTO, String(port)], { stdio: 'ignore' });
 }
 
-async function weedIn(python: string, folder: string, port: number): Promise<() => ChildProcess> {
+async function weedIn(
+  python: string,
+  folder: string,
+  port: number,
+  longest: number,
+): Promise<() => ChildProcess> {
   const { id, secret } = BUCKET_CREDENTIALS;
   const identity = {
     name: 'admin',
@@ -128,11 +139,44 @@ async function weedIn(python: string, folder: string, port: number): Promise<() 
   };
   const config = join(folder, 's3.json');
   await writeFile(config, JSON.stringify({ identities: [identity] }));
+  const roles = join(folder, 'iam.json');
+  await writeFile(roles, JSON.stringify(sessionsOf(longest)));
   const ports = await Promise.all(
     ['master', 'volume', 'filer', 'webdav', 'admin'].map(async (part) => [part, await freePort()]),
   );
   const flags = ports.map(([part, free]) => `-${part}.port=${free}`);
   const program = join(dirname(python), 'weed');
-  const own = [`-dir=${folder}`, '-ip=127.0.0.1', `-s3.port=${port}`, `-s3.config=${config}`];
+  const own = [
+    `-dir=${folder}`,
+    '-ip=127.0.0.1',
+    `-s3.port=${port}`,
+    `-s3.config=${config}`,
+    `-s3.iam.config=${roles}`,
+  ];
   return () => spawn(program, ['mini', ...own, ...flags], { stdio: 'ignore', cwd: folder });
+}
+
+/** One role with all rights, which anyone may assume who has credentials: sessions narrow it. */
+function sessionsOf(longest: number): object {
+  const allow = { Effect: 'Allow', Action: ['s3:*'], Resource: ['*'] };
+  const assumed = { Effect: 'Allow', Principal: { AWS: '*' }, Action: ['sts:AssumeRole'] };
+  const document = (statement: object) => ({ Version: '2012-10-17', Statement: [statement] });
+  return {
+    sts: {
+      tokenDuration: '1h',
+      maxSessionLength: `${longest}s`,
+      issuer: 'seaweedfs-sts',
+      signingKey: randomBytes(32).toString('base64'),
+    },
+    policy: { defaultEffect: 'Deny', storeType: 'memory' },
+    policies: [{ name: 'LakeAll', document: document(allow) }],
+    roles: [
+      {
+        roleName: 'lake',
+        roleArn: BUCKET_ROLE,
+        trustPolicy: document(assumed),
+        attachedPolicies: ['LakeAll'],
+      },
+    ],
+  };
 }

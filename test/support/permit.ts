@@ -15,6 +15,7 @@ const tester: Principal = {
 /** What a permit for tests allows. Absent is everything. */
 export interface PermitRules {
   readonly holds?: (action: Action, object: ObjectPath, branch?: string) => boolean;
+  readonly holdsAlways?: (action: Action, object: ObjectPath) => boolean;
   readonly restrictionsOn?: (object: ObjectPath) => Restrictions | null;
   readonly sees?: (object: ObjectPath, kind: 'namespace' | 'table') => boolean;
   readonly holdsBelow?: (action: Action | 'see', object: ObjectPath) => boolean;
@@ -52,6 +53,10 @@ export class TestPermit implements Permit {
 
   holdsOnBranches(action: Action, object: ObjectPath): boolean {
     return this.holds(action, object);
+  }
+
+  holdsAlways(action: Action, object: ObjectPath): boolean {
+    return this.#rules.holdsAlways?.(action, object) ?? this.holds(action, object);
   }
 
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {

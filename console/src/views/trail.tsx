@@ -34,6 +34,12 @@ const PERIODS = [
   [EVER, 'All there is'],
 ] as const;
 
+const EXPORTS = [
+  ['csv', 'CSV'],
+  ['json', 'JSON'],
+  ['arrow', 'Arrow'],
+] as const;
+
 const DECISIONS = [
   'allow',
   'deny',
@@ -64,18 +70,15 @@ export function Trail({ query }: { readonly query: URLSearchParams }) {
           <Link to={address('trail', { ...filter, live: live ? '' : 'on' })} class="button">
             {live ? 'Stop following' : 'Follow live'}
           </Link>
-          <a
-            class="button"
-            href={`/console/api/${address('export', { ...filter, format: 'csv' })}`}
-          >
-            CSV
-          </a>
-          <a
-            class="button"
-            href={`/console/api/${address('export', { ...filter, format: 'json' })}`}
-          >
-            JSON
-          </a>
+          {EXPORTS.map(([format, name]) => (
+            <a
+              key={format}
+              class="button"
+              href={`/console/api/${address('export', { ...filter, format })}`}
+            >
+              {name}
+            </a>
+          ))}
         </div>
       </div>
       <FilterForm key={JSON.stringify(filter)} filter={filter} />

@@ -27,6 +27,10 @@ export interface Act {
   readonly operation: AdministrativeOperation;
   /** The actor: `user:<name of the operating system>`, `system:<part>` for a part of the service, or null. */
   readonly subject: string | null;
+  /** Id of the actor's credential; that of the operating system if absent. */
+  readonly credential?: string | undefined;
+  /** Address that the actor came from. */
+  readonly sourceIp?: string | undefined;
   /** Canonical path of the table that it concerns. */
   readonly object?: string | undefined;
   /** Names and numbers of the operation's subject; never a secret. */
@@ -67,7 +71,8 @@ export class ActRecords {
   }
 
   #shared(): AuditRecord {
-    const { operation, subject, object, details, policyDigest } = this.#act;
+    const { operation, subject, object, details, policyDigest, sourceIp } = this.#act;
+    const local = subject?.startsWith('user:') === true ? 'local' : null;
     return {
       phase: 'attempt',
       time: '',
@@ -75,8 +80,8 @@ export class ActRecords {
       decision_id: this.#id,
       principal: subject === null ? null : { subject, groups: [], roles: [] },
       subject,
-      credential: subject?.startsWith('user:') === true ? 'local' : null,
-      source_ip: null,
+      credential: this.#act.credential ?? local,
+      source_ip: sourceIp ?? null,
       user_agent: null,
       operation,
       object: object ?? null,

@@ -16,6 +16,7 @@ import {
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
 import type { ReadSummary } from '../../protocol/read-summary.ts';
+import type { VendSummary } from '../../protocol/vend-summary.ts';
 import { decisionOf, phaseOf, verdictOf } from './decoding.ts';
 import type { ExtraRights, LoggedRecord } from './record.ts';
 import { microsOf, timeOf } from './time.ts';
@@ -134,6 +135,7 @@ export const recordKinds = {
     version: uint64Values,
     filter: textValues,
   }),
+  vended: structValues<VendSummary>({ prefix: wordValues, access: wordValues, until: textValues }),
 };
 
 const rows = structValues<RecordRow>(recordKinds);
@@ -211,6 +213,7 @@ const valuesOf: ValuesOf = {
   hash: (record) => record.hash,
   restrictions: (record) => record.restrictions,
   read: (record) => record.read,
+  vended: (record) => record.vended,
 };
 
 /** Values of records by column, which become a batch. */
@@ -302,13 +305,13 @@ const COMMIT = 'commit';
 const commitField = recordFields.find(({ name }) => name === COMMIT)!;
 
 /** Columns that segments of earlier versions do not have; they are the last ones. */
-const LATER_COLUMNS: readonly string[] = ['restrictions', 'read'];
+const LATER_COLUMNS: readonly string[] = ['restrictions', 'read', 'vended'];
 
-/** Whether a segment has the columns of this version, or those of an earlier one. */
+/** Whether a segment has the columns of this version, or those of an earlier one, which had fewer of the last ones. */
 export function hasRecordColumns(fields: readonly Field[]): boolean {
   const first = recordFields.length - LATER_COLUMNS.length;
   const isSame = fields.every(({ name }, at) => recordFields[at]?.name === name);
-  return isSame && (fields.length === first || fields.length === recordFields.length);
+  return isSame && fields.length >= first && fields.length <= recordFields.length;
 }
 
 /** A batch with columns that its segment does not have, empty in each row. */
@@ -328,9 +331,8 @@ function fieldOf(column: string): Field {
 
 function empty(column: string, rows: number): Data {
   const values = <Value>(value: Value) => Array.from({ length: rows }, () => value);
-  return column === 'restrictions'
-    ? recordKinds.restrictions.data(values([]))
-    : recordKinds.read.data(values(null));
+  if (column === 'restrictions') return recordKinds.restrictions.data(values([]));
+  return recordKinds[column === 'read' ? 'read' : 'vended'].data(values(null));
 }
 
 /** A batch of a segment; commit fields that did not exist when it was sealed are added as null. */

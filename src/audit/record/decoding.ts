@@ -2,6 +2,8 @@ import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
 import type { ReadSummary } from '../../protocol/read-summary.ts';
+import type { VendSummary } from '../../protocol/vend-summary.ts';
+import type { LastFields } from './encoding.ts';
 import { plainRecord } from './plain-line.ts';
 import {
   decisions,
@@ -171,15 +173,16 @@ function commitOf(value: JsonValue | undefined): CommitSummary | null {
 }
 
 /** The fields that `readingText` wrote. */
-function readingOf(json: string): Pick<LoggedRecord, 'restrictions' | 'read'> {
+function readingOf(json: string): Required<LastFields> {
   // They follow other fields, with a comma.
   return readingFields(inner(jsonOf(`{${json.slice(1)}}`), 'read'));
 }
 
-function readingFields(fields: JsonObject): Pick<LoggedRecord, 'restrictions' | 'read'> {
+function readingFields(fields: JsonObject): Required<LastFields> {
   return {
     restrictions: 'restrictions' in fields ? texts(fields, 'restrictions') : [],
     read: 'read' in fields ? readOf(fields['read']) : null,
+    vended: 'vended' in fields ? vendedOf(fields['vended']) : null,
   };
 }
 
@@ -190,6 +193,15 @@ function readOf(value: JsonValue | undefined): ReadSummary {
     rows: integer(fields, 'rows'),
     version: integer(fields, 'version'),
     filter: textOrNull(fields, 'filter'),
+  };
+}
+
+function vendedOf(value: JsonValue | undefined): VendSummary {
+  const fields = inner(value, 'vended');
+  return {
+    prefix: text(fields, 'prefix'),
+    access: text(fields, 'access'),
+    until: textOrNull(fields, 'until'),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { ReadSummary } from '../../protocol/read-summary.ts';
+import type { VendSummary } from '../../protocol/vend-summary.ts';
 import type { ExtraRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
 /** Maximum number of cached texts. */
@@ -71,8 +72,8 @@ export function instancePrefix(instance: string): string {
 /**
  * Fields of a record's line after its place; `HashChain` appends the hash. All fields are
  * present, in this order; absent values are null. Integers are JSON integers of any size.
- * Exception: restrictions and reads are left out where there are none, as in records of versions
- * that did not write them.
+ * Exception: restrictions, reads and credentials are left out where there are none, as in records
+ * of versions that did not write them.
  */
 export function recordText(record: AuditRecord): string {
   return (
@@ -124,14 +125,18 @@ function furtherText(record: AuditRecord): string {
   );
 }
 
-/** The last fields of a record: restrictions and what was read. */
-export function readingText({
-  restrictions,
-  read,
-}: Pick<AuditRecord, 'restrictions' | 'read'>): string {
-  const bound = restrictions ?? [];
-  const names = bound.length === 0 ? '' : `,"restrictions":${texts(bound)}`;
-  return read === null || read === undefined ? names : `${names},"read":${readText(read)}`;
+/** The last fields of a record: restrictions, what was read, and credentials. */
+export function readingText({ restrictions = [], read = null, vended = null }: LastFields): string {
+  const names = restrictions.length === 0 ? '' : `,"restrictions":${texts(restrictions)}`;
+  const reading = read === null ? '' : `,"read":${readText(read)}`;
+  return names + reading + (vended === null ? '' : `,"vended":${vendedText(vended)}`);
+}
+
+/** Fields that are left out where they have no value. */
+export type LastFields = Pick<AuditRecord, 'restrictions' | 'read' | 'vended'>;
+
+function vendedText({ prefix, access, until }: VendSummary): string {
+  return `{"prefix":${quotedText(prefix)},"access":${quotedText(access)},"until":${quotedText(until)}}`;
 }
 
 function readText({ columns, rows, version, filter }: ReadSummary): string {

@@ -1,3 +1,4 @@
+import type { LastFields } from './encoding.ts';
 import { decisions, type LoggedRecord } from './record.ts';
 
 /** Texts without JSON escapes. */
@@ -45,20 +46,20 @@ const QUOTED = TEXT.replace('(', '(?:');
 const LIST = `\\[(?:${QUOTED}(?:,${QUOTED})*)?\\]`;
 const INTEGER = NUMBER.replace('(', '(?:');
 
-/** Restrictions and what was read. */
-const READING = `((?:,"restrictions":${LIST})?(?:,"read":\\{"columns":${LIST},"rows":${INTEGER},"version":${INTEGER},"filter":(?:null|${QUOTED})\\})?)`;
+/** Restrictions, what was read, and credentials. */
+const READING = `((?:,"restrictions":${LIST})?(?:,"read":\\{"columns":${LIST},"rows":${INTEGER},"version":${INTEGER},"filter":(?:null|${QUOTED})\\})?(?:,"vended":\\{"prefix":${QUOTED},"access":${QUOTED},"until":(?:null|${QUOTED})\\})?)`;
 
 const LINE = new RegExp(
   `^\\{${SHAPE.map(([name, pattern]) => `"${name}":${pattern}`).join(',')}${READING},"hash":${TEXT}\\}$`,
 );
 
-const NO_READING = { restrictions: [], read: null };
+const NO_READING = { restrictions: [], read: null, vended: null };
 
 /** Decodes structured values from their JSON. */
 interface PlainParts {
   readonly principalOf: (json: string) => LoggedRecord['principal'];
   /** Decodes fields of a line, with the comma before them. */
-  readonly readingOf: (json: string) => Pick<LoggedRecord, 'restrictions' | 'read'>;
+  readonly readingOf: (json: string) => Required<LastFields>;
 }
 
 /**

@@ -57,7 +57,7 @@ export class RecordTexts {
       [',"bytes_in":', integers('bytes_in')],
       [',"bytes_out":', integers('bytes_out')],
     ];
-    this.#reading = readingTexts(columnOf(batch, 'restrictions'), columnOf(batch, 'read'));
+    this.#reading = readingTexts(batch);
   }
 
   at(row: number): string {
@@ -83,13 +83,17 @@ function holdsValue(column: Data): (row: number) => boolean {
   return (row) => offsets[row + 1]! > offsets[row]!;
 }
 
-function readingTexts(restrictions: Data, read: Data): Texts {
+function readingTexts(batch: RecordBatch): Texts {
+  const restrictions = columnOf(batch, 'restrictions');
+  const [read, vended] = [columnOf(batch, 'read'), columnOf(batch, 'vended')];
   const { length } = restrictions.children[0]!;
-  if (length === 0 && read.nullCount === read.length) return () => '';
+  const isEmpty = [read, vended].every((column) => column.nullCount === column.length);
+  if (length === 0 && isEmpty) return () => '';
   return (row) =>
     readingText({
       restrictions: recordKinds.restrictions.read(restrictions, row) ?? [],
       read: recordKinds.read.read(read, row),
+      vended: recordKinds.vended.read(vended, row),
     });
 }
 

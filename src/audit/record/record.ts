@@ -1,6 +1,7 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
 import type { ReadSummary } from '../../protocol/read-summary.ts';
+import type { VendSummary } from '../../protocol/vend-summary.ts';
 
 /** Each request leaves an attempt and an outcome, linked by its decision id. */
 export type Phase = 'attempt' | 'outcome';
@@ -108,6 +109,8 @@ export interface AuditRecord {
   readonly restrictions?: readonly string[];
   /** What the request read of a table. */
   readonly read?: ReadSummary | null;
+  /** The credentials that the caller got for a table in an object store. */
+  readonly vended?: VendSummary | null;
 }
 
 export interface LoggedRecord extends Required<AuditRecord> {

@@ -89,20 +89,15 @@ class NewestPage {
       : micros < this.#after.began;
   }
 
-  /** A request that ends during the search may be found twice: its outcome, and its attempt. The outcome stays. */
   #cut(): void {
-    this.#found = this.#found
-      .sort(newestFirst)
-      .filter(({ record }, at, all) => record.decision_id !== all[at - 1]?.record.decision_id)
-      .slice(0, this.#limit + 1);
+    this.#found = this.#found.sort(newestFirst).slice(0, this.#limit + 1);
   }
 }
 
 function newestFirst(one: FoundRequest, other: FoundRequest): number {
   if (one.began !== other.began) return one.began < other.began ? 1 : -1;
   const [id, otherId] = [one.record.decision_id, other.record.decision_id];
-  if (id !== otherId) return id < otherId ? 1 : -1;
-  return one.record.phase === 'outcome' ? -1 : 1;
+  return id < otherId ? 1 : -1;
 }
 
 const INSTANCE = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/;

@@ -6,7 +6,7 @@ import { LinesSearch, type Candidate } from './lines.ts';
 import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { mergeOrdered } from './merge.ts';
 import type { LoggedRecord } from '../record/record.ts';
-import { findsAttempts, matches, type RequestFilter } from './filter.ts';
+import { findsAttempts, isInWindow, matches, type RequestFilter } from './filter.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 import { SegmentSearch } from './segments.ts';
 import { microsOf, timeOf } from '../record/time.ts';
@@ -38,8 +38,8 @@ export function batchOfRequests(requests: readonly FoundRequest[]): RecordBatch 
 const SLACK_MICROS = 600_000_000n;
 
 /**
- * Searches the requests of an audit folder, in the order of their outcomes; requests without
- * an outcome come last. Segments are skipped by the times of their seals.
+ * Searches the requests of an audit folder, each once, in the order of their outcomes; requests that end
+ * during the search and requests without an outcome come last. Segments are skipped by the times of their seals.
  * @throws RecordFault, StatementFault, ArrowError if the log is damaged.
  */
 export async function* searchRequests(
@@ -58,8 +58,7 @@ export async function* searchRequests(
   for (const part of parts) {
     if (!near.includes(part)) yield* search.lookAgain(part);
   }
-  // An outcome that a later instance wrote may have been read before its attempt.
-  for (const part of near) await search.dropAnswered(part);
+  for (const part of near) yield* search.answeredMeanwhile(part);
   yield* search.unanswered();
 }
 
@@ -116,21 +115,31 @@ class RequestSearch {
   }
 
   /**
-   * Drops open attempts with outcomes in a part that was read. A later instance may have written
-   * them, or they do not match although their attempts do.
+   * Drops open attempts with outcomes in a part that was read: those that do not match although their
+   * attempts do, and those of a later instance, which may have been read before their attempts.
+   * @returns Requests that ended since the part was read.
    */
-  async dropAnswered(part: LogPart): Promise<void> {
-    for await (const { decisionId } of this.#outcomes(part)) this.#open.delete(decisionId);
+  async *answeredMeanwhile(part: LogPart): AsyncGenerator<readonly FoundRequest[]> {
+    for await (const candidate of this.#outcomes(part)) {
+      const attempt = this.#open.get(candidate.decisionId);
+      this.#open.delete(candidate.decisionId);
+      // The instance of the attempt wrote the outcome behind it, so a match would have been found before.
+      const isNew = attempt?.part.instance === part.instance;
+      if (!isNew || !isInWindow(this.#filter, candidate.began)) continue;
+      const found = await this.#found(candidate);
+      if (found.length > 0) yield found;
+    }
   }
 
-  /** Requests without an outcome. Their parts are read again. */
+  /** Requests without an outcome. Their parts are read again; an outcome that came since is not shown beside its attempt. */
   async *unanswered(): AsyncGenerator<readonly FoundRequest[]> {
     const parts = new Set([...this.#open.values()].map(({ part }) => part));
     for (const part of parts) {
       for await (const candidates of this.#candidates(part)) {
         const found: FoundRequest[] = [];
         for (const candidate of candidates) {
-          if (this.#open.has(candidate.decisionId)) found.push(...(await this.#found(candidate)));
+          const isOpen = candidate.phase === 'attempt' && this.#open.has(candidate.decisionId);
+          if (isOpen) found.push(...(await this.#found(candidate)));
         }
         if (found.length > 0) yield found;
       }

@@ -1,7 +1,6 @@
-import { StreamWriter } from '../../arrow/ipc/stream-writer.ts';
 import { hashTail } from '../../audit/chain/hash-chain.ts';
 import { recordPrefix, recordText } from '../../audit/record/encoding.ts';
-import { batchOfRequests, requestSchema } from '../../audit/search/search.ts';
+import { endOfRequests, RequestStream } from '../../audit/search/request-stream.ts';
 import type { FoundRequest } from '../../audit/search/search.ts';
 import type { PeriodFlags } from '../config/key-details.ts';
 import { decisionColour } from '../output/colour.ts';
@@ -39,11 +38,11 @@ const formats: Readonly<Record<string, typeof tableFormat>> = {
     end: () => NOTHING,
   }),
   arrow: () => {
-    const writer = new StreamWriter(requestSchema);
+    const stream = new RequestStream();
     return {
-      begin: () => writer.begin(),
-      requests: (found) => Buffer.concat(writer.batch(batchOfRequests(found))),
-      end: () => writer.end(),
+      begin: () => stream.begin(),
+      requests: (found) => stream.requests(found),
+      end: () => endOfRequests,
     };
   },
 };

@@ -108,6 +108,7 @@ function pageOf(
       ['shadow', shadowText(record)],
       ['answer', answerText(record)],
       ...commitEntries(record),
+      ...vendedEntries(record),
       ['record', `${instance} ${sequence}, SHA-256 ${hash}`],
       ['more', `arrowgate policy explain --decision-id ${decision_id}`],
     ],
@@ -195,6 +196,13 @@ function answerText({ status, code, bytes_in, bytes_out }: LoggedRecord): string
     `${bytes_in ?? 0} bytes in`,
     `${bytes_out ?? 0} bytes out`,
   ]);
+}
+
+function vendedEntries({ vended }: LoggedRecord): readonly Entry[] {
+  if (vended === null) return [];
+  const { prefix, access, until } = vended;
+  const end = until === null ? 'without end' : `until ${until}`;
+  return [['credentials', joined([access, prefix, end])]];
 }
 
 function commitEntries({ commit }: LoggedRecord): readonly Entry[] {

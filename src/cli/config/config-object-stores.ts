@@ -10,7 +10,6 @@ import {
   readVariable,
   readAs,
   wrong,
-  type Members,
   type SettingPlace,
 } from './config-members.ts';
 
@@ -26,6 +25,19 @@ export interface ObjectStoreSetting {
   readonly path_style: boolean;
   /** Begin of the names of two variables that hold the credentials; null for the chain of the AWS SDK. */
   readonly credentials_env: string | null;
+  readonly vend: VendSetting;
+}
+
+/** How clients get credentials of an object store. */
+export interface VendSetting {
+  /** The role whose sessions they get; null for none. */
+  readonly role_arn: string | null;
+  /** Of a session, in ms. */
+  readonly duration: number;
+  /** Whether they get the credentials of the store itself. */
+  readonly static: boolean;
+  /** Address of the security token service; null for that of the store. */
+  readonly endpoint: string | null;
 }
 
 /** The list of object stores. */
@@ -87,33 +99,46 @@ const keys = ['name', 'url', 'endpoint', 'region', 'path_style', 'credentials_en
 function readStore(value: unknown, at: number): ObjectStoreSetting {
   const members = membersOf(value, [at]);
   onlyKnown(members, [at], keys);
-  requireNoVending(members, at);
   const place = (key: string): SettingPlace => [at, key];
+  const credentials = readVariable(members['credentials_env'] ?? null, place('credentials_env'));
   return {
     name: readName(members, at),
     ...readUrl(members['url'], place('url')),
     endpoint: readEndpoint(members['endpoint'] ?? null, place('endpoint')),
     region: readAs(textSetting, members['region'] ?? 'us-east-1', place('region')),
     path_style: readTruth(members['path_style'] ?? false, place('path_style')),
-    credentials_env: readVariable(members['credentials_env'] ?? null, place('credentials_env')),
+    credentials_env: credentials,
+    vend: readVend(members['vend'] ?? {}, place('vend'), credentials !== null),
   };
 }
 
-/** Clients get no credentials of object stores: only the settings that say so are accepted. */
-function requireNoVending({ vend }: Members, at: number): void {
-  if (vend === undefined || vend === null) return;
-  const place = [at, 'vend'];
-  const members = membersOf(vend, place);
-  onlyKnown(members, place, ['role_arn', 'duration', 'static']);
-  readAs(duration, members['duration'] ?? '1h', [...place, 'duration']);
-  for (const [key, none] of [
-    ['role_arn', null],
-    ['static', false],
-  ] as const) {
-    const value = members[key] ?? none;
-    const must = `${none}: the gateway hands out no credentials of object stores`;
-    if (value !== none) throw wrong([...place, key], value, must);
+/** What AWS allows. */
+const SHORTEST_SESSION = 15 * 60_000;
+const LONGEST_SESSION = 12 * 3_600_000;
+
+/** @param isNamed Whether the store has credentials of its own, which can be handed out. */
+function readVend(value: unknown, place: SettingPlace, isNamed: boolean): VendSetting {
+  const members = membersOf(value, place);
+  onlyKnown(members, place, ['role_arn', 'duration', 'static', 'endpoint']);
+  const at = (key: string): SettingPlace => [...place, key];
+  const role = members['role_arn'] ?? null;
+  const isStatic = readTruth(members['static'] ?? false, at('static'));
+  if (isStatic && role !== null) {
+    throw wrong(at('static'), true, 'false where role_arn names a role');
   }
+  if (isStatic && !isNamed) throw wrong(at('static'), true, 'false without credentials_env');
+  return {
+    role_arn: role === null ? null : readAs(textSetting, role, at('role_arn')),
+    duration: readSession(members['duration'] ?? '1h', at('duration')),
+    static: isStatic,
+    endpoint: readEndpoint(members['endpoint'] ?? null, at('endpoint')),
+  };
+}
+
+function readSession(value: unknown, place: SettingPlace): number {
+  const millis = readAs(duration, value, place);
+  if (millis >= SHORTEST_SESSION && millis <= LONGEST_SESSION) return millis;
+  throw wrong(place, value, 'from 15m to 12h');
 }
 
 const URL_FORM =

@@ -1,12 +1,13 @@
-import { encodeSegment } from '../../protocol/identifier.ts';
+import { MOMENTS } from '../../protocol/moment.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
-import { scopeFault } from '../../policy/lines/scopes.ts';
-import { parseDuration } from '../../protocol/units.ts';
+import { typedScope } from '../../policy/lines/scopes.ts';
+import { typedName } from '../../policy/lines/typed-name.ts';
+import { LONGEST_MILLIS, parseDuration } from '../../protocol/units.ts';
 import { UsageError } from '../output/service-error.ts';
 import type { Command } from 'commander';
 import type { Period } from '../../audit/decided/reader.ts';
 import { timeOf } from '../../audit/record/time.ts';
-import { momentOf, MOMENTS } from '../output/moment.ts';
+import { momentOf } from '../output/moment.ts';
 import { TZ_ABOUT, zoneOf } from '../output/zone.ts';
 
 /** Parses a period flag. */
@@ -49,50 +50,27 @@ export function windowOf(
   return window;
 }
 
-/**
- * The name that a policy line matches, from what was typed: `alice` and
- * `user:alice` are the same.
- * @throws UsageError for a name of another kind, or one that is not canonical.
- */
+/** The name that a policy line matches, from what was typed. @throws UsageError */
 export function principalName(kind: 'user' | 'group' | 'role', typed: string): string {
-  const [, prefix, rest] = /^(user|group|role):(.*)$/s.exec(typed) ?? [];
-  if (prefix === undefined) return `${kind}:${encodedName(typed)}`;
-  if (prefix !== kind) throw new UsageError(`${typed} is a ${prefix}, but a ${kind} is needed`);
-  const spelling = encodedName(decoded(rest ?? ''));
-  if (spelling === rest) return typed;
-  throw new UsageError(`${typed} is not in its canonical spelling: write ${kind}:${spelling}`);
-}
-
-function encodedName(name: string): string {
-  if (name === '') throw new UsageError('a name is empty');
-  return encodeSegment(name);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  const name = typedName(kind, typed);
+  if ('fault' in name) throw new UsageError(name.fault);
+  return name.value;
 }
 
 /** A scope as it is typed, `ACTION:PATTERN`. @throws UsageError */
 export function scopeOf(typed: string): KeyScope {
-  const at = typed.indexOf(':');
-  if (at < 0) throw new UsageError(`the scope ${typed} is not written ACTION:PATTERN`);
-  const scope = { action: typed.slice(0, at), pattern: typed.slice(at + 1) };
-  const fault = scopeFault(scope);
-  if (fault !== undefined) throw new UsageError(fault);
-  return scope;
+  const scope = typedScope(typed);
+  if ('fault' in scope) throw new UsageError(scope.fault);
+  return scope.value;
 }
-
-/** Longest accepted period, in days: dates that far away are still valid. */
-const LONGEST_DAYS = 365_250;
 
 /** Milliseconds of a duration that a flag gives. @throws UsageError */
 export function durationOf(flag: string, typed: string): number {
   const millis = parseDuration(typed);
-  const must = millis === undefined ? 'a duration such as 24h or 90d' : `at most ${LONGEST_DAYS}d`;
-  if (millis !== undefined && millis <= LONGEST_DAYS * 86_400_000) return millis;
+  const must =
+    millis === undefined
+      ? 'a duration such as 24h or 90d'
+      : `at most ${LONGEST_MILLIS / 86_400_000}d`;
+  if (millis !== undefined && millis <= LONGEST_MILLIS) return millis;
   throw new UsageError(`${flag} is "${typed}", but must be ${must}`);
 }

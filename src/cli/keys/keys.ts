@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { readKeys, updateKeys } from '../../gateway/identity/key-file.ts';
 import { readKeyUses, type LastUses } from '../../gateway/identity/key-use.ts';
 import {
+  createdKeyDetails,
   keyState,
   makeKey,
   revoked,
@@ -74,7 +75,8 @@ function addCreate(keys: Command, run: Run): void {
     .action(async (flags: CreateFlags, command: Command) => {
       const made = madeFrom(flags, new Date());
       const folder = await folderOf(command);
-      await recorded(configOf(command), createAct(made.stored), async () => {
+      const details = createdKeyDetails(made.stored);
+      await recorded(configOf(command), { operation: 'KeysCreate', details }, async () => {
         await updateKeys(folder.keys, (stored) => [...stored, made.stored]);
         return { result: undefined };
       });
@@ -89,18 +91,6 @@ async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run)
   if (stored.roles.length === 0 || !existsSync(folder)) return;
   const { unknownRoles } = await import('../service/key-roles.ts');
   for (const warning of await unknownRoles(stored, folder)) output.note(`warning: ${warning}`);
-}
-
-/** The audit record of a new key. */
-function createAct({ id, subject, roles, scopes, expires }: StoredKey): RecordedCommand {
-  const details = {
-    id,
-    subject,
-    roles: roles.join(' '),
-    scopes: (scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`).join(' '),
-    expires: expires ?? 'never',
-  };
-  return { operation: 'KeysCreate', details };
 }
 
 function madeFrom(flags: CreateFlags, now: Date): MadeKey {

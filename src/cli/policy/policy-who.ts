@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { isOperationName } from '../../protocol/operations/operations.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
-import { loadPolicyLines, type LoadedPolicy } from '../../policy/load.ts';
+import { loadPolicyLines } from '../../policy/load.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { parseObject } from '../../policy/lines/pattern.ts';
 import { accessGroups } from '../../policy/lines/rights.ts';
@@ -13,14 +13,8 @@ import { activeKeys, knownKeys } from '../service/known-keys.ts';
 import { columns, type Run } from '../output/output.ts';
 import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
 import { UsageError } from '../output/service-error.ts';
-import type { Principal } from '../../protocol/principal.ts';
-import { noCircumstances, type Circumstances } from '../../policy/conditions/circumstances.ts';
-import { decideBound } from '../../policy/decide/restricted-verdict.ts';
-import {
-  summaryOfRestriction,
-  type RestrictionSummary,
-} from '../../policy/settings/restriction-book.ts';
-import { namesInLines } from '../../policy/strangers.ts';
+import type { RestrictionSummary } from '../../policy/settings/restriction-book.ts';
+import { principalsAllowed } from '../../policy/who.ts';
 
 interface WhoFlags extends SupposedFlags {
   readonly json?: boolean;
@@ -96,55 +90,4 @@ export function objectOf(object: string): ObjectPath {
   const path = parseObject(object);
   if (path !== undefined) return path;
   throw new UsageError(`${JSON.stringify(object)} is not a canonical path such as /prod/sales`);
-}
-
-/** A principal that is allowed the action, and the line that allows it. */
-interface Permitted {
-  readonly principal: Principal;
-  /** The id of the key; null for a name of the policy. */
-  readonly key: string | null;
-  readonly rule: string | null;
-  /** The restrictions that bind it on the object. */
-  readonly restrictions: readonly RestrictionSummary[];
-}
-
-/**
- * Every user, group and role of the policy (and `*`) that is allowed the action on the object,
- * and every key that is, sorted by name.
- * @param keys The principals of keys.
- */
-export function principalsAllowed(
-  policy: LoadedPolicy,
-  action: Action,
-  object: ObjectPath,
-  circumstances: Circumstances = noCircumstances,
-  keys: readonly Principal[] = [],
-): readonly Permitted[] {
-  const asking = [
-    ...[...namesInLines(policy)].map((subject) => ({ principal: named(subject), key: null })),
-    ...keys.map((principal) => ({ principal, key: keyId(principal) })),
-  ];
-  return asking.toSorted(byName).flatMap(({ principal, key }) => {
-    const bound = decideBound(policy.snapshot, principal, action, object, circumstances);
-    const { allowed, rule } = bound.verdict;
-    const restrictions = bound.restrictions.map(summaryOfRestriction);
-    return allowed ? [{ principal, key, rule, restrictions }] : [];
-  });
-}
-
-type Credential = Pick<Permitted, 'principal' | 'key'>;
-
-function byName(one: Credential, other: Credential): number {
-  const [left, right] = [one, other].map(
-    ({ principal, key }) => `${principal.subject}\n${key ?? ''}`,
-  );
-  return left! < right! ? -1 : 1;
-}
-
-function named(subject: string): Principal {
-  return { subject, groups: [], roles: [], credential: { kind: 'key', id: '' } };
-}
-
-function keyId({ credential }: Principal): string {
-  return credential.kind === 'key' ? credential.id : '';
 }

@@ -26,19 +26,18 @@ export function libraryStores(settings: readonly ObjectStoreSetting[], opened: O
   return async (location) => {
     const found = stores.find(({ root }) => location.startsWith(`${root}/`));
     if (found === undefined) return undefined;
-    const options = libraryOptions(found.setting, await found.credentials());
+    const options = { ...ATTEMPTS, ...clientOptions(found.setting, await found.credentials()) };
     const folder = location.slice(storeRoot(location).length);
     return { uri: wireLocation(location), folder, options };
   };
 }
 
-/** The options of the library for a store. */
-function libraryOptions(
+/** The options with which a Lance client reaches a store. */
+export function clientOptions(
   { endpoint, region, path_style: isPathStyle, bucket }: ObjectStoreSetting,
   { id, secret, token }: BucketCredentials,
 ): Readonly<Record<string, string>> {
   return {
-    ...ATTEMPTS,
     aws_access_key_id: id,
     aws_secret_access_key: secret,
     ...(token !== null && { aws_session_token: token }),

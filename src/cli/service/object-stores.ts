@@ -74,6 +74,8 @@ async function faultsOf(
 /** A storage of folders and object stores. */
 export interface OpenStorage {
   readonly storage: RoutedStorage;
+  /** The object stores of the configuration, in its order. */
+  readonly stores: readonly BucketStorage[];
   /** Closes the connections to the object stores. */
   readonly close: () => void;
 }
@@ -90,7 +92,8 @@ export async function openStorage(
     }),
   );
   const close = (): void => mounts.forEach(({ storage }) => storage.close());
-  return { storage: new RoutedStorage(disk, mounts), close };
+  const stores = mounts.map(({ storage }) => storage);
+  return { storage: new RoutedStorage(disk, mounts), stores, close };
 }
 
 /** The client of object stores is loaded by those who have one: it costs a start some 100 ms. */

@@ -16,7 +16,7 @@ import { isStoreDamage, StoreError } from '../../store/store-error.ts';
 import type { StoreIntegrity } from './store-integrity.ts';
 import { storeOf, type DataFolder } from './data-folder.ts';
 import { sharedNothing } from './shared-nothing.ts';
-import { openStorage } from './object-stores.ts';
+import { openStorage, type OpenStorage } from './object-stores.ts';
 import type { Opened } from './opened.ts';
 import type { OpenedReading } from './read-only.ts';
 import { descriptorLimit, threadsWithin } from '../../storage/descriptors.ts';
@@ -33,12 +33,16 @@ export interface CatalogWatch {
   readonly integrity?: StoreIntegrity;
   /** Called with the store once it is open. */
   readonly onStore?: (store: Store) => void;
+  /** Called with the object stores of the configuration once they are open. */
+  readonly onObjectStores?: (stores: OpenStorage['stores']) => void;
   /** Called when the clocks of this machine and of the store begin to differ, and when they agree again. */
   readonly onSkew?: EngineOptions['onSkew'];
   /** Called with each read of a table's file that does not match its seal. */
   readonly onDamage?: EngineOptions['onDamage'];
   /** How the rows of Lance tables are read. */
   readonly lance?: EngineOptions['lance'];
+  /** How callers get credentials of tables in object stores. */
+  readonly vending?: EngineOptions['vending'];
 }
 
 /** Opens the store and the engine of a data folder; the caller closes them. */
@@ -52,10 +56,12 @@ export async function openCatalog(
     recordMerge,
     onAvailability,
     onStore,
+    onObjectStores,
     integrity,
     onSkew,
     onDamage,
     lance,
+    vending,
   }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = { ...storeOf(config, folder), waitMillis: config['coordination.wait'] };
@@ -72,8 +78,9 @@ export async function openCatalog(
   onStore?.(store);
   const bound = rules && { ...rules, verdicts: await openNotes(place, 'verdicts') };
   opened.add(async () => bound?.verdicts.close());
-  const { storage, close } = await openStorage(config, folder);
+  const { storage, stores, close } = await openStorage(config, folder);
   opened.add(close);
+  onObjectStores?.(stores);
   const engine = await openEngine({
     ...engineOptions(config, folder, store),
     ...(await sharedNothing(config, folder)),
@@ -84,6 +91,7 @@ export async function openCatalog(
     onSkew,
     ...(onDamage !== undefined && { onDamage }),
     ...(lance !== undefined && { lance }),
+    vending,
   });
   opened.add(() => engine.close());
   opened.add(() => integrity?.close());
@@ -97,13 +105,14 @@ export async function openCatalog(
 export async function openReadingCatalog(
   config: Config,
   folder: DataFolder,
-  { onSkew, onDamage, integrity, lance }: CatalogWatch,
+  { onSkew, onDamage, onObjectStores, integrity, lance, vending }: CatalogWatch,
 ): Promise<OpenedReading> {
   const store = await openStoreForReading({
     ...storeOf(config, folder),
     onDamage: (damage) => integrity?.report(damage),
   });
-  const { storage, close } = await openStorage(config, folder);
+  const { storage, stores, close } = await openStorage(config, folder);
+  onObjectStores?.(stores);
   try {
     const engine = await openEngine({
       ...engineOptions(config, folder, store),
@@ -112,6 +121,7 @@ export async function openReadingCatalog(
       onSkew,
       ...(onDamage !== undefined && { onDamage }),
       ...(lance !== undefined && { lance }),
+      vending,
       readOnly: true,
     });
     // It reports what it finds; a failure is one of the reads, which report it too.

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { ActRecords, type Act } from '../../audit/record/administrative.ts';
 import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import { encodeSegment } from '../../protocol/identifier.ts';
 import { checkpointLocation, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from '../config/config-table.ts';
@@ -58,6 +59,18 @@ export async function recordedIn<Result>(
     .write(records.outcome(refused === true ? 'failed' : 'done', details), true)
     ?.catch(lost);
   return result;
+}
+
+/** Records the acts of a caller in an open log. */
+export function actRecorder(log: Pick<AuditLog, 'write'>) {
+  return async <Result>(act: Act, work: () => Promise<Done<Result>>): Promise<Result> => {
+    try {
+      return await recordedIn(log, new ActRecords(act), work);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      throw new CatalogError('ServiceUnavailable', error.message);
+    }
+  };
 }
 
 async function openLog(config: Config, opened: Opened): Promise<AuditLog> {

@@ -39,8 +39,10 @@ import { Opened, type Start } from './opened.ts';
 import { StoreIntegrity } from './store-integrity.ts';
 import { joinMetrics } from '../processes/shared-metrics.ts';
 import { openLance } from './open-lance.ts';
-import { tryObjectStores } from './object-stores.ts';
+import { openVending, vendingWarnings } from './vending-stores.ts';
+import { tryObjectStores, type OpenStorage } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
+import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
@@ -173,10 +175,14 @@ export async function compose(start: Start): Promise<Gateway> {
   let skew: string | undefined;
   const integrity = storeIntegrity(start);
   let waits: WriteWaits | undefined;
+  let stores: OpenStorage['stores'] = [];
   const damaged = new DamagedFiles(log, metrics);
   const watch: GatewayWatch = {
     onStore: (store) => {
       waits = store.writeWaits;
+    },
+    onObjectStores: (opened) => {
+      stores = opened;
     },
     onSkew: (fault) => {
       logSkew(log, fault);
@@ -238,9 +244,9 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder),
+    console: openConsole(start, folder, audit),
     parts: [
-      ...furtherParts(start),
+      ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
       { part: 'storage', without: 'degraded', fault },
       { part: 'clock', without: 'degraded', fault: () => skew },
@@ -255,7 +261,7 @@ export async function compose(start: Start): Promise<Gateway> {
 }
 
 /** Additions of a gateway that need no audit log. */
-type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge' | 'lance'>;
+type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge' | 'lance' | 'vending'>;
 
 /** The audit log and the catalog of a gateway. */
 interface LogAndCatalog {
@@ -274,7 +280,9 @@ async function openLogAndCatalog(
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
   await tryObjectStores(config.object_stores, { spill: folder.root, log });
-  const watch = { ...given, lance: openLance(start) };
+  for (const warning of vendingWarnings(config.object_stores)) log.warn(warning);
+  const vending = await openVending(config.object_stores, opened);
+  const watch = { ...given, lance: openLance(start), vending };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {
       ...watch,
@@ -363,9 +371,15 @@ function storeIntegrity({ log, metrics }: Start): StoreIntegrity {
 }
 
 /** Checks of `/readyz` that depend on this configuration. */
-function furtherParts({ certificate }: Start): readonly ReadinessPart[] {
-  if (certificate === undefined) return [];
-  return [{ part: 'certificate', without: 'degraded', fault: () => certificate.fault }];
+function furtherParts(
+  { certificate, config }: Start,
+  stores: () => OpenStorage['stores'],
+): readonly ReadinessPart[] {
+  const parts = config.object_stores.map(({ name }, at): ReadinessPart => {
+    return { part: `store:${name}`, without: 'degraded', fault: () => stores()[at]?.fault() };
+  });
+  if (certificate === undefined) return parts;
+  return [{ part: 'certificate', without: 'degraded', fault: () => certificate.fault }, ...parts];
 }
 
 /** Removes versions and dropped tables after their retention, and files that crashes left. */
@@ -429,13 +443,18 @@ function compareOthers(
 }
 
 /** The review console. */
-function openConsole({ config, log, opened }: Start, folder: DataFolder): Console {
+function openConsole(
+  { config, log, opened }: Start,
+  folder: DataFolder,
+  audit: Pick<AuditLog, 'write'>,
+): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
     trail: new Trail({
       folder: folder.audit,
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
+    keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
   });
   opened.add(() => console.close());
   return console;

@@ -1,7 +1,9 @@
+import { endOfRequests } from '../../audit/search/request-stream.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Recorded } from '../../gateway/decision/steps.ts';
-import { filterTextOf } from './filter-text.ts';
+import { filterTextOf, type FilterText } from './filter-text.ts';
+import type { TrailTask } from './trail-task.ts';
 import type { Trail } from './trail.ts';
 
 /** Requests of an export, the newest of the filter, and of each of its steps. */
@@ -28,9 +30,23 @@ const COLUMNS = [
   'decision_id',
 ] as const;
 
-interface Page {
-  readonly requests: readonly Readonly<Record<string, unknown>>[];
+/** Some requests in a format, and the place of the next. */
+interface Part {
+  readonly requests: number;
   readonly next: string | null;
+  readonly bytes: Uint8Array;
+}
+
+type PageTask = Omit<Extract<TrailTask, { readonly kind: 'page' }>, 'kind'>;
+
+/** A format of exports. */
+interface Format {
+  readonly type: string;
+  readonly ending: string;
+  /** Bytes before the first part, and behind the last. */
+  readonly begin: Uint8Array;
+  readonly end: Uint8Array;
+  readonly part: (call: ExportCall, page: PageTask) => Promise<Part>;
 }
 
 /** An export: what is needed of a call of the API. */
@@ -40,53 +56,109 @@ interface ExportCall {
   readonly query: URLSearchParams;
 }
 
-/** The requests of a filter as a file, newest first: `format=csv`, or `json` with one object a line. */
-export function exported({ trail, recorded, query }: ExportCall): Answer {
-  const format = query.get('format') ?? 'csv';
-  if (format !== 'csv' && format !== 'json') {
-    throw new CatalogError('InvalidInput', 'format must be csv or json');
+const NOTHING = new Uint8Array(0);
+
+const formats: ReadonlyMap<string, Format> = new Map([
+  [
+    'csv',
+    {
+      type: 'text/csv; charset=utf-8',
+      ending: 'csv',
+      begin: Buffer.from(`${COLUMNS.join(',')}\r\n`),
+      end: NOTHING,
+      part: linesPart(csvLine),
+    },
+  ],
+  [
+    'json',
+    {
+      type: 'application/x-ndjson',
+      ending: 'jsonl',
+      begin: NOTHING,
+      end: NOTHING,
+      part: linesPart(jsonLine),
+    },
+  ],
+  [
+    'arrow',
+    {
+      type: 'application/vnd.apache.arrow.stream',
+      ending: 'arrows',
+      begin: NOTHING,
+      end: endOfRequests,
+      part: arrowPart,
+    },
+  ],
+]);
+
+/** The requests of a filter as a file, newest first: `format=csv`, `json` with one object a line, or `arrow`. */
+export function exported(call: ExportCall): Answer {
+  const format = formats.get(call.query.get('format') ?? 'csv');
+  if (format === undefined) {
+    throw new CatalogError(
+      'InvalidInput',
+      `format must be one of ${[...formats.keys()].join(', ')}`,
+    );
   }
-  const filter = filterTextOf(query, Date.now());
-  const pageAfter = async (after: string | null): Promise<Page> => {
-    const [began = '', decisionId = ''] = (after ?? '').split('.');
-    const place = after === null ? undefined : { began, decisionId };
-    const except = recorded.decisionId;
-    const task = { kind: 'page', filter, limit: STEP, after: place, except } as const;
-    return JSON.parse(await trail.run(task)) as Page;
-  };
-  const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson';
+  const filter = filterTextOf(call.query, Date.now());
   return {
     status: 200,
-    contentType: type,
+    contentType: format.type,
     headers: {
       'cache-control': 'no-store',
-      'content-disposition': `attachment; filename="requests.${format === 'csv' ? 'csv' : 'jsonl'}"`,
+      'content-disposition': `attachment; filename="requests.${format.ending}"`,
       'x-content-type-options': 'nosniff',
     },
-    body: pieces(pageAfter, format),
+    body: pieces(call, format, filter),
   };
 }
 
 async function* pieces(
-  pageAfter: (after: string | null) => Promise<Page>,
-  format: 'csv' | 'json',
+  call: ExportCall,
+  format: Format,
+  filter: FilterText,
 ): AsyncGenerator<Uint8Array> {
-  if (format === 'csv') yield Buffer.from(`${COLUMNS.join(',')}\r\n`);
-  let [after, left] = [null as string | null, MOST_EXPORTED];
+  const except = call.recorded.decisionId;
+  yield format.begin;
+  let [next, left] = [null as string | null, MOST_EXPORTED];
   do {
-    const page = await pageAfter(after);
-    const line = format === 'csv' ? csvLine : jsonLine;
-    yield Buffer.from(page.requests.map(line).join(''));
-    left -= page.requests.length;
-    after = page.next;
-  } while (after !== null && left > 0);
+    const [began = '', decisionId = ''] = (next ?? '').split('.');
+    const after = next === null ? undefined : { began, decisionId };
+    const part = await format.part(call, { filter, limit: STEP, after, except });
+    yield part.bytes;
+    left -= part.requests;
+    next = part.next;
+  } while (next !== null && left > 0);
+  yield format.end;
 }
 
-function jsonLine(record: Readonly<Record<string, unknown>>): string {
+type RecordFields = Readonly<Record<string, unknown>>;
+
+function linesPart(line: (record: RecordFields) => string): Format['part'] {
+  return async ({ trail }, page) => {
+    const { requests, next } = JSON.parse(await trail.run({ kind: 'page', ...page })) as {
+      readonly requests: readonly RecordFields[];
+      readonly next: string | null;
+    };
+    return { requests: requests.length, next, bytes: Buffer.from(requests.map(line).join('')) };
+  };
+}
+
+async function arrowPart({ trail, recorded }: ExportCall, page: PageTask): Promise<Part> {
+  const task = { kind: 'arrow', stream: recorded.decisionId, page } as const;
+  const { requests, next, bytes } = JSON.parse(await trail.run(task)) as {
+    readonly requests: number;
+    readonly next: string | null;
+    readonly bytes: string;
+  };
+  return { requests, next, bytes: Buffer.from(bytes, 'base64') };
+}
+
+function jsonLine(record: RecordFields): string {
   return `${JSON.stringify(record)}\n`;
 }
 
-function csvLine(record: Readonly<Record<string, unknown>>): string {
+function csvLine(record: RecordFields): string {
   return `${COLUMNS.map((name) => csvCell(record[name])).join(',')}\r\n`;
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError, TryAgain } from '../../protocol/errors.ts';
 import type { Recorded } from '../../gateway/decision/steps.ts';
+import { timeOf } from '../../audit/record/time.ts';
 import { filterTextOf, type FilterText } from './filter-text.ts';
 import type { Trail } from './trail.ts';
 
@@ -76,7 +77,7 @@ async function* linesOf(call: FollowCall, filter: FilterText): AsyncGenerator<Ui
 }
 
 async function look({ trail, recorded }: FollowCall, filter: FilterText): Promise<readonly Line[]> {
-  const since = new Date(Date.now() - SLACK_MILLIS).toISOString();
+  const since = timeOf(BigInt(Date.now() - SLACK_MILLIS) * 1000n);
   const task = { kind: 'page', filter: { ...filter, since }, limit: LIMIT } as const;
   const json = await trail.run({ ...task, except: recorded.decisionId });
   const { requests } = JSON.parse(json) as { readonly requests: readonly Line[] };

@@ -1,3 +1,4 @@
+import type { Principal } from '../../protocol/principal.ts';
 import type { FilterText } from './filter-text.ts';
 
 /** Work of the trail's thread, as a message. */
@@ -23,6 +24,29 @@ export type TrailTask =
       readonly decisionId: string;
       /** Its arrival, RFC 3339 with microseconds; without it the whole log is searched. */
       readonly began?: string | undefined;
+    }
+  | {
+      /** A page as a part of an Arrow stream, whose dictionaries go on from part to part. */
+      readonly kind: 'arrow';
+      /** Name of the stream. */
+      readonly stream: string;
+      readonly page: Omit<Extract<TrailTask, { readonly kind: 'page' }>, 'kind'>;
+    }
+  | { readonly kind: 'key-makers' }
+  | {
+      readonly kind: 'commits';
+      /** Canonical path of a table. */
+      readonly object: string;
+      /** Maximum number of changes. */
+      readonly limit: number;
+    }
+  | {
+      readonly kind: 'who';
+      /** Digest of the policy in force. */
+      readonly digest: string;
+      readonly keys: readonly Principal[];
+      readonly action: string;
+      readonly object: string;
     }
   | {
       readonly kind: 'explain';

@@ -1,12 +1,18 @@
 import { parentPort } from 'node:worker_threads';
+import type { LoggedRecord } from '../../audit/record/record.ts';
 import { microsOf } from '../../audit/record/time.ts';
 import { newestRequests } from '../../audit/search/newest.ts';
+import { RequestStream } from '../../audit/search/request-stream.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { countTraffic } from '../../audit/search/traffic.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
 import { explain } from '../../policy/explain.ts';
 import { parseObject } from '../../policy/lines/pattern.ts';
 import { lineOfRule, linesOfText } from '../../policy/lines/line-text.ts';
+import type { LoadedPolicy } from '../../policy/load.ts';
+import { principalsAllowed } from '../../policy/who.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import { operationNames, operations } from '../../protocol/operations/operations.ts';
 import { roleSources } from '../../policy/role-sources.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
@@ -34,21 +40,42 @@ function policiesOf(folder: string): PoliciesBefore {
   return before.policies;
 }
 
-async function page(
+async function page(folder: string, task: Task<'page'>): Promise<object> {
+  const { requests, next } = await pageOf(folder, task);
+  return { requests: requests.map(listedRequest), next };
+}
+
+async function pageOf(
   folder: string,
-  { filter, limit, after, except }: Task<'page'>,
-): Promise<object> {
+  { filter, limit, after, except }: Omit<Task<'page'>, 'kind'>,
+): Promise<{ readonly requests: readonly FoundRequest[]; readonly next: string | null }> {
   const place = after && { began: BigInt(after.began), decisionId: after.decisionId };
   const options = { limit, after: place, except };
-  const found = await newestRequests(folder, requestFilterOf(filter), options);
-  const last = found.requests.at(-1);
+  const { requests, more } = await newestRequests(folder, requestFilterOf(filter), options);
+  const last = requests.at(-1);
+  const isLast = !more || last === undefined;
   return {
-    requests: found.requests.map(listedRequest),
-    next:
-      found.more && last !== undefined
-        ? `${microsOf(last.began)}.${last.record.decision_id}`
-        : null,
+    requests,
+    next: isLast ? null : `${microsOf(last.began)}.${last.record.decision_id}`,
   };
+}
+
+/** Streams that are being written, by name; the one that began first ends when there are too many. */
+const streams = new Map<string, RequestStream>();
+const MOST_STREAMS = 8;
+
+async function arrow(folder: string, { stream, page: wanted }: Task<'arrow'>): Promise<object> {
+  const isFirst = wanted.after === undefined;
+  const writer = isFirst ? new RequestStream() : streams.get(stream);
+  if (writer === undefined) {
+    throw new CatalogError('ServiceUnavailable', 'the export was broken off: begin it again');
+  }
+  const { requests, next } = await pageOf(folder, wanted);
+  const pieces = [...(isFirst ? [writer.begin()] : []), writer.requests(requests)];
+  streams.delete(stream);
+  if (next !== null) streams.set(stream, writer);
+  if (streams.size > MOST_STREAMS) streams.delete([...streams.keys()][0]!);
+  return { requests: requests.length, next, bytes: Buffer.concat(pieces).toString('base64') };
 }
 
 async function traffic(folder: string, { filter, steps, now }: Task<'traffic'>): Promise<object> {
@@ -81,16 +108,76 @@ async function findRequest(
   return found;
 }
 
+const mutations = operationNames.filter((name) => operations[name].mutates);
+
+async function commits(folder: string, { object, limit }: Task<'commits'>): Promise<object> {
+  const filter = {
+    operations: new Set<string>(mutations),
+    object: (path: string) => path === object,
+    decision: 'allow',
+  } as const;
+  const { requests, more } = await newestRequests(folder, filter, { limit });
+  return {
+    commits: requests.filter(({ record }) => isVersion(record)).map(listedRequest),
+    more,
+  };
+}
+
+function isVersion({ commit }: LoggedRecord): boolean {
+  return commit !== null && commit !== undefined && commit.version !== null;
+}
+
+async function whoMay(
+  folder: string,
+  { digest, keys, action, object }: Task<'who'>,
+): Promise<object> {
+  const policy = await policyInForce(folder, digest);
+  const allowed = principalsAllowed(policy, action as Action, pathOf(object), undefined, keys);
+  const found = allowed.map(({ principal, key, rule, restrictions }) => ({
+    subject: principal.subject,
+    key,
+    rule,
+    restrictions: restrictions.map(({ name }) => name),
+  }));
+  return { found, policy_digest: digest };
+}
+
+async function policyInForce(folder: string, digest: string): Promise<LoadedPolicy> {
+  const policy = await policiesOf(folder).of(digest);
+  if (policy !== undefined) return policy;
+  throw new CatalogError('ServiceUnavailable', 'the policy in force is not archived yet');
+}
+
+function pathOf(object: string): ObjectPath {
+  const path = parseObject(object);
+  if (path !== undefined) return path;
+  throw new CatalogError('InvalidInput', `${object} is no canonical path`);
+}
+
+/** The acts that made keys; a rotation makes its successor. */
+const MAKING = new Map([
+  ['KeysCreate', 'id'],
+  ['KeysRotate', 'successor'],
+]);
+
+async function keyMakers(folder: string): Promise<object> {
+  const makers: Record<string, object> = {};
+  for await (const found of searchRequests(folder, { operations: new Set(MAKING.keys()) })) {
+    for (const { record, began } of found) {
+      const id = record.context[MAKING.get(record.operation ?? '') ?? ''];
+      if (id === undefined || record.decision !== 'allow') continue;
+      makers[id] = { subject: record.subject, began, decision_id: record.decision_id };
+    }
+  }
+  return makers;
+}
+
 async function explained(
   folder: string,
   { digest, principal, action, object }: Task<'explain'>,
 ): Promise<object> {
-  const policy = await policiesOf(folder).of(digest);
-  if (policy === undefined) {
-    throw new CatalogError('ServiceUnavailable', 'the policy in force is not archived yet');
-  }
-  const path = parseObject(object);
-  if (path === undefined) throw new CatalogError('InvalidInput', `${object} is no canonical path`);
+  const policy = await policyInForce(folder, digest);
+  const path = pathOf(object);
   const caller = { ...principal, credential: { kind: 'key', id: 'explained' } as const };
   const { verdict, nearest } = explain(policy, caller, action as Action, path);
   const number = verdict.rule === null ? undefined : lineOfRule(verdict.rule);
@@ -102,6 +189,10 @@ async function explained(
 function resultOf(folder: string, task: TrailTask): Promise<object> {
   if (task.kind === 'page') return page(folder, task);
   if (task.kind === 'traffic') return traffic(folder, task);
+  if (task.kind === 'arrow') return arrow(folder, task);
+  if (task.kind === 'commits') return commits(folder, task);
+  if (task.kind === 'who') return whoMay(folder, task);
+  if (task.kind === 'key-makers') return keyMakers(folder);
   return task.kind === 'request' ? request(folder, task) : explained(folder, task);
 }
 

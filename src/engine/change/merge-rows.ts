@@ -1,6 +1,6 @@
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import type { Schema } from 'apache-arrow';
+import type { RecordBatch, Schema } from 'apache-arrow';
 import { ownStatement, type Statement } from '../base/statement.ts';
 import { needOf, ROW_OFFSET } from '../request/computed-columns.ts';
 import { Pace } from '../base/pace.ts';
@@ -26,6 +26,10 @@ import { MergeOutcome } from './merge-outcome.ts';
 import { MergeSource } from './merge-source.ts';
 import { MergeWriter } from './merge-writer.ts';
 import { RowRemoval } from './row-removal.ts';
+import { requireJudged } from './update-rows.ts';
+import { requireVisible, type VisibleChange } from './visible-change.ts';
+import type { VisibleTable } from '../query/restrict/visible-rows.ts';
+import { rowAt } from '../query/scan/rows.ts';
 import type { IndexSearch } from '../index/vectors/predicate-search.ts';
 import { withLookups } from '../query/scan/pruning.ts';
 import { membershipTest } from '../../sql/membership-test.ts';
@@ -90,6 +94,14 @@ interface MergeOptions {
   readonly inMemory?: number;
   /** Shared state of conditions and computed columns. */
   readonly statement?: Statement;
+  /** How a caller changes the table whom restrictions bind. */
+  readonly visible?: VisibleMerge | undefined;
+}
+
+/** A merge with the rows that a caller sees. */
+export interface VisibleMerge extends VisibleChange {
+  /** Columns that the caller sees, which keys and conditions may name. */
+  readonly schema: Schema;
 }
 
 /** A merge whose source rows were read. It holds them until it is closed. */
@@ -101,15 +113,18 @@ export class RowMerge {
   readonly #memo = new FragmentMemo<MatchedBatch>();
   readonly #removal: RowRemoval;
   readonly #statement: Statement;
+  /** Columns of the table. */
+  readonly #table: Schema;
+  readonly #visible: VisibleChange | undefined;
 
   private constructor(
-    reader: FragmentReader,
-    request: MergeRequest,
+    { reader, request, base, visible, statement = ownStatement() }: MergeOptions,
     plan: MergePlan,
     source: MergeSource,
-    statement: Statement,
   ) {
     this.#statement = statement;
+    this.#table = base.schema;
+    this.#visible = visible;
     this.#reader = reader;
     this.#request = request;
     this.#plan = plan;
@@ -122,16 +137,10 @@ export class RowMerge {
    * where rows are updated, and are null where they are inserted.
    * @throws CatalogError for what does not fit the table, and for a damaged stream.
    */
-  static async open({
-    reader,
-    base,
-    request,
-    incoming,
-    inMemory,
-    statement = ownStatement(),
-  }: MergeOptions): Promise<RowMerge> {
+  static async open(options: MergeOptions): Promise<RowMerge> {
+    const { base, request, incoming, inMemory, visible, statement = ownStatement() } = options;
     const schema = sentSchema(incoming.schema, base.schema, request);
-    const plan = planMerge(request, base.schema, schema, statement);
+    const plan = planMerge(request, visible?.schema ?? base.schema, schema, statement);
     const source = new MergeSource({
       table: base,
       schema,
@@ -143,7 +152,7 @@ export class RowMerge {
     });
     try {
       await source.read(incoming.batches);
-      return new RowMerge(reader, request, plan, source, statement);
+      return new RowMerge({ ...options, statement }, plan, source);
     } catch (error) {
       await source.close();
       throw error;
@@ -152,12 +161,16 @@ export class RowMerge {
 
   /** Merges the rows into a version. */
   readonly derive: Derive<MergeCounts> = async (base, wrote, flushes) => {
-    if (!sameSchema(base.schema, this.#plan.table)) {
+    if (!sameSchema(base.schema, this.#table)) {
       throw new CatalogError('ConcurrentModification', "the table's schema was changed meanwhile");
     }
-    const batches = await this.#match(base);
+    const { batches, check } =
+      this.#visible === undefined
+        ? { batches: await this.#match(base) }
+        : await this.#matchVisible(base, this.#visible);
     const outcome = new MergeOutcome(this.#plan, this.#source, batches);
-    const writer = new MergeWriter(this.#reader, base, this.#source, outcome, this.#statement);
+    const statement = this.#statement;
+    const writer = new MergeWriter(this.#reader, base, this.#source, outcome, statement, check);
     const [added, left] = await both(
       writer.write(wrote, flushes),
       this.#removal.without(base, outcome.goneOf(), wrote, flushes),
@@ -192,12 +205,47 @@ export class RowMerge {
     return all.filter(({ keys, removed }) => keys.length + removed.length > 0);
   }
 
+  /** The same among the rows that the caller sees, and the check of the rows that are written. */
+  async #matchVisible(base: Snapshot, change: VisibleChange) {
+    const table = await change.table(base);
+    const { bound, rows } = table;
+    const { snapshot } = rows;
+    const sent = this.#source.schema.fields.map(({ name }) => name);
+    if (this.#plan.update) requireJudged(base.schema, sent, bound, change);
+    const need = needOf(snapshot.schema, matchNames(this.#plan));
+    const pace = new Pace(this.#statement.budget);
+    const batches: MatchedBatch[] = [];
+    const scanned = new Scanner(rows, snapshot).scan(allFiles(snapshot), need);
+    for await (const { place, batch, release } of readAhead(scanned)) {
+      this.#request.checkTime();
+      const matched = await matchBatch(this.#plan, this.#source, place, batch);
+      release?.();
+      if (matched.keys.length + matched.removed.length > 0) {
+        batches.push(await storedMatch(table, matched));
+      }
+      await pace.turn();
+    }
+    const check = (batch: RecordBatch): Promise<void> => requireVisible(batch, bound, change);
+    return { batches, check };
+  }
+
   /** Unmatched target rows matter only for deletion. */
   #mayMatch(base: Snapshot, files: readonly ScanFile[]): readonly ScanFile[] {
     const { ranges, values } = this.#source;
     const few = ranges.filesWithMatches(base, files);
     return this.#request.useIndex ? withKeyLookups(base, few, values) : few;
   }
+}
+
+/** What was matched among visible rows, by the places where they are stored. */
+async function storedMatch(table: VisibleTable, matched: MatchedBatch): Promise<MatchedBatch> {
+  const stored = async (rows: Uint32Array) => {
+    const found = await table.stored(matched.place, { kind: 'list', rows });
+    const row = rowAt(found.rows);
+    return { place: found.place, rows: Uint32Array.from(rows, (_, at) => row(at)) };
+  };
+  const { place, rows: updated } = await stored(matched.updated);
+  return { ...matched, place, updated, removed: (await stored(matched.removed)).rows };
 }
 
 /**

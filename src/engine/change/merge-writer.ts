@@ -25,6 +25,9 @@ import { fieldIndex } from '../../arrow/select.ts';
 /** Distance of batches in positions for fetching. */
 const STRIDE = 2 ** 32;
 
+/** @throws CatalogError for rows that may not be written */
+type CheckBatch = (batch: RecordBatch) => Promise<void>;
+
 /** Writes updated and inserted rows in source order. */
 export class MergeWriter {
   readonly #reader: BatchSource;
@@ -33,15 +36,19 @@ export class MergeWriter {
   readonly #outcome: MergeOutcome;
   readonly #places = new BatchPlaces();
   readonly #computed: ComputedColumns;
+  readonly #check: CheckBatch | undefined;
   #nextRowId: bigint;
 
+  /** @param check Called with the rows that are written. */
   constructor(
     reader: BatchSource,
     base: Snapshot,
     source: MergeSource,
     outcome: MergeOutcome,
     statement: Statement,
+    check?: CheckBatch,
   ) {
+    this.#check = check;
     this.#reader = reader;
     this.#base = base;
     this.#source = source;
@@ -64,7 +71,7 @@ export class MergeWriter {
     const { updated, inserted } = this.#outcome;
     if (updated + inserted === 0) return [];
     const keepsRowIds = updated > 0;
-    const batches = coalesce(keepsRowIds ? this.#keptBatches() : this.#newBatches());
+    const batches = coalesce(this.#checked(keepsRowIds ? this.#keptBatches() : this.#newBatches()));
     const files = await ingest(
       this.#base,
       keepsRowIds ? keptSchema(schema) : schema,
@@ -78,6 +85,13 @@ export class MergeWriter {
       this.#nextRowId += BigInt(file.rows);
       return newFragment(file, fieldIds, first);
     });
+  }
+
+  async *#checked(batches: AsyncGenerator<RecordBatch>): AsyncGenerator<RecordBatch> {
+    for await (const batch of batches) {
+      await this.#check?.(batch);
+      yield batch;
+    }
   }
 
   async *#newBatches(): AsyncGenerator<RecordBatch> {

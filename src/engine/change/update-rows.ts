@@ -25,6 +25,7 @@ import {
   requireOwnColumns,
   restrictedColumns,
   storedRowsOf,
+  type ChangeRefusals,
   type VisibleChange,
 } from './visible-change.ts';
 
@@ -93,10 +94,11 @@ export function updateVisibleRows(
 ): Derive<bigint> {
   return async (base, wrote, flushes) => {
     const table = await change.table(base);
-    requireOwnColumns(columnsOf(updates, base.schema), table.bound, change);
+    requireOwnColumns(updatedColumns(updates, base.schema), table.bound, change);
     const visible = table.rows.snapshot;
     const assignments = bindUpdates(updates, visible.schema, statement);
-    const judges = requireJudged(base.schema, assignments, table.bound, change);
+    const names = assignments.map(({ field }) => field.name);
+    const judges = requireJudged(base.schema, names, table.bound, change);
     const found = await findVisible(table, predicate, statement);
     const stored = new Scanner(reader, base);
     const seen = new Scanner(table.rows, visible);
@@ -128,7 +130,10 @@ export function updateVisibleRows(
 }
 
 /** The columns that updates name, as far as the table has them. */
-function columnsOf(updates: readonly Update[], { fields }: Snapshot['schema']): readonly string[] {
+export function updatedColumns(
+  updates: readonly Update[],
+  { fields }: Snapshot['schema'],
+): readonly string[] {
   return updates.flatMap(([name]) => {
     const position = fieldPosition(fields, name);
     return position === undefined ? [] : [fields[position]!.name];
@@ -136,18 +141,18 @@ function columnsOf(updates: readonly Update[], { fields }: Snapshot['schema']): 
 }
 
 /**
- * Whether the row filter depends on columns that an update writes, so that the rows are judged again.
+ * Whether the row filter depends on columns that a change writes, so that the rows are judged again.
  * @throws CatalogError PermissionDenied if the verdict, or a computed column, would tell masked or
  * hidden values of the rows.
  */
-function requireJudged(
+export function requireJudged(
   schema: Snapshot['schema'],
-  assignments: readonly Assignment[],
+  names: readonly string[],
   bound: BoundRestrictions,
-  { refusal }: VisibleChange,
+  { refusal }: ChangeRefusals,
 ): boolean {
   const restricted = restrictedColumns(bound);
-  const written = new Set(assignments.map(({ field }) => field.name));
+  const written = new Set(names);
   for (const field of schema.fields) {
     const reads = written.has(field.name)
       ? []

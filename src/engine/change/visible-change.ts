@@ -9,14 +9,18 @@ import type { Statement } from '../base/statement.ts';
 import { physicalRows, RowFinder, type BatchRows } from './row-finder.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 
-/** How a caller whom restrictions bind changes a table. */
-export interface VisibleChange {
-  /** The rows of a version that the caller may see. */
-  readonly table: (base: Snapshot) => Promise<VisibleTable>;
+/** Refusals of changes by a caller whom restrictions bind. */
+export interface ChangeRefusals {
   /** The refusal of a change that restrictions cannot be applied to, and why. */
   readonly refusal: (why: string) => CatalogError;
   /** The refusal of a row that the caller would not see. */
   readonly hidden: () => CatalogError;
+}
+
+/** How a caller whom restrictions bind changes a table. */
+export interface VisibleChange extends ChangeRefusals {
+  /** The rows of a version that the caller may see. */
+  readonly table: (base: Snapshot) => Promise<VisibleTable>;
 }
 
 /** Rows of a change in one batch: as the caller sees them, and where they are stored. */
@@ -75,7 +79,7 @@ export function restrictedColumns({ restrictions }: BoundRestrictions): Readonly
 export function requireOwnColumns(
   columns: Iterable<string>,
   bound: BoundRestrictions,
-  { refusal }: VisibleChange,
+  { refusal }: Pick<ChangeRefusals, 'refusal'>,
 ): void {
   const restricted = restrictedColumns(bound);
   for (const column of columns) {
@@ -91,7 +95,7 @@ export function requireOwnColumns(
 export async function requireVisible(
   batch: RecordBatch,
   { filter, restrictions, object }: BoundRestrictions,
-  { hidden }: VisibleChange,
+  { hidden }: Pick<ChangeRefusals, 'hidden'>,
 ): Promise<void> {
   if (filter === null || batch.numRows === 0) return;
   const kept = await judged(async () =>

@@ -15,6 +15,7 @@ import type { AnswerMemory } from '../format/memory/answer-memory.ts';
 import type { MaskSecret } from '../query/restrict/mask-secret.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
 import { countTableRows } from './rows/count-table-rows.ts';
+import { demandsCredentials } from './call/table-credentials.ts';
 import { describeTable } from './tables/describe-table.ts';
 import { describeVersion } from './versions/table-versions.ts';
 import { analyzeQuery, explainQuery } from './rows/explain-query.ts';
@@ -51,14 +52,17 @@ export function pastHandlers({
 }: PastParts): HandlerTable {
   const committer: Committer = {
     commit: (checks, writes) => store.commit(checks, writes),
-    settle: () => Promise.reject(unsettled()),
+    settle: () => Promise.reject(unsettled('what became of this version is known to it alone')),
   };
   const catalog = new Catalog(store, committer, [], local);
   const tables = new Tables({ ...parts, store, committer });
   const tags = new Tags(store, committer, new LanceTagFolder(parts.storage, undefined));
   const reads = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret };
   return {
-    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
+    DescribeTable: async (call) => {
+      if (demandsCredentials(call)) throw unsettled('no credentials are issued');
+      return describeTable(catalog, tables, tags, call);
+    },
     TableExists: (call) => tableExists(catalog, tables, call),
     DescribeTableVersion: describeVersion(catalog, tables),
     GetTableTagVersion: tagVersion({ catalog, tags }),
@@ -69,9 +73,9 @@ export function pastHandlers({
   };
 }
 
-function unsettled(): CatalogError {
+function unsettled(why: string): CatalogError {
   return new CatalogError(
     'ServiceUnavailable',
-    'the store of the catalog does not answer, and what became of this version is known to it alone',
+    `the store of the catalog does not answer, and ${why}`,
   );
 }

@@ -6,6 +6,7 @@ import type { Call, HandlerTable, Handler } from './call/handler.ts';
 import { countField } from '../base/fields.ts';
 import { MAIN_CHAIN } from '../format/chain.ts';
 import type { Tags } from '../versions/lines/tags.ts';
+import type { VendingStores } from '../../storage/vending/credential-vendor.ts';
 import { describeTable } from './tables/describe-table.ts';
 import { dropTable } from './tables/deregister-table.ts';
 import { listTags, tagHandlers, type TagParts } from './versions/tags.ts';
@@ -162,11 +163,12 @@ export function catalogHandlers(
   tables: TableView,
   tags: Tags,
   pageLimit: number,
+  vending?: VendingStores,
 ): HandlerTable {
   return {
     ...namespaceHandlers(catalog, tables, pageLimit),
     ...tableListHandlers(catalog, pageLimit),
-    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
+    DescribeTable: (call) => describeTable(catalog, tables, tags, call, vending),
     TableExists: (call) => tableExists(catalog, tables, call),
     DropTable: (call) => dropTable(catalog, tables, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),

@@ -54,6 +54,10 @@ export class RecordingPermit implements Permit {
     return this.#permit.holdsOnBranches(action, object);
   }
 
+  holdsAlways(action: Action, object: ObjectPath): boolean {
+    return this.#permit.holdsAlways(action, object);
+  }
+
   holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
     return this.#permit.holdsBelow(action, object);
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join, relative } from 'node:path';
 import { Schema, type Field, type RecordBatch } from 'apache-arrow';
-import { openFile } from '../../arrow/ipc/file-reader.ts';
+import { batchesIn } from '../../arrow/ipc/held-file.ts';
 import { OverBudget, RequestBudget } from '../../protocol/budget.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { TableState } from '../../rules/commit-facts.ts';
@@ -145,10 +145,7 @@ class LanceJudgedRows implements JudgedRows {
     try {
       for await (const file of await this.#parts.library.scan(place, columns, statement)) {
         this.#count(file.byteLength);
-        const read = async (start: number, length: number): Promise<Uint8Array> =>
-          file.subarray(start, start + length);
-        const opened = await openFile({ size: file.byteLength, read });
-        for (const index of opened.batchRows.keys()) yield await opened.readBatch(index);
+        yield* batchesIn(file);
       }
     } catch (error) {
       throw this.#isOwnTime(error) ? overTime(this.#parts.limits) : error;

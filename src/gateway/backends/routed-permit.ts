@@ -58,6 +58,10 @@ export class RoutedPermit implements Permit {
     return this.#territory.serves(object) && this.#permit.holdsOnBranches(action, object);
   }
 
+  holdsAlways(action: Action, object: ObjectPath): boolean {
+    return this.#territory.serves(object) && this.#permit.holdsAlways(action, object);
+  }
+
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#territory.serves(object) && this.#permit.sees(object, kind);
   }

@@ -6,7 +6,11 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { Restrictions, RoutedAction } from '../../protocol/restrictions.ts';
-import { onBranch, type Circumstances } from '../../policy/conditions/circumstances.ts';
+import {
+  noCircumstances,
+  onBranch,
+  type Circumstances,
+} from '../../policy/conditions/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
 import { underRestrictions } from '../../policy/decide/restricted-verdict.ts';
 import { restrictionsFor } from '../../policy/settings/restriction-book.ts';
@@ -198,8 +202,15 @@ export class SnapshotPermit implements Permit {
 
   /** If the branch is unknown, allow lines for some branches fail and deny lines for some branches hold. */
   holdsOnBranches(action: Action, object: ObjectPath): boolean {
-    const anywhere = onBranch(this.#circumstances, undefined);
-    const verdict = this.#policy.decide(this.principal, action, object, anywhere);
+    return this.#holdsUnder(onBranch(this.#circumstances, undefined), action, object);
+  }
+
+  holdsAlways(action: Action, object: ObjectPath): boolean {
+    return this.#holdsUnder(noCircumstances, action, object);
+  }
+
+  #holdsUnder(circumstances: Circumstances, action: Action, object: ObjectPath): boolean {
+    const verdict = this.#policy.decide(this.principal, action, object, circumstances);
     return this.#restricted(action, object, verdict).allowed;
   }
 

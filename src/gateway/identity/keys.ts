@@ -72,6 +72,18 @@ function randomId(): string {
   return Array.from({ length: ID_LENGTH }, () => ID_LETTERS[randomInt(ID_LETTERS.length)]).join('');
 }
 
+/** What the audit record of a new key says of it. */
+export function createdKeyDetails(key: StoredKey): Readonly<Record<string, string>> {
+  const { id, subject, roles, scopes = [], expires } = key;
+  return {
+    id,
+    subject,
+    roles: roles.join(' '),
+    scopes: scopes.map(({ action, pattern }) => `${action}:${pattern}`).join(' '),
+    expires: expires ?? 'never',
+  };
+}
+
 /** Whether a key may be used at a moment. */
 export function keyState(key: StoredKey, now: Date): KeyState {
   if (key.revoked !== null) return 'revoked';

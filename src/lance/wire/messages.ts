@@ -61,6 +61,8 @@ type ReadTask = { readonly table: TableAtVersion } & (
   | { readonly kind: 'analyze'; readonly query: QueryMessage }
   | { readonly kind: 'indices' }
   | { readonly kind: 'index_stats' | 'prewarm'; readonly index: string }
+  /** Rows with their ids, as in a scan; all of them, or those whose ids are the bytes of the frame. */
+  | { readonly kind: 'rows'; readonly columns: readonly string[]; readonly isAll: boolean }
   /** Each batch is an Arrow file, after its length as a 32-bit integer. */
   | { readonly kind: 'scan'; readonly columns: readonly string[] }
 );

@@ -8,6 +8,20 @@ export interface LibraryBatches {
   next(): Promise<Uint8Array | null>;
 }
 
+const LENGTH_BYTES = 4;
+
+/** Batches, each after its length. */
+export async function* sizedFiles(
+  next: () => Promise<Uint8Array | null>,
+): AsyncGenerator<Uint8Array> {
+  for (let file = await next(); file !== null; file = await next()) {
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt32LE(file.byteLength);
+    yield length;
+    yield file;
+  }
+}
+
 /** A query of the library below its classes for rows, which would decode each batch. */
 export interface LibraryQuery {
   execute(maxBatchLength?: number, timeoutMillis?: number): Promise<LibraryBatches>;

@@ -1,7 +1,7 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import type { LibraryTask } from '../wire/messages.ts';
 import type { CatalogEndpoint } from './catalog-endpoint.ts';
-import type { LibraryQuery } from './library-query.ts';
+import { sizedFiles, type LibraryQuery } from './library-query.ts';
 import { openAt } from './open-tables.ts';
 import type { Await } from './tasks.ts';
 
@@ -14,8 +14,6 @@ interface ScanParts {
 
 /** Caches of one scan, in bytes. */
 const CACHE_BYTES = 2n ** 24n;
-
-const LENGTH_BYTES = 4;
 
 /**
  * All rows of a version, each batch as an Arrow file after its length. The version is opened with
@@ -34,14 +32,7 @@ export async function* scannedRows(
     const query = table.query().select([...columns]);
     const { inner } = query as unknown as { readonly inner: LibraryQuery | Promise<LibraryQuery> };
     const batches = await until((await inner).execute());
-    for (;;) {
-      const file = await until(batches.next());
-      if (file === null) return;
-      const length = Buffer.alloc(LENGTH_BYTES);
-      length.writeUInt32LE(file.byteLength);
-      yield length;
-      yield file;
-    }
+    yield* sizedFiles(() => until(batches.next()));
   } finally {
     endpoint.remove(name);
   }

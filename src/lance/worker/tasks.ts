@@ -1,7 +1,7 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import type { LibraryTask } from '../wire/messages.ts';
 import { joinedFile } from './arrow-file.ts';
-import { libraryQuery, type LibraryQuery } from './library-query.ts';
+import { libraryQuery, sizedFiles, type LibraryQuery } from './library-query.ts';
 
 /** Waits for the library; throws as soon as the task is to end, though the library may go on. */
 export type Await = <Result>(work: Promise<Result>) => Promise<Result>;
@@ -43,6 +43,15 @@ const runners: {
   async *prewarm({ table, until }, { index }) {
     await until(table.prewarmIndex(index));
     yield textBytes('');
+  },
+  async *rows({ table, vectors, until }, { columns, isAll }) {
+    const { buffer } = vectors;
+    const rows = isAll ? table.query() : table.takeRowIds([...new BigUint64Array(buffer)]);
+    const { inner } = rows.select([...columns]).withRowId() as unknown as {
+      readonly inner: LibraryQuery | Promise<LibraryQuery>;
+    };
+    const batches = await until((await inner).execute());
+    yield* sizedFiles(oneAhead(() => until(batches.next())));
   },
   async *explain(parts, { query, verbose }) {
     const built = await queryOf(parts, query);

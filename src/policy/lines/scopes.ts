@@ -3,6 +3,7 @@ import type { KeyScope } from '../../protocol/principal.ts';
 import { parsePattern, patternMatches, type Pattern } from './pattern.ts';
 import { RightSet } from './right-set.ts';
 import { rightsOf } from './rights.ts';
+import type { Typed } from './typed-name.ts';
 import { narrowWant, type Want } from './want.ts';
 
 /** A scope of a credential, understood. */
@@ -17,6 +18,15 @@ export function scopeFault(scope: KeyScope): string | undefined {
   if ('fault' in result) return result.fault;
   if (rightsOf(scope.action) !== undefined) return undefined;
   return `unknown action ${JSON.stringify(scope.action)} in a scope`;
+}
+
+/** A scope as it is typed, `ACTION:PATTERN`. */
+export function typedScope(typed: string): Typed<KeyScope> {
+  const at = typed.indexOf(':');
+  if (at < 0) return { fault: `the scope ${typed} is not written ACTION:PATTERN` };
+  const value = { action: typed.slice(0, at), pattern: typed.slice(at + 1) };
+  const fault = scopeFault(value);
+  return fault === undefined ? { value } : { fault };
 }
 
 /** Reads the scopes of a credential. One that is not understood covers nothing. */

@@ -64,6 +64,7 @@ export const rowOperations = {
     ...table,
     access: 'modify',
     mutates: true,
+    restricted: 'applied',
     staged: true,
     routes: ['POST /v1/table/{id}/merge_insert'],
     query: [

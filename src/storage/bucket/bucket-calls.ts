@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CircuitBreaker } from '../circuit-breaker.ts';
-import { StorageRefused, StorageUnavailable } from '../storage-error.ts';
+import { isOutage, StorageRefused, StorageUnavailable } from '../storage-error.ts';
 import { faultOf, faultText } from './bucket-fault.ts';
 
 /** Bounds of the requests to an object store. Times in ms. */
@@ -20,10 +20,25 @@ export interface BucketLimits {
 export const bucketLimits: BucketLimits = {
   connections: 64,
   connect: 3_000,
-  attempt: 10_000,
-  deadline: 30_000,
-  breaker: { failures: 3, open: 5_000 },
+  attempt: 5_000,
+  deadline: 10_000,
+  breaker: { failures: 2, open: 5_000 },
 };
+
+/** A service that cannot be used. */
+export interface Outage {
+  readonly why: string;
+  /** When it began, in ms since 1970. */
+  readonly sinceMillis: number;
+}
+
+/** A service that calls go to, for errors. */
+interface RemoteService {
+  /** Such as `the object store lake`. */
+  readonly what: string;
+  /** What an operator checks when it refuses the gateway. */
+  readonly check: string;
+}
 
 /** Slowest transfer of a body that is waited for, in bytes per ms. */
 const SLOWEST_BYTES = 512;
@@ -34,23 +49,28 @@ const LONGEST_PAUSE_MILLIS = 2_000;
 const WAITING = 16;
 
 /**
- * Sends requests to one object store: some at a time, again after transient faults with growing
+ * Sends requests to one object store, or its security token service: some at a time, again after transient faults with growing
  * random pauses until a deadline, and none while the store is known to be unavailable.
  */
 export class BucketCalls {
-  readonly #name: string;
+  readonly #service: RemoteService;
   readonly #limits: BucketLimits;
   readonly #breaker: CircuitBreaker;
   readonly #waiting: (() => void)[] = [];
   #sending = 0;
+  #outage: Outage | undefined;
 
-  /** @param name Of the object store, for errors. */
-  constructor(name: string, limits: BucketLimits) {
-    this.#name = name;
+  constructor(service: RemoteService, limits: BucketLimits) {
+    this.#service = service;
     this.#limits = limits;
     const refusal = (seconds: number): Error =>
       this.#unavailable('it failed and is tried again later', seconds);
     this.#breaker = new CircuitBreaker({ refusal, ...limits.breaker });
+  }
+
+  /** Why the last call failed, and since when calls fail; undefined if it did not. */
+  get outage(): Outage | undefined {
+    return this.#outage;
   }
 
   /**
@@ -67,8 +87,12 @@ export class BucketCalls {
     try {
       const result = await this.#attempts(attempt, Math.ceil(bytes / SLOWEST_BYTES));
       trial.succeeded();
+      this.#outage = undefined;
       return result;
     } catch (error) {
+      if (isOutage(error) && !(error instanceof TooManyCalls)) {
+        this.#outage = { why: error.message, sinceMillis: this.#outage?.sinceMillis ?? Date.now() };
+      }
       // The wait for a turn tells nothing about the store.
       if (error instanceof TooManyCalls) trial.undecided();
       else if (error instanceof StorageUnavailable) trial.failed();
@@ -147,17 +171,18 @@ export class BucketCalls {
   }
 
   #busy(): TooManyCalls {
-    return new TooManyCalls(`too many requests wait for the object store ${this.#name}`, 1);
+    return new TooManyCalls(`too many requests wait for ${this.#service.what}`, 1);
   }
 
   #unavailable(why: string, seconds: number, cause?: unknown): StorageUnavailable {
-    const message = `the object store ${this.#name} is unavailable: ${why}`;
+    const message = `${this.#service.what} is unavailable: ${why}`;
     return new StorageUnavailable(message, seconds, cause);
   }
 
   #refused(error: unknown): StorageRefused {
+    const { what, check } = this.#service;
     return new StorageRefused(
-      `the object store ${this.#name} refuses the gateway: ${faultText(error)}; check its url, endpoint, region, certificate and credentials`,
+      `${what} refuses the gateway: ${faultText(error)}; check ${check}`,
       error,
     );
   }

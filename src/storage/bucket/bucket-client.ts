@@ -15,7 +15,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { StorageError, StorageRefused } from '../storage-error.ts';
 import type { Placed } from '../storage.ts';
-import { BucketCalls, bucketLimits } from './bucket-calls.ts';
+import { BucketCalls, bucketLimits, type Outage } from './bucket-calls.ts';
 import { CutBody, faultOf } from './bucket-fault.ts';
 import type {
   BucketCredentials,
@@ -66,10 +66,16 @@ export class BucketClient {
         httpsAgent: agent,
       },
     });
-    this.#calls = new BucketCalls(name, limits);
+    const check = 'its url, endpoint, region, certificate and credentials';
+    this.#calls = new BucketCalls({ what: `the object store ${name}`, check }, limits);
     this.#bucket = bucket;
     this.#name = name;
     this.#page = page;
+  }
+
+  /** Why the last request failed; undefined if it did not. */
+  get outage(): Outage | undefined {
+    return this.#calls.outage;
   }
 
   /** The credentials that requests are signed with now. @throws StorageRefused if there are none */

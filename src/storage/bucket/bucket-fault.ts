@@ -21,7 +21,7 @@ const codes: Readonly<Partial<Record<BucketFault, readonly string[]>>> = {
   upload: ['NoSuchUpload'],
   precondition: ['PreconditionFailed'],
   range: ['InvalidRange'],
-  refused: ['NoSuchBucket', 'CredentialsProviderError'],
+  refused: ['NoSuchBucket', 'CredentialsProviderError', 'NotImplemented'],
   transient: [
     // A concurrent request for the same key, which says nothing about what is there.
     'ConditionalRequestConflict',

@@ -35,6 +35,9 @@ export interface BucketOptions {
   readonly parts?: PartSizes;
 }
 
+/** Least pause between requests that only look at a store, in ms. */
+const LOOK_MILLIS = 5_000;
+
 /**
  * Objects of an S3-compatible store, below a prefix. Every change is durable when its method
  * resolves. Nothing is done before the store has passed the probe.
@@ -50,6 +53,9 @@ export class BucketStorage implements Storage {
   readonly #options: BucketOptions;
   readonly #disk = new LocalStorage();
   #probed: Promise<void> | undefined;
+  #isLooking = false;
+  /** When `fault` looks at the store again, on the monotonic clock. */
+  #looksAfter = 0;
 
   constructor(place: BucketPlace, options: BucketOptions) {
     this.#client = new BucketClient(place);
@@ -74,6 +80,27 @@ export class BucketStorage implements Storage {
   /** Requests the first page of a listing, and writes nothing. */
   async look(): Promise<void> {
     await this.#client.pages(this.#prefix, '/', 1).next();
+  }
+
+  /**
+   * Why the store cannot be used, and since when, by the last request; undefined if that succeeded.
+   * If no request was looking lately, one is sent, and the next call learns of its result.
+   */
+  fault(): string | undefined {
+    this.#lookAgain();
+    const { outage } = this.#client;
+    return outage && `${outage.why} (since ${new Date(outage.sinceMillis).toISOString()})`;
+  }
+
+  #lookAgain(): void {
+    if (this.#isLooking || performance.now() < this.#looksAfter) return;
+    this.#isLooking = true;
+    void this.look()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#isLooking = false;
+        this.#looksAfter = performance.now() + LOOK_MILLIS;
+      });
   }
 
   async #probe(): Promise<void> {

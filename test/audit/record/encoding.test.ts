@@ -151,6 +151,7 @@ describe('the line of a record', () => {
       code: null,
       restrictions: [],
       read: null,
+      vended: null,
       hash: hashIn(lineOf(outcome)),
     });
   });
@@ -170,6 +171,15 @@ describe('the line of a record', () => {
       [lineOf(plain), { restrictions: [], read: plain.read }],
     ] as const) {
       expect(decodeRecord(line)).toMatchObject(given);
+    }
+  });
+
+  it('ends with credentials that the caller got', () => {
+    for (const until of ['2026-11-24T00:00:00.000Z', null]) {
+      const vended = { prefix: 's3://lake/a "b"', access: 'read', until };
+      const line = lineOf(record('r1', { vended }));
+      expect(line).toContain(`"commit":null,"vended":${JSON.stringify(vended)},"hash":`);
+      expect(decodeRecord(line)).toMatchObject({ restrictions: [], read: null, vended });
     }
   });
 });

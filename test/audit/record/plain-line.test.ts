@@ -94,6 +94,14 @@ const cases: Readonly<Record<string, string>> = {
     read: '{"columns":[],"rows":0,"version":4,"filter":null},"subject":"user:eve"',
   }),
   'what was read without its rows': lineOf({ read: '{"columns":[],"version":4,"filter":null}' }),
+  'credentials that end': lineOf({
+    vended: '{"prefix":"s3://lake/a","access":"read","until":"2026-11-24T00:00:00.000Z"}',
+  }),
+  'credentials that do not end, after what was read': lineOf({
+    read: '{"columns":[],"rows":0,"version":4,"filter":null}',
+    vended: '{"prefix":"s3://lake/a","access":"all","until":null}',
+  }),
+  'credentials with escapes': lineOf({ vended: '{"prefix":"\\"","access":"all","until":null}' }),
   'a field given twice': lineOf({ subject: '"user:ann","subject":"user:eve"' }),
   'a principal that goes on': lineOf({
     principal: `${PRINCIPAL},"subject":"user:eve","extra":{"subject":"x"}`,

@@ -54,6 +54,7 @@ const anything = fc.record<Partial<AuditRecord>>({
     }),
     { nil: null },
   ),
+  vended: fc.option(fc.record({ prefix: name, access: name, until: word }), { nil: null }),
   context: fc.dictionary(name, fc.string(), { noNullPrototype: true }),
   commit: fc.option(
     fc.record({
@@ -162,7 +163,7 @@ describe('a sealed segment', () => {
   });
 });
 
-const LATER = new Set(['restrictions', 'read']);
+const LATER = new Set(['restrictions', 'read', 'vended']);
 /** Parts of a commit in the first segments. */
 const FIRST_PARTS = 7;
 

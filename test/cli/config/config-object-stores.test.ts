@@ -34,17 +34,19 @@ describe('The list of object stores', () => {
         region: 'us-east-1',
         path_style: false,
         credentials_env: null,
+        vend: { role_arn: null, duration: 3_600_000, static: false, endpoint: null },
       },
     ]);
   });
 
   it('takes every key', () => {
     const [lake] = load(
-      '{object_stores: [{name: l, url: "s3://bucket/", endpoint: "http://h:1/", region: eu, path_style: true, credentials_env: L, vend: {role_arn: null, duration: 1h, static: false}}]}',
+      '{object_stores: [{name: l, url: "s3://bucket/", endpoint: "http://h:1/", region: eu, path_style: true, credentials_env: L, vend: {role_arn: r, duration: 15m, static: false, endpoint: "https://sts:2"}}]}',
       { L_ACCESS_KEY_ID: 'id', L_SECRET_ACCESS_KEY: 'secret' },
     ).object_stores;
     const more = { bucket: 'bucket', prefix: '', endpoint: 'http://h:1', region: 'eu' };
-    expect(lake).toEqual({ name: 'l', ...more, path_style: true, credentials_env: 'L' });
+    const vend = { role_arn: 'r', duration: 900_000, static: false, endpoint: 'https://sts:2' };
+    expect(lake).toEqual({ name: 'l', ...more, path_style: true, credentials_env: 'L', vend });
   });
 
   it('names credentials by variables, and never holds them', () => {
@@ -113,11 +115,27 @@ describe('The list of object stores', () => {
     ],
     [
       store('    vend: { static: true }\n'),
-      'F:4: object_stores[0].vend.static is true, but must be false: the gateway hands out no credentials of object stores',
+      'F:4: object_stores[0].vend.static is true, but must be false without credentials_env',
     ],
     [
-      store('    vend: { role_arn: a }\n'),
-      'F:4: object_stores[0].vend.role_arn is "a", but must be null: the gateway hands out no credentials of object stores',
+      store('    vend: { role_arn: a, static: true }\n'),
+      'F:4: object_stores[0].vend.static is true, but must be false where role_arn names a role',
+    ],
+    [
+      store('    vend: { role_arn: "" }\n'),
+      'F:4: object_stores[0].vend.role_arn is "", but must be a text that is not empty',
+    ],
+    [
+      store('    vend: { role_arn: a, duration: 5m }\n'),
+      'F:4: object_stores[0].vend.duration is "5m", but must be from 15m to 12h',
+    ],
+    [
+      store('    vend: { role_arn: a, duration: 13h }\n'),
+      'F:4: object_stores[0].vend.duration is "13h", but must be from 15m to 12h',
+    ],
+    [
+      store('    vend: { role_arn: a, endpoint: "sts" }\n'),
+      'F:4: object_stores[0].vend.endpoint is wrong, but must be an address such as https://s3.example.com',
     ],
     [
       store('    vend: { role: a }\n'),

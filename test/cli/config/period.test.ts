@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { periodOf } from '../../../src/cli/config/key-details.ts';
-import { MOMENTS } from '../../../src/cli/output/moment.ts';
+import { MOMENTS } from '../../../src/protocol/moment.ts';
 import { UsageError } from '../../../src/cli/output/service-error.ts';
 
 const now = Date.UTC(2026, 0, 31, 12);

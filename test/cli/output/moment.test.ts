@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { timeOf } from '../../../src/audit/record/time.ts';
-import { momentOf, MOMENTS } from '../../../src/cli/output/moment.ts';
+import { momentOf } from '../../../src/cli/output/moment.ts';
+import { MOMENTS } from '../../../src/protocol/moment.ts';
 import { zoneOf } from '../../../src/cli/output/zone.ts';
 
 const now = Date.UTC(2026, 2, 29, 12);

@@ -222,6 +222,129 @@ describe('an insert of a bound caller', () => {
   });
 });
 
+describe('a merge of a bound caller', () => {
+  const names: readonly ColumnName[] = ['id', 'region', 'words'];
+  const sent = (some: readonly (readonly [id: number, region?: string])[], ...more: ColumnName[]) =>
+    streamOfRows(
+      some.map(([id, region = 'eu']) => ({ ...rows[0]!, id: BigInt(id), region, words: 'sent' })),
+      [...names, ...more],
+    );
+  const update = 'when_matched_update_all=true';
+  const both = `${update}&when_not_matched_insert_all=true`;
+  const remove = 'when_not_matched_by_source_delete=true';
+
+  it('updates visible rows, keeps what is hidden of them, and inserts the others', async () => {
+    const answer = await change(`merge_insert?on=id&${both}`, sent([[2], [8], [20]]));
+    expect(answer).toMatchObject({
+      num_updated_rows: 2,
+      num_inserted_rows: 1,
+      num_deleted_rows: 0,
+    });
+    const isSent = (id: number) => id === 2 || id === 8 || id === 20;
+    expect(await ids()).toEqual([...all, 20]);
+    const made = [...all, 20];
+    expect(await column('words')).toEqual(made.map((id) => (isSent(id) ? 'sent' : 'whale song')));
+    expect(await column('email')).toEqual(made.map((id) => (id === 20 ? null : `${id}@x.org`)));
+    expect(await column('price')).toEqual(made.map((id) => (id === 20 ? null : id)));
+  });
+
+  it('meets no hidden row: its key is one of a new row', async () => {
+    const answer = await change(`merge_insert?on=id&${both}`, sent([[7], [8]]));
+    expect(answer).toMatchObject({ num_updated_rows: 1, num_inserted_rows: 1 });
+    expect(await ids()).toEqual([...all, 7].toSorted((one, other) => one - other));
+    expect((await column('words')).filter((word) => word === 'sent')).toHaveLength(2);
+    expect(await change(`merge_insert?on=id&${update}`, sent([[9]]))).toMatchObject({
+      num_updated_rows: 0,
+    });
+  });
+
+  it('removes visible rows that were not sent, and no hidden one', async () => {
+    const query = `merge_insert?on=id&${both}&${remove}`;
+    expect(await change(query, sent([[0], [6]]))).toMatchObject({
+      num_updated_rows: 2,
+      num_deleted_rows: 3,
+    });
+    expect(await ids()).toEqual([0, 1, 3, 5, 6, 7, 9, 11]);
+    const condition = `${remove}&when_not_matched_by_source_delete_filt=${encodeURIComponent('100 / amount > 20')}`;
+    expect(await change(`merge_insert?on=id&${condition}`, sent([[0]]))).toMatchObject({
+      num_deleted_rows: 0,
+    });
+  });
+
+  it('has conditions of what the caller sees', async () => {
+    const where = (condition: string) =>
+      `merge_insert?on=id&${update}&when_matched_update_all_filt=${encodeURIComponent(condition)}`;
+    expect(await change(where("target.email LIKE '%@%'"), sent([[2]]))).toMatchObject({
+      num_updated_rows: 0,
+    });
+    expect(await change(where('100 / target.amount > 0'), sent([[2], [7]]))).toMatchObject({
+      num_updated_rows: 1,
+    });
+    await expect(change(where('target.price = 2'), sent([[2]]))).rejects.toThrow('price');
+  });
+
+  it.each<[string, string, Uint8Array, Restrictions, string]>([
+    [
+      'an inserted row that would be hidden',
+      `on=id&${both}`,
+      sent([[2], [20, 'us']]),
+      eu,
+      'would hide one of the rows; send only rows that you may see',
+    ],
+    [
+      'an updated row that would be hidden',
+      `on=id&${update}`,
+      sent([[2, 'us']]),
+      eu,
+      'would hide one of the rows; send only rows that you may see',
+    ],
+    [
+      'a masked column',
+      `on=id&${both}`,
+      sent([[2]], 'email'),
+      eu,
+      'the column "email" is masked or hidden, and is not written',
+    ],
+    [
+      'a hidden column',
+      `on=id&${both}`,
+      sent([[2]], 'price'),
+      eu,
+      'the column "price" is masked or hidden, and is not written',
+    ],
+    [
+      'a masked key',
+      `on=email&${both}`,
+      sent([[2]]),
+      eu,
+      'the column "email" is masked or hidden, and is not written',
+    ],
+    [
+      'a filter of hidden values',
+      `on=id&${update}`,
+      sent([[2]], 'amount'),
+      bound(['amount > price'], [['price', 'hidden']]),
+      'a row filter depends on it, and on a column that is masked or hidden',
+    ],
+  ])('is refused for %s', async (_, query, body, by, why) => {
+    const made = change(`merge_insert?${query}`, body, by);
+    await expect(made).rejects.toMatchObject({ row: { status: 403, code: 15 } });
+    await expect(made).rejects.toThrow(why);
+    expect(await ids()).toEqual(all);
+    expect(await column('words')).toEqual(all.map(() => 'whale song'));
+  });
+
+  it.each(['unique: [id]', 'max_rows: 1000', 'max_removed_share: 0.5', 'check: amount < price'])(
+    'is refused where a commit rule would tell: %s',
+    async (demand) => {
+      rules.demand(demand);
+      const made = change(`merge_insert?on=id&${both}`, sent([[2]]));
+      await expect(made).rejects.toMatchObject({ row: { status: 403, code: 15 } });
+      await expect(made).rejects.toThrow('would tell of what is hidden');
+    },
+  );
+});
+
 describe('a change of a bound caller', () => {
   const sent = streamOfRows([{ ...rows[0]!, id: 1n }], ['id', 'region']);
 
@@ -264,7 +387,6 @@ describe('a change of a bound caller', () => {
 
 describe('other changes of a bound caller', () => {
   it.each([
-    ['merge_insert', 'a merge would meet the keys of hidden rows; use an update and an insert'],
     ['clone', 'a clone would have the hidden rows'],
     ['stats', 'its bytes and fragments are those of hidden rows, too; count the rows instead'],
     ['create_index', 'an index covers hidden rows'],

@@ -187,6 +187,8 @@ const updates = (column: string, expression: string, predicate?: string): Attemp
 
 const some = visible(77, 0);
 
+const merged = 'merge_insert?on=id&when_matched_update_all=true';
+
 /** They change both tables in the same way, as far as the caller sees. */
 const changes: readonly Attempt[] = [
   ...predicates.map((predicate) => updates('words', "'seen'", predicate)),
@@ -205,6 +207,10 @@ const changes: readonly Attempt[] = [
   { action: 'insert', body: streamOfRows([some], ['id', 'region', 'email']) },
   { action: 'insert?mode=overwrite', body: streamOfRows([some]) },
   { action: 'merge_insert?on=id&when_matched_update_all=true', body: streamOfRows([some]) },
+  ...[merged, `${merged}&when_not_matched_insert_all=true`].map((query): Attempt => {
+    const keys = [5n, 6n, 9n, 14n, 500n].map((id) => ({ ...some, id }));
+    return { action: query, body: streamOfRows(keys, ['id', 'region', 'amount']) };
+  }),
   ...predicates.map((predicate): Attempt => ({ action: 'delete', body: { predicate } })),
 ];
 

@@ -20,7 +20,10 @@ import {
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import type { Mask, Restrictions } from '../../../src/protocol/restrictions.ts';
 import { expect } from 'vitest';
+import type { TableFormat } from '../../../src/engine/versions/table-format.ts';
+import type { ObjectPath } from '../../../src/protocol/identifier.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
+import { libraryAccess } from '../../support/lance-access.ts';
 import { buildIndex } from '../../support/indices.ts';
 import { TestPermit } from '../../support/permit.ts';
 import { bytesOf, rowsOf } from '../../support/query-answer.ts';
@@ -202,21 +205,33 @@ export type Told =
 /** The engine with tables that a bound caller and an administrator ask. */
 export class RestrictedEngine {
   readonly engine: TestEngine;
+  readonly #closeLibrary: () => Promise<void>;
 
-  private constructor(engine: TestEngine) {
+  private constructor(engine: TestEngine, closeLibrary: () => Promise<void>) {
     this.engine = engine;
+    this.#closeLibrary = closeLibrary;
   }
 
-  static async open(more: Parameters<typeof freshEngine>[0] = {}): Promise<RestrictedEngine> {
-    const engine = await freshEngine(more);
+  /** @param isLance Names of tables that are made as Lance tables; none unless given. */
+  static async open(
+    more: Parameters<typeof freshEngine>[0] = {},
+    isLance?: (name: string) => boolean,
+  ): Promise<RestrictedEngine> {
+    const lance = isLance === undefined ? undefined : await libraryAccess();
+    const formats = isLance && {
+      lance: lance!,
+      formatOf: ([name = '']: ObjectPath): TableFormat => (isLance(name) ? 'lance' : 'arrow'),
+    };
+    const engine = await freshEngine({ ...formats, ...more });
     engine.startWork((error) => {
       throw error;
     });
-    return new RestrictedEngine(engine);
+    return new RestrictedEngine(engine, async () => lance?.close());
   }
 
   async close(): Promise<void> {
     await this.engine.close();
+    await this.#closeLibrary();
   }
 
   /** Builds an index. */

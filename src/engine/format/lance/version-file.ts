@@ -29,11 +29,11 @@ export interface VersionFile {
   /** Negative for a detached version. */
   readonly version: bigint;
   readonly scheme: NamingScheme;
-  /** Suffix of a staged file, `-<uuid>`; empty for a final one. */
+  /** Suffix of a staged file, `-<uuid>`, or of one that the catalog holds, `.<uuid>`; empty for a final one. */
   readonly staging: string;
 }
 
-const NAME = /^(?<detached>d?)(?<number>\d{1,20})\.manifest(?<staging>-[0-9A-Za-z-]{1,64})?$/;
+const NAME = /^(?<detached>d?)(?<number>\d{1,20})\.manifest(?<staging>[.-][0-9A-Za-z-]{1,64})?$/;
 
 /** Parses the name of a manifest; undefined for any other file. */
 export function parseVersionFile(name: string): VersionFile | undefined {

@@ -1,4 +1,5 @@
 import type { Storage } from '../../../storage/storage.ts';
+import type { VendingStores } from '../../../storage/vending/credential-vendor.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
@@ -22,6 +23,8 @@ export interface ManagedParts {
   readonly locations: TableRoots;
   /** Folders of the gateway itself, of which nothing is removed. */
   readonly retained: readonly string[];
+  /** Where credentials of tables come from; nowhere if absent. */
+  readonly vending?: VendingStores | undefined;
   /** Cached manifests. */
   readonly manifests?: KnownManifests;
 }

@@ -1,7 +1,11 @@
+import type { Schema } from 'apache-arrow';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { statementOf } from '../../base/statement.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { bindRestrictions } from '../../query/restrict/bound-restrictions.ts';
+import {
+  bindRestrictions,
+  type BoundRestrictions,
+} from '../../query/restrict/bound-restrictions.ts';
 import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
 import {
   visibleTable,
@@ -21,7 +25,7 @@ interface RestrictedSource extends StoredRows {
 
 const kept = 'its rows are not kept by this engine';
 
-/** @throws CatalogError PermissionDenied for a table of another kind than the engine's own. */
+/** @throws CatalogError PermissionDenied for a table of another kind than the engine's own */
 export function requireApplicable(
   { request, permit }: Call,
   { kind }: TableRecord,
@@ -48,20 +52,44 @@ export async function restrictedTable(
   call: Call,
   restrictions: Restrictions,
 ): Promise<VisibleTable> {
+  const { schema } = stored.snapshot;
+  return visibleTable(stored, await boundTo(schema, { maskSecret }, call, restrictions));
+}
+
+/**
+ * Restrictions bound to the columns of a version.
+ * @throws CatalogError PermissionDenied for restrictions that do not fit them
+ */
+export async function boundTo(
+  schema: Schema,
+  { maskSecret }: Pick<RestrictedSource, 'maskSecret'>,
+  call: Call,
+  restrictions: Restrictions,
+): Promise<BoundRestrictions> {
   const { object } = call.request;
   const hashes = restrictions.columns.some(({ as }) => as !== 'hidden' && as.mask === 'sha256');
   if (hashes && maskSecret === undefined) {
     throw notApplied(call.request, call.permit, restrictions, 'there is no key for its hashes');
   }
   const secret = hashes ? await maskSecret?.() : undefined;
-  const use = { statement: statementOf(call), secret };
-  const bound = bindRestrictions(stored.snapshot.schema, restrictions, object, use);
-  return visibleTable(stored, bound);
+  return bindRestrictions(schema, restrictions, object, { statement: statementOf(call), secret });
 }
 
-/** A query that compares all rows: no index covers those of a restricted table. */
-export function withoutFastSearch(query: QueryRequest): QueryRequest {
+/**
+ * A query that compares all rows: no index covers those of a restricted table.
+ * @throws CatalogError PermissionDenied for a text search of a Lance table
+ */
+export function restrictedQuery(
+  query: QueryRequest,
+  { request, permit }: Call,
+  { kind }: TableRecord,
+  restrictions: Restrictions,
+): QueryRequest {
   const { nearest, text } = query;
+  if (text !== null && kind === 'lance') {
+    const why = 'scores of a text search of a Lance table count hidden rows; use a filter';
+    throw notApplied(request, permit, restrictions, why);
+  }
   return {
     ...query,
     nearest: nearest && { ...nearest, index: { ...nearest.index, fast: false } },

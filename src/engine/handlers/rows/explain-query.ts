@@ -15,7 +15,7 @@ import { unrestricted } from '../../query/restrict/visible-rows.ts';
 import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
 import type { QueryRequest } from '../../request/request.ts';
 import { readOfLibrary } from './library-columns.ts';
-import { withoutFastSearch } from '../call/restricted-reads.ts';
+import { restrictedQuery } from '../call/restricted-reads.ts';
 import {
   findEngineTable,
   findVisibleRows,
@@ -33,8 +33,9 @@ export function explainQuery(reads: TableReads): Handler {
     const table = await requestedTable(reads, call);
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
+      const visible = restrictedQuery(query, call, table.content, restrictions);
       const { snapshot } = await findVisibleRows(reads, call, table, restrictions, requested);
-      const plan = planQuery(withoutFastSearch(query), snapshot, statementOf(call));
+      const plan = planQuery(visible, snapshot, statementOf(call));
       return textAnswer(call, explainPlan(plan, verbose), readOfPlan(plan));
     }
     const library = inLibrary(reads.lance, table);
@@ -56,8 +57,9 @@ export function analyzeQuery(reads: TableReads): Handler {
     const table = await requestedTable(reads, call);
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
+      const visible = restrictedQuery(query, call, table.content, restrictions);
       const rows = await findVisibleRows(reads, call, table, restrictions);
-      return analyzedRows(rows, withoutFastSearch(query), call, reads);
+      return analyzedRows(rows, visible, call, reads);
     }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {

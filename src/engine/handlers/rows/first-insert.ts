@@ -8,7 +8,7 @@ import type { Call, Handler, HandlerTable } from '../call/handler.ts';
 import { byQueryMode } from '../call/parameters.ts';
 import { libraryOf, type CreationParts } from './lance-creation.ts';
 import { changeLanceTable, type LibraryChanges } from './library-changes.ts';
-import { insertModes } from './lance-handlers.ts';
+import { insertModes } from './insert-modes.ts';
 import { rowsFileOf, type RowsFile } from './rows-file.ts';
 
 /** Parts of the first insert into a declared table. */

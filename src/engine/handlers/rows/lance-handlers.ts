@@ -12,6 +12,8 @@ import { changeLanceTable, type ChangeOf, type LibraryChanges } from './library-
 import { columnChanges } from './lance-columns.ts';
 import { mergeParameters } from './merge-parameters.ts';
 import { timeoutOf } from './merge-insert-into-table.ts';
+import { visibleChanges } from './restricted-library-changes.ts';
+import { insertModes } from './insert-modes.ts';
 import { rowsFileOf, type RowsParts } from './rows-file.ts';
 import { deletePredicate, updatesField } from './update-table.ts';
 
@@ -23,6 +25,11 @@ export function withLanceChanges(
   const changing = Object.entries(changes).map(([name, changeOf]) => [
     name,
     async (call: Call, table: Stored<TableRecord>) => {
+      const restrictions = call.permit.restrictionsOn(call.request.object);
+      const visible = visibleChanges[name as OperationName];
+      if (restrictions !== null && visible !== undefined) {
+        return visible(parts, call, table, restrictions);
+      }
       const change = await changeOf(call, parts);
       try {
         return await changeLanceTable(parts, call, table, change);
@@ -147,9 +154,3 @@ const changes: Readonly<Partial<Record<OperationName, ChangeOf>>> = {
     };
   },
 };
-
-/** Modes of an insert. */
-export const insertModes = {
-  append: { kind: 'append', classes: new Set() },
-  overwrite: { kind: 'overwrite', classes: new Set(['modify']) },
-} as const;

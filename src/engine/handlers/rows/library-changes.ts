@@ -23,6 +23,7 @@ import type {
   LanceVersions,
 } from '../../versions/managed/lance-library.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
+import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
 import { changeInParts } from '../../versions/managed/parted-change.ts';
 import type { Gates, JudgeStaged } from '../../versions/managed/staged-manifest.ts';
 import type { BranchStart } from '../../versions/managed/managed-line.ts';
@@ -47,6 +48,8 @@ import type { RowsParts } from './rows-file.ts';
 export interface LibraryChanges extends ManagedParts {
   readonly library: LanceLibrary;
   readonly lance?: LanceAccess | undefined;
+  /** The key of the hashes of masks; without it masks that hash are refused. */
+  readonly maskSecret?: MaskSecret | undefined;
 }
 
 /** The change that a request asks for. @throws CatalogError InvalidInput and others for its body. */
@@ -60,8 +63,12 @@ export interface TableChange {
   readonly rows: LanceRowsFile | null;
   /** Where the version stands that the change starts from; the newest unless given. */
   readonly from?: Fields;
-  /** Called before each commit. @throws CatalogError for a change that is given up. */
-  readonly check?: (() => void) | undefined;
+  /** Called with each version before its commit. @throws CatalogError for a change that is given up. */
+  readonly check?: ((version: bigint) => void) | undefined;
+  /** Judges the manifest of each version before its commit. @throws CatalogError */
+  readonly requireManifest?: ((manifest: LanceManifest) => void) | undefined;
+  /** Whether restrictions that bind the caller are applied: it changes rows alone that the caller sees. */
+  readonly isVisible?: boolean;
   /** Actions that the change counts as beside those of its manifest. */
   readonly classes?: ReadonlySet<Action>;
   /** Properties of the table from then on; its own unless given. */
@@ -85,10 +92,12 @@ export async function changeLanceTable(
   parts: LibraryChanges,
   call: Call,
   table: Stored<TableRecord>,
-  { change: changeOf, rows, from = {}, body, check, classes, properties }: TableChange,
+  asked: TableChange,
 ): Promise<Answer> {
+  const { change: changeOf, rows, from = {}, body, check, classes, properties } = asked;
   const restrictions = call.permit.restrictionsOn(call.request.object);
-  if (restrictions !== null) requireApplicable(call, table.content, restrictions);
+  if (restrictions !== null && asked.isVisible !== true)
+    requireApplicable(call, table.content, restrictions);
   const branch = branchParameter(call);
   const { place, version } = await placeOf(parts, call, table, from);
   const change = typeof changeOf === 'function' ? changeOf(version) : changeOf;
@@ -101,6 +110,7 @@ export async function changeLanceTable(
     );
   };
   const replaces = change.kind === 'overwrite' && classes?.has('drop') !== true;
+  const gates = withSchemaRight(gatesOf(call, classes), call, branch, replaces);
   const writes = properties === undefined ? [] : [withProperties(table, properties)];
   const outcome = await commitsOfLibrary(
     { ...parts, ...waiting(parts, call) },
@@ -111,7 +121,7 @@ export async function changeLanceTable(
       change,
       rows,
       check,
-      gates: withSchemaRight(gatesOf(call, classes), call, branch, replaces),
+      gates: withManifest(gates, asked.requireManifest),
       beside: async () => ({ checks: [], writes }),
       seal: call.once.seal((committed: Committed) => answer(committed, {})),
       statement: statementOf(call),
@@ -157,7 +167,7 @@ interface LibraryCommit {
   readonly branch: string;
   readonly change: LanceTableChange;
   readonly rows: LanceRowsFile | null;
-  readonly check?: (() => void) | undefined;
+  readonly check?: ((version: bigint) => void) | undefined;
   /** Origin of the branch that the change begins. */
   readonly origin?: BranchStart;
   readonly gates: Gates;
@@ -203,9 +213,9 @@ export async function commitsOfLibrary(
     newest: async (name) => (isFirst ? first() : entryOf(parts, table, name)),
     at: (name, version) => entryOf(parts, table, name, BigInt(Number(version))),
     create: async (name, fields) => {
-      check?.();
       if (name !== branch) throw new CatalogError('InvalidInput', `the change is one of ${branch}`);
       const request = { ...versionRequest(path, fields as Fields, branch), origin };
+      check?.(request.version);
       // The library overwrites a version that it finds in the folder.
       if (isFirst && request.version !== 1n) throw notFirst(path);
       const all = await committedVersions(parts, [request], sealed, durable, beside).catch(
@@ -282,6 +292,15 @@ function withSchemaRight(
     await judge?.(staged);
   };
   return { ...gates, judge: judgeRight };
+}
+
+function withManifest(gates: Gates, requireManifest: TableChange['requireManifest']): Gates {
+  if (requireManifest === undefined) return gates;
+  const judge: JudgeStaged = async (staged) => {
+    requireManifest(staged.manifest);
+    await gates.judge?.(staged);
+  };
+  return { ...gates, judge };
 }
 
 function hasFieldsOf(one: LanceManifest, other: LanceManifest): boolean {

@@ -1,4 +1,5 @@
 import { crc32 } from '@node-rs/crc32';
+import { Schema } from 'apache-arrow';
 import type { ByteStream } from '../../../protocol/backend.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Fields } from '../../base/fields.ts';
@@ -48,7 +49,13 @@ export interface ReadableVersion extends LanceTableVersion {
   readonly columns: LanceColumns;
 }
 
-const NO_COLUMNS: LanceColumns = { names: [], vectors: [], texts: [] };
+const NO_COLUMNS: LanceColumns = {
+  schema: new Schema([]),
+  rowBytes: 0,
+  names: [],
+  vectors: [],
+  texts: [],
+};
 
 /** Parts for finding a version of a Lance table. */
 interface LanceReads {

@@ -11,6 +11,7 @@ import { changeJudge } from '../../rules/version-judge.ts';
 import { changeSummary } from '../../once/commit-summary.ts';
 import { mergeParameters } from './merge-parameters.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
+import { visibleChange, visibleMerge } from './restricted-changes.ts';
 
 /**
  * MergeInsertIntoTable: rows sent update the rows that they match, are inserted where
@@ -23,6 +24,7 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
     const { object, query } = call.request;
     const request = mergeParameters(query, timeoutOf(call));
     const table = await catalog.requireTable(object);
+    const change = visibleChange(parts, call, table.content, 'merge');
     requireEngineTable(object, table.content);
     const chain = await tables.chain(table.content, branchParameter(call));
     const incoming = await openIncoming(call.request, parts);
@@ -33,6 +35,7 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
       request,
       incoming,
       statement: statementOf(call),
+      visible: change && visibleMerge(call, incoming, request, base.schema, change),
     });
     try {
       const { derive } = merge;

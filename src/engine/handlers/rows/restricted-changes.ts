@@ -1,6 +1,9 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { schemaOf } from '../../../arrow/nested-type.ts';
 import { conform } from '../../../arrow/types.ts';
+import { fieldPosition } from '../../../arrow/field-position.ts';
+import type { MergeRequest } from '../../change/merge-condition.ts';
+import type { VisibleMerge } from '../../change/merge-rows.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { hiddenRowMade, type Restrictions } from '../../../protocol/restrictions.ts';
 import type { RequirementName } from '../../../rules/commit-rule.ts';
@@ -10,6 +13,7 @@ import {
   requireVisible,
   requireOwnColumns,
   restrictedColumns,
+  type ChangeRefusals,
   type VisibleChange,
 } from '../../change/visible-change.ts';
 import { checkConforms, type Incoming } from '../../format/incoming.ts';
@@ -30,13 +34,14 @@ export interface RestrictedChanges {
   readonly maskSecret?: MaskSecret | undefined;
 }
 
-type ChangeKind = 'insert' | 'update' | 'delete';
+type ChangeKind = 'insert' | 'update' | 'delete' | 'merge';
 
 /** Requirements of commit rules whose verdict on a change would tell of hidden rows. */
 const telling: Readonly<Record<ChangeKind, readonly RequirementName[]>> = {
   insert: ['unique', 'max_rows', 'max_bytes'],
   update: ['unique', 'max_bytes'],
   delete: ['max_removed_share'],
+  merge: ['unique', 'max_rows', 'max_bytes', 'max_removed_share'],
 };
 
 /**
@@ -50,17 +55,30 @@ export function visibleChange(
   table: TableRecord,
   kind: ChangeKind,
 ): VisibleChange | undefined {
-  const { request, permit, rules } = call;
-  const { object, operation } = request;
-  const restrictions = permit.restrictionsOn(object);
+  const restrictions = call.permit.restrictionsOn(call.request.object);
   if (restrictions === null) return undefined;
   requireApplicable(call, table, restrictions);
+  return {
+    table: (snapshot) => restrictedTable({ ...parts, snapshot }, call, restrictions),
+    ...changeRefusals(call, restrictions, kind),
+  };
+}
+
+/**
+ * Refusals of changes of a table of any kind.
+ * @throws CatalogError PermissionDenied where a commit rule would tell of hidden rows
+ */
+export function changeRefusals(
+  { request, permit, rules }: Call,
+  restrictions: Restrictions,
+  kind: ChangeKind,
+): ChangeRefusals {
+  const { object, operation } = request;
   const refusal = (why: string) => notApplied(request, permit, restrictions, why);
   const rule = rules.ruleRequiring(object, requirementsOf(kind, restrictions));
   if (rule !== undefined) throw refusal(`the commit rule ${rule} would tell of what is hidden`);
   const names = [permit.principal.subject, operation.name, object, restrictions.names] as const;
   return {
-    table: (snapshot) => restrictedTable({ ...parts, snapshot }, call, restrictions),
     refusal,
     hidden: () => new CatalogError('PermissionDenied', hiddenRowMade(...names)),
   };
@@ -68,7 +86,8 @@ export function visibleChange(
 
 /** A check of updated rows reads their hidden values as well. */
 function requirementsOf(kind: ChangeKind, { columns }: Restrictions): readonly RequirementName[] {
-  return kind === 'update' && columns.length > 0 ? [...telling.update, 'check'] : telling[kind];
+  const updates = kind === 'update' || kind === 'merge';
+  return updates && columns.length > 0 ? [...telling[kind], 'check'] : telling[kind];
 }
 
 /**
@@ -81,7 +100,7 @@ export function visibleIncoming(
   call: Call,
   incoming: Incoming,
   schema: Schema,
-  change: VisibleChange,
+  change: ChangeRefusals,
 ): Incoming {
   const { object } = call.request;
   const restrictions = call.permit.restrictionsOn(object)!;
@@ -96,12 +115,39 @@ export function visibleIncoming(
   return { schema, batches };
 }
 
+/**
+ * How a bound caller merges rows, which have no masked and no hidden column.
+ * @throws CatalogError PermissionDenied for a key or a column that the caller may not write;
+ * TableSchemaValidationError for rows that do not fit the other columns
+ */
+export function visibleMerge(
+  call: Call,
+  incoming: Incoming,
+  { on, insert }: MergeRequest,
+  schema: Schema,
+  change: VisibleChange,
+): VisibleMerge {
+  const { object } = call.request;
+  const restrictions = call.permit.restrictionsOn(object)!;
+  const own = bindRestrictions(schema, restrictions, object, { statement: statementOf(call) });
+  const keys = on.flatMap((name) => topColumn(schema, name));
+  requireOwnColumns([...keys, ...incoming.schema.fields.map(({ name }) => name)], own, change);
+  if (insert) requireFilled(incoming, schema, own, change);
+  return { ...change, schema: own.schema };
+}
+
+/** The column of a path. */
+function topColumn({ fields }: Schema, path: string): readonly string[] {
+  const at = fieldPosition(fields, path) ?? fieldPosition(fields, path.split('.')[0]!);
+  return at === undefined ? [] : [fields[at]!.name];
+}
+
 /** Columns that the caller cannot write become null or are computed; errors name no other columns. */
 function requireFilled(
   incoming: Incoming,
   schema: Schema,
   bound: BoundRestrictions,
-  { refusal }: VisibleChange,
+  { refusal }: ChangeRefusals,
 ): void {
   const restricted = restrictedColumns(bound);
   const sent = new Set(incoming.schema.fields.map(({ name }) => name));
@@ -119,7 +165,7 @@ async function* judged(
   batches: AsyncIterable<RecordBatch>,
   schema: Schema,
   bound: BoundRestrictions,
-  change: VisibleChange,
+  change: ChangeRefusals,
 ): AsyncGenerator<RecordBatch> {
   for await (const batch of batches) {
     const rows = conform(batch, schema);

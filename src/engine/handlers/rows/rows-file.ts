@@ -34,17 +34,19 @@ export type RowsParts = IncomingLimits &
 /**
  * The rows of a request as Arrow files.
  * @param isWhole Whether the library needs them in one file.
+ * @param checked The rows to write, which may be judged while they are read.
  * @throws CatalogError InvalidInput, also for more than the library takes; OverBudget
  */
 export async function rowsFileOf(
   parts: RowsParts,
   { request }: Call,
   isWhole = false,
+  checked: (incoming: Incoming) => Incoming = (incoming) => incoming,
 ): Promise<RowsFile> {
   const incoming = await openIncoming(request, parts);
   const file = new RowsFile(parts, request.budget, isWhole);
   try {
-    await file.fill(incoming);
+    await file.fill(checked(incoming));
     return file;
   } catch (error) {
     await file.close();

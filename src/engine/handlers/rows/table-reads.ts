@@ -25,7 +25,13 @@ import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { rowsOfQuery } from '../../virtual/row-answers.ts';
 import { readOfLibrary } from './library-columns.ts';
-import { requireApplicable, restrictedRows, withoutFastSearch } from '../call/restricted-reads.ts';
+import {
+  boundTo,
+  requireApplicable,
+  restrictedQuery,
+  restrictedRows,
+} from '../call/restricted-reads.ts';
+import { visibleLibraryTable } from './visible-library-rows.ts';
 import { statementOf } from '../../base/statement.ts';
 import { parseQueryRequest } from '../../request/request.ts';
 
@@ -103,6 +109,12 @@ export async function findVisibleRows(
   restrictions: Restrictions,
   fields?: Fields,
 ): Promise<VirtualRows> {
+  const library = inLibrary(reads.lance, table);
+  if (library !== undefined) {
+    const place = await libraryTable(reads, call, table, fields ?? call.body);
+    const bound = await boundTo(place.columns.schema, reads, call, restrictions);
+    return (await visibleLibraryTable({ library, place, bound })).rows;
+  }
   requireApplicable(call, table.content, restrictions);
   const { snapshot } = await findEngineTable(reads, call, table, fields);
   return restrictedRows({ ...reads, snapshot }, call, restrictions);
@@ -118,8 +130,9 @@ export function queryTable(reads: TableReads): Handler {
     const table = await requestedTable(reads, call);
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
+      const visible = restrictedQuery(query, call, table.content, restrictions);
       const rows = await findVisibleRows(reads, call, table, restrictions);
-      return rowsOfQuery(rows, withoutFastSearch(query), call, { ...reads, answerMemory });
+      return rowsOfQuery(rows, visible, call, { ...reads, answerMemory });
     }
     const library = inLibrary(reads.lance, table);
     if (library !== undefined) {

@@ -7,7 +7,12 @@ import type { TableRecord } from '../../format/records.ts';
 import { tableAlreadyExists } from '../../catalog/records/refusals.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { propertiesField } from '../call/parameters.ts';
-import { flagField, textField } from '../../base/fields.ts';
+import {
+  demandsCredentials,
+  tableCredentials,
+  type TableCredentials,
+} from '../call/table-credentials.ts';
+import { textField } from '../../base/fields.ts';
 import {
   makeLocation,
   managedFolder,
@@ -21,17 +26,17 @@ import { withExternalWrites } from '../../versions/managed/external-versions.ts'
 import type { ManagedParts } from '../call/managed-parts.ts';
 
 /** Parts of the operations that give a table a name and a location. */
-export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations'>;
+export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations' | 'vending'>;
 
 /**
  * DeclareTable: a name and an empty folder, into which a Lance client then
- * writes; its commits go through the catalog. Local files need no credentials,
- * so none are vended to any caller.
+ * writes; its commits go through the catalog. Local files need no credentials, and
+ * those of an object store are never in the answer that is stored for repeats.
  */
 export function declareTable(parts: PlaceParts): Handler {
   return async (call) => {
     const { object } = call.request;
-    if (flagField(call.body, 'vend_credentials', false)) {
+    if (demandsCredentials(call)) {
       call.permit.require('CreateTableVersion', object);
     }
     const properties = await withExternalWrites(parts.catalog, object, propertiesField(call));
@@ -42,10 +47,10 @@ export function declareTable(parts: PlaceParts): Handler {
     const record = { id, kind: 'declared', properties, createdMillis: Date.now() } as const;
     const table = { ...parts.catalog.local.claimed({ ...record, location }), location };
     await judgePlacing(call.rules, object, location);
-    const answer = declared(call, table);
+    const credentials = await tableCredentials(call, table, parts.vending);
     await makeLocation(location, parts.locations);
     try {
-      await commit(parts, call, table, answer);
+      await commit(parts, call, table, declared(call, table));
     } catch (error) {
       // A folder that the client chose may belong to another table by now.
       if (chosen === null && tookNoEffect(error)) {
@@ -53,7 +58,7 @@ export function declareTable(parts: PlaceParts): Handler {
       }
       throw error;
     }
-    return answer;
+    return declared(call, table, credentials);
   };
 }
 
@@ -83,9 +88,13 @@ async function commit(
   await catalog.createTableCommit(object, table, checks, writes, undefined, seal);
 }
 
-function declared(call: Call, { id, location, properties }: Placed): Answer {
-  const answer = declaredEntry(location, properties);
-  return jsonAnswer(call, answer, { commit: placeSummary('declare', id) });
+function declared(
+  call: Call,
+  { id, location, properties }: Placed,
+  credentials?: TableCredentials,
+): Answer {
+  const answer = { ...declaredEntry(location, properties), ...credentials?.answer };
+  return jsonAnswer(call, answer, { commit: placeSummary('declare', id), ...credentials?.notes });
 }
 
 /** Members of the answer for a declared table. */

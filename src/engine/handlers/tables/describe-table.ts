@@ -3,15 +3,17 @@ import { namedPath } from '../../../protocol/database.ts';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { canonicalPath } from '../../../protocol/identifier.ts';
+import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { schemaToJson, type JsonSchema, type Vocabulary } from '../../../arrow/json-schema.ts';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import { jsonAnswer, restOn } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { TableRecord } from '../../format/records.ts';
+import type { Stored, TableRecord } from '../../format/records.ts';
 import type { Call } from '../call/handler.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import { branchParameter } from '../call/parameters.ts';
+import { demandsCredentials, tableCredentials } from '../call/table-credentials.ts';
+import type { VendingStores } from '../../../storage/vending/credential-vendor.ts';
 import { notApplied } from '../call/restricted-calls.ts';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { statementOf } from '../../base/statement.ts';
@@ -74,14 +76,15 @@ export async function describeTable(
   tables: TableView,
   tags: Tags,
   call: Call,
+  vending?: VendingStores,
 ): Promise<Answer> {
-  const vends = flagField(call.body, 'vend_credentials', false);
-  if (vends) requireCredentials(call);
+  const demands = demandsCredentials(call);
+  if (demands) requireCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
   const found = await catalog.requireTable(call.request.object);
   const restrictions = call.permit.restrictionsOn(call.request.object);
   if (restrictions !== null) {
-    return describeVisible({ tables, tags, table: found.content }, call, restrictions);
+    return describeVisible({ tables, tags, found }, call, restrictions);
   }
   const { branch, version } = await readPlace(tags, found.content, call);
   const stored = await adoptedTable(call, found, branch);
@@ -89,10 +92,12 @@ export async function describeTable(
   requireColumns(call, table);
   const chain = await tables.chain(table, branch);
   if (table.kind !== 'engine') {
-    return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
+    const described = await elsewhere(call, tables, table, { chain, version, withUri });
+    const { answer, notes } = await tableCredentials(call, table, vending);
+    return jsonAnswer(call, { ...described, ...answer }, notes);
   }
   const { snapshot, record } = await tables.found(table, version, chain);
-  if (!vends) restOn(call, stored, chain, record);
+  if (!demands) restOn(call, stored, chain, record);
   return said.of(call, { table, snapshot, withUri });
 }
 
@@ -112,7 +117,7 @@ function requireColumns({ body, request }: Call, { kind }: TableRecord): void {
 interface VisibleParts {
   readonly tables: TableView;
   readonly tags: Tags;
-  readonly table: TableRecord;
+  readonly found: Stored<TableRecord>;
 }
 
 /**
@@ -120,20 +125,21 @@ interface VisibleParts {
  * the rows lie, how many there are, or what metadata says of them.
  */
 async function describeVisible(
-  { tables, tags, table }: VisibleParts,
+  { tables, tags, found }: VisibleParts,
   call: Call,
   restrictions: Restrictions,
 ): Promise<Answer> {
   const { request, permit } = call;
-  if (table.kind !== 'engine') {
+  if (found.content.kind === 'declared') {
     throw notApplied(request, permit, restrictions, 'its rows are not kept by this engine');
   }
   if (flagField(call.body, 'with_table_uri', false)) {
     throw notApplied(request, permit, restrictions, 'its location would give its files');
   }
-  const { branch, version } = await readPlace(tags, table, call);
+  const { branch, version } = await readPlace(tags, found.content, call);
+  const { content: table } = await adoptedTable(call, found, branch);
   const chain = await tables.chain(table, branch);
-  const { snapshot } = await tables.found(table, version, chain);
+  const snapshot = await snapshotOf(tables, table, { chain, version, path: request.object });
   const use = { statement: statementOf(call) };
   const { schema } = bindRestrictions(snapshot.schema, restrictions, request.object, use);
   const isLanceDb = request.dialect === 'lancedb';
@@ -145,6 +151,16 @@ async function describeVisible(
     metadata: {},
     ...(isLanceDb ? {} : { managed_versioning: true }),
   });
+}
+
+async function snapshotOf(
+  tables: TableView,
+  table: TableRecord,
+  { chain, version, path }: Pick<Asked, 'chain' | 'version'> & { readonly path: ObjectPath },
+): Promise<Pick<Snapshot, 'version' | 'schema'>> {
+  if (table.kind === 'engine') return (await tables.found(table, version, chain)).snapshot;
+  const { content } = await tables.version(table, version, chain);
+  return lanceSnapshot(tables.storage, locationOf(table), content, path);
 }
 
 const said = new DescriptionCache(answerOf);
@@ -160,7 +176,7 @@ function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
 
 /**
  * Credentials to read come with the right to read, those to write with the right
- * to commit; local files need neither, so none are given.
+ * to commit. Local files need none, but the same rights.
  */
 function requireCredentials(call: Call): void {
   const { permit, request } = call;

@@ -150,27 +150,34 @@ function filesOf(snapshot: Snapshot, { filter }: BoundRestrictions): readonly Sc
 
 async function judgedBatch(
   { batch, place, certain }: PlacedBatch,
-  { filter, restrictions, object, statement: { budget } }: BoundRestrictions,
+  bound: BoundRestrictions,
 ): Promise<JudgedBatch | null> {
   const { index } = place;
   const { numRows } = batch;
   if (numRows === 0) return null;
-  if (filter === null || certain === true) return { index, count: numRows, bits: null };
-  const [first] = restrictions.rows;
-  const rows = await judged(() => budget.run(() => rowsInThread(filter, batch)));
+  const rows = certain === true ? null : await seenRows(batch, bound);
+  if (rows === null || rows.length === numRows) return { index, count: numRows, bits: null };
   if (rows.length === 0) return null;
-  if (rows.length === numRows) return { index, count: numRows, bits: null };
-  budget.charge(numRows / 8);
+  bound.statement.budget.charge(numRows / 8);
   const bits = new Uint8Array(Math.ceil(numRows / 8));
   for (const row of rows) setBit(bits, row);
   return { index, count: rows.length, bits };
+}
 
-  async function judged<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      throw closing(error, first?.restriction ?? '', object);
-    }
+/**
+ * Positions of the rows of a batch that the caller may see, ascending; null for all.
+ * @param batch With the columns of the row filters.
+ * @throws CatalogError PermissionDenied for a row filter that fails on a row
+ */
+export async function seenRows(
+  batch: RecordBatch,
+  { filter, restrictions, object, statement: { budget } }: BoundRestrictions,
+): Promise<Uint32Array | null> {
+  if (filter === null) return null;
+  try {
+    return await budget.run(() => rowsInThread(filter, batch));
+  } catch (error) {
+    throw closing(error, restrictions.rows[0]?.restriction ?? '', object);
   }
 }
 
@@ -199,36 +206,53 @@ function virtualPart(
 /** The visible rows of a batch, masked. */
 async function readVisible(
   { snapshot, reader }: StoredRows,
-  { columns, schema, statement: { budget } }: BoundRestrictions,
+  bound: BoundRestrictions,
   fragment: Fragment,
   { index, bits, count }: JudgedBatch,
   names: readonly string[],
 ): Promise<RecordBatch> {
-  const seen = names.map((name) => columns.get(name)!);
-  const read = seen.filter(({ masking }) => masking?.reads !== false);
-  const found = await reader.batch(
-    snapshot,
-    fragment,
-    index,
-    read.map(({ field }) => field.name),
-  );
+  const found = await reader.batch(snapshot, fragment, index, storedColumns(bound, names));
   const picked = bits === null ? found.batch : take(found.batch, setRows(bits, count));
-  const stored = new Map<unknown, Data>(
-    read.map((column, at) => [column, picked.data.children[at]!]),
-  );
-  const data: Data[] = [];
-  for (const column of seen) {
-    const values = stored.get(column) ?? null;
-    const { masking } = column;
-    data.push(masking === null ? values! : await budget.run(() => masking.apply(values, count)));
-  }
-  const own = schemaOf(
-    seen.map(({ field }) => field),
-    schema.metadata,
-  );
-  const batch = data.length === 0 ? batchOfData(own, [], count) : batchOfColumns(own, data, count);
+  const batch = await maskedRows(bound, names, picked);
   if (bits !== null) found.release?.();
   return batch;
+}
+
+/** Columns that are read to show some; the others have masks that need no values. */
+export function storedColumns(
+  { columns }: BoundRestrictions,
+  names: readonly string[],
+): readonly string[] {
+  return names.filter((name) => columns.get(name)!.masking?.reads !== false);
+}
+
+/**
+ * Rows as the caller sees them.
+ * @param names Columns of the result.
+ * @param stored Rows that the caller may see, with the columns that `storedColumns` names.
+ */
+export async function maskedRows(
+  bound: BoundRestrictions,
+  names: readonly string[],
+  stored: RecordBatch,
+): Promise<RecordBatch> {
+  const { columns, schema, statement } = bound;
+  const rows = stored.numRows;
+  const read = storedColumns(bound, names);
+  const values = new Map(read.map((name, at) => [name, stored.data.children[at]!]));
+  const data: Data[] = [];
+  for (const name of names) {
+    const { masking } = columns.get(name)!;
+    const column = values.get(name) ?? null;
+    data.push(
+      masking === null ? column! : await statement.budget.run(() => masking.apply(column, rows)),
+    );
+  }
+  const own = schemaOf(
+    names.map((name) => columns.get(name)!.field),
+    schema.metadata,
+  );
+  return data.length === 0 ? batchOfData(own, [], rows) : batchOfColumns(own, data, rows);
 }
 
 /** Positions of set bits, ascending. */

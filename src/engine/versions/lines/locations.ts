@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Check, Store, Write } from '../../../store/store.ts';
 import { prefixRange } from '../../catalog/records/keys.ts';
-import { isObjectKey, keyOfUri, wireLocation } from '../../../storage/object-key.ts';
+import { isObjectKey, isPlainKey, keyOfUri, wireLocation } from '../../../storage/object-key.ts';
 import { errorCode, isMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { LANCE_VERSIONS, lanceVersions } from '../../format/lance/versions.ts';
@@ -28,8 +28,6 @@ export interface TableRoots extends LocationRules {
 /** The longest location in bytes: the store's keys hold no more. */
 const MAX_BYTES = 1024;
 const CONTROL = /\p{Cc}/u;
-/** Keys that all clients of object stores write alike. */
-const PLAIN = /^[\w/:.=@+-]*$/;
 const NOT_PLAIN =
   'holds characters that clients of object stores write in different ways: use letters, digits and . _ = @ + -';
 
@@ -100,7 +98,7 @@ async function unseen(storage: Storage, location: string, path: string): Promise
 async function resolveFolder(location: string, roots: TableRoots): Promise<string> {
   const path = absolutePath(location);
   if (CONTROL.test(path)) throw refused(location, 'holds a control character');
-  if (isObjectKey(path) && !PLAIN.test(path)) throw refused(location, NOT_PLAIN);
+  if (isObjectKey(path) && !isPlainKey(path)) throw refused(location, NOT_PLAIN);
   const { storage } = roots;
   const withoutLink = (root: string) => withoutLinks(storage, root);
   const configured = [roots.managed, ...roots.allowed];

@@ -1,5 +1,5 @@
 import { join, relative, sep } from 'node:path';
-import { DataType, type Field } from 'apache-arrow';
+import { DataType, Schema, type Field } from 'apache-arrow';
 import { LRUCache } from 'lru-cache';
 import { isObjectKey } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
@@ -10,7 +10,12 @@ import { lanceFolders } from '../../format/lance/lance-folders.ts';
 import { arrowFields } from '../../format/lance/lance-schema.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
-import type { LanceFragment, LanceManifest } from '../../format/lance/lance-manifest.ts';
+import {
+  fragmentBytes,
+  liveRowCount,
+  type LanceFragment,
+  type LanceManifest,
+} from '../../format/lance/lance-manifest.ts';
 import { vectorType } from '../../request/vector-column.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
 
@@ -55,6 +60,9 @@ interface PlacedVersion {
 
 /** Top-level columns of a version. */
 export interface LanceColumns {
+  readonly schema: Schema;
+  /** Bytes of a row in the files, about; 0 if there are no rows. */
+  readonly rowBytes: number;
   readonly names: readonly string[];
   /** Columns of vectors. */
   readonly vectors: readonly string[];
@@ -147,11 +155,16 @@ export class OwnFiles {
   }
 }
 
-function columnsOf({ fields }: LanceManifest): LanceColumns {
+function columnsOf({ fields, fragments }: LanceManifest): LanceColumns {
   const columns = arrowFields(fields);
+  const sumOf = (count: (fragment: LanceFragment) => bigint) =>
+    fragments.reduce((sum, fragment) => sum + count(fragment), 0n);
+  const rows = sumOf(liveRowCount);
   const names = (some: readonly Field[]) => some.map(({ name }) => name);
   const isText = ({ type }: Field) => DataType.isUtf8(type) || DataType.isLargeUtf8(type);
   return {
+    schema: new Schema([...columns]),
+    rowBytes: rows === 0n ? 0 : Number(sumOf(fragmentBytes) / rows),
     names: names(columns),
     vectors: names(columns.filter((field) => vectorType(field.type) !== null)),
     texts: names(columns.filter(isText)),

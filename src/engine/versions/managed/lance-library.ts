@@ -240,6 +240,16 @@ export interface LanceLibrary {
     columns: readonly string[],
     statement: LanceStatement,
   ): Promise<AsyncGenerator<Uint8Array>>;
+  /**
+   * Rows of a version in some columns, each batch as an Arrow file. The id of each row is its last column.
+   * @param ids The ids of the rows; all rows if null.
+   */
+  rows(
+    table: LanceTableVersion,
+    columns: readonly string[],
+    ids: BigUint64Array | null,
+    statement: LanceStatement,
+  ): Promise<AsyncGenerator<Uint8Array>>;
   /** The plan of a query as text. */
   explain(
     table: LanceTableVersion,

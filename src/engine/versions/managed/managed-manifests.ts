@@ -2,7 +2,9 @@ import { dirname, join, relative } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { Flushes } from '../../../storage/flushes.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { isAbsent, StorageError } from '../../../storage/storage-error.ts';
+import { isObjectKey, wireLocation } from '../../../storage/object-key.ts';
+import { readUpTo } from '../../../storage/open-object.ts';
+import { errorCode, isAbsent, StorageError } from '../../../storage/storage-error.ts';
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { haveSameBytes } from '../../format/lance/plain-file.ts';
 import { manifestDigest } from './manifest-identity.ts';
@@ -134,11 +136,33 @@ export async function holdStaged(
   const path = pathIn(location, staging);
   const flushes = new Flushes();
   flushes.add(file.sync());
-  flushes.add(place(storage, path, pathIn(location, held)));
+  flushes.add(hold(storage, file, path, pathIn(location, held)));
   // Before the first version nobody has flushed the names of these folders.
   if (isFirst)
     for (const folder of foldersAbove(dirname(path), location)) flushes.add(storage.flush(folder));
   await flushes.settled();
+}
+
+/** Clients may write to the bucket meanwhile: the bytes that were judged are held, not what the name has now. */
+async function hold(
+  storage: Storage,
+  file: OpenObject,
+  staged: string,
+  held: string,
+): Promise<void> {
+  if (!isObjectKey(held)) return place(storage, staged, held);
+  const bytes = Buffer.allocUnsafeSlow(file.size());
+  await readUpTo(file, bytes, 0).catch((error: unknown) => {
+    throw errorCode(error) === 'ESTALE' ? replacedWhile(staged) : error;
+  });
+  if ((await storage.putIfAbsent(held, bytes)) === 'exists') throw new ManifestTaken(held);
+}
+
+function replacedWhile(staged: string): CatalogError {
+  return new CatalogError(
+    'ConcurrentModification',
+    `${wireLocation(staged)} was replaced while it was committed: stage it under a name of its own`,
+  );
 }
 
 /** Puts manifests that already have their final names on stable storage, with their names. */

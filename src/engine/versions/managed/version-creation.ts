@@ -398,9 +398,12 @@ function lost(path: ObjectPath, branch: string, why: string): CatalogError {
   );
 }
 
-/** The second, secret name of a staged manifest. */
+/**
+ * The second, secret name of a staged manifest. Unlike its first name, no credentials that are handed
+ * out can write it: see `sessionPolicy`.
+ */
 function heldName({ id }: VersionRequest, { manifest }: StagedPlace): string {
-  return `${manifest}-${id}`;
+  return `${manifest}.${id}`;
 }
 
 function lineKey({ id }: TableRecord, { branch }: VersionRequest): string {

@@ -18,7 +18,7 @@ describe('the name of a version', () => {
       fc.property(
         version,
         fc.constantFrom('V1', 'V2'),
-        fc.constantFrom('', '-6f1c'),
+        fc.constantFrom('', '-6f1c', '.6f1c'),
         (number, scheme, staging) => {
           const name = `${versionFile(number, scheme)}${staging}`;
           expect(parseVersionFile(name)).toEqual({ version: number, scheme, staging });
@@ -45,6 +45,8 @@ describe('the name of a version', () => {
     'x.manifest',
     '01.manifest',
     '1.manifest-',
+    '1.manifest.',
+    '1.manifest.manifest.x',
     '1.manifest-a/b',
     '99999999999999999999.manifest',
     '../1.manifest',
