@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openFormat } from '../../../../src/engine/catalog/journal/data-format.ts';
 import { openIdentity, type Identity } from '../../../../src/engine/catalog/journal/identity.ts';
+import { openPlace } from '../../../../src/engine/catalog/journal/journal-place.ts';
 import { openJournal, type Journal } from '../../../../src/engine/catalog/journal/journal.ts';
 import { CATALOG_KEY } from '../../../../src/engine/catalog/records/keys.ts';
 import type { Store } from '../../../../src/store/store.ts';
@@ -21,9 +22,11 @@ beforeEach(async () => {
 });
 
 async function open(over: Store = store): Promise<Identity> {
-  const journal = await openJournal(disk, join(data, 'catalog'), over);
+  const folder = join(data, 'catalog');
+  await openPlace(disk, { data, journal: folder });
+  const journal = await openJournal(disk, folder, over);
   try {
-    return await openIdentity(disk, data, over, journal);
+    return await openIdentity(disk, folder, over, journal);
   } finally {
     await journal.close();
   }
@@ -100,6 +103,7 @@ describe('the identity of a catalog', () => {
   });
 
   it('is not taken from a proposal when the store is another catalog', async () => {
+    await openFormat(disk, data);
     await mkdir(join(data, 'catalog'));
     await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
     await put('another');
@@ -119,7 +123,7 @@ describe('the identity of a catalog', () => {
       catchUp: () => journal.catchUp(),
       close: () => journal.close(),
     };
-    expect((await openIdentity(disk, data, store, late)).id).toBe('the other');
+    expect((await openIdentity(disk, join(data, 'catalog'), store, late)).id).toBe('the other');
     expect(await readdir(join(data, 'catalog'))).not.toContain('id.proposed');
     await journal.close();
   });
@@ -164,5 +168,18 @@ describe('the format of a data folder', () => {
       `17 ServiceUnavailable: ${data}/FORMAT holds no format version`,
     );
     await rm(join(data, 'FORMAT'));
+  });
+});
+
+describe('a journal outside of the data folder', () => {
+  it('is refused for a data folder with the journal of another catalog', async () => {
+    const { id } = await open();
+    const journal = join(await newFolder(), 'elsewhere');
+    expect(await refusalOf(openPlace(disk, { data, journal }))).toBe(
+      `17 ServiceUnavailable: the journal is ${journal}, but ${join(data, 'catalog')} is the journal of the catalog ${id}: ` +
+        'copy all files of that folder there while no gateway runs, or use another data folder',
+    );
+    await disk.write(join(journal, 'id'), Buffer.from(id));
+    await openPlace(disk, { data, journal });
   });
 });

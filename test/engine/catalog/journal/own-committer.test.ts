@@ -18,7 +18,10 @@ beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'own-committer-'));
   store = new MemoryStore();
   journal = await openJournal(disk, join(data, 'catalog'), store);
-  committer = new OwnCommitter(journal, await openIdentity(disk, data, store, journal));
+  committer = new OwnCommitter(
+    journal,
+    await openIdentity(disk, join(data, 'catalog'), store, journal),
+  );
 });
 
 afterEach(async () => {
