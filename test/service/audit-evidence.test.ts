@@ -200,6 +200,13 @@ describe('arrowgate audit evidence', () => {
     expect(await readFile(join(unsigned, 'report.html'), 'utf8')).toContain('is not signed');
   });
 
+  it('rests on the restrictions that bound a request, by which a report counts too', async () => {
+    const { out } = await printed('audit', 'report', '--by', 'restriction', '--json');
+    const rows = JSON.parse(out) as readonly { readonly restriction: string | null }[];
+    expect(rows.map(({ restriction }) => restriction)).toEqual([null, 'own-rows']);
+    expect(rows[1]).toMatchObject({ requests: 1, decisions: { allow: 1 } });
+  });
+
   it('takes the requests of the period alone', async () => {
     const dir = join(await newFolder(), 'none');
     const found = await evidence(

@@ -70,7 +70,7 @@ function addReport(audit: Command, run: Run): void {
     .description('aggregate requests, decisions and bytes')
     .requiredOption(
       '--by <what>',
-      'subject, object, operation, rule, credential, day, decision, reason or address',
+      'subject, object, operation, rule, credential, day, decision, reason, address or restriction',
     )
     .option('--format <format>', 'table, json or csv')
     .option('--json', 'the same as --format json')
