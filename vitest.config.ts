@@ -19,6 +19,7 @@ const longest = [
   'service/sigkill',
   'service/redis',
   'faults/redis-outages',
+  'faults/redis-failover',
   'service/catalog-backup',
   'service/catalog-retention',
   'service/drain',
