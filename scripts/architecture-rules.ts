@@ -136,6 +136,7 @@ const floors: readonly string[] = [
   'cli/processes',
   'cli/service',
   'cli/policy',
+  'cli/evidence',
   'cli/audit',
   'cli/catalog',
   'cli/keys',

@@ -11,12 +11,16 @@ import { goodRows } from './table-bodies.ts';
 
 /* Every command of the program, and what it may do to a data folder. */
 
+/** Word in the place of a folder that is made. */
+const NEW_FOLDER = 'a new folder';
+
 /** Commands that only read a data folder, with the words that they need. */
 const reading: Readonly<Record<string, readonly string[]>> = {
   'audit verify': [],
   'audit search': [],
   'audit report': ['--by', 'subject'],
   'audit show': ['none'],
+  'audit evidence': [NEW_FOLDER, '--policies', 'policies'],
   'audit unused': ['--policies', 'policies'],
   'keys list': [],
   'policy replay': ['--policies', 'policies'],
@@ -77,8 +81,10 @@ async function commands(): Promise<readonly string[]> {
   );
 }
 
-function runOn(data: string, name: string) {
-  return run(...name.split(' '), ...reading[name]!, '--data', data);
+async function runOn(data: string, name: string) {
+  const made = join(await newFolder(), 'made');
+  const words = reading[name]!.map((word) => (word === NEW_FOLDER ? made : word));
+  return run(...name.split(' '), ...words, '--data', data);
 }
 
 /** Everything below a folder: kind, size, bytes and time of the last change. */

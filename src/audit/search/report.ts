@@ -13,6 +13,7 @@ import {
   JoinedCounts,
   type CountedField,
   type CountedPart,
+  type FoundKey,
   type KeyCounts,
   type RequestCounts,
 } from './request-counts.ts';
@@ -35,6 +36,7 @@ export const reportKeys = [
   'decision',
   'reason',
   'address',
+  'restriction',
 ] as const;
 
 export type ReportKey = (typeof reportKeys)[number];
@@ -81,9 +83,7 @@ const fields: Partial<Record<ReportKey, CountedField>> = {
   address: 'source_ip',
 };
 
-const keyReaders: Readonly<
-  Record<Exclude<ReportKey, 'day'>, (found: FoundRequest) => string | null>
-> = {
+const keyReaders: Readonly<Record<Exclude<ReportKey, 'day'>, (found: FoundRequest) => FoundKey>> = {
   subject: ({ record }) => record.subject,
   object: ({ record }) => record.object,
   operation: ({ record }) => record.operation,
@@ -92,6 +92,7 @@ const keyReaders: Readonly<
   address: ({ record }) => record.source_ip,
   decision: ({ record }) => record.decision,
   reason: ({ record }) => reasonOf(record),
+  restriction: ({ record: { restrictions } }) => (restrictions.length === 0 ? null : restrictions),
 };
 
 /** Why a request was refused; null if it was not. */

@@ -128,26 +128,34 @@ function resultOf({ key, decided, attempts, ...counts }: KeyCounts): RequestCoun
   };
 }
 
-/** Counts requests that a search found, by a key. */
+/** The key of a request, or all of them. */
+export type FoundKey = string | null | readonly string[];
+
+/** Counts requests that a search found, by a key. A request of several keys counts for each. */
 export class FoundCounts {
   readonly #tallies = new CountsByKey({});
-  readonly #keyOf: (found: FoundRequest) => string | null;
+  readonly #keyOf: (found: FoundRequest) => FoundKey;
 
-  constructor(keyOf: (found: FoundRequest) => string | null) {
+  constructor(keyOf: (found: FoundRequest) => FoundKey) {
     this.#keyOf = keyOf;
   }
 
   add(requests: readonly FoundRequest[]): void {
     for (const found of requests) {
-      const { record, began } = found;
-      const counts = this.#tallies.of(this.#keyOf(found));
-      this.#tallies.begin(counts, Number(microsOf(began)));
-      counts.attempts += 1;
-      if (record.phase === 'attempt') continue;
-      counts.decided[decisionIndex(record.decision)]! += 1;
-      counts.bytesIn += Number(record.bytes_in ?? 0);
-      counts.bytesOut += Number(record.bytes_out ?? 0);
+      const key = this.#keyOf(found);
+      const keys = key === null || typeof key === 'string' ? [key] : key;
+      for (const each of keys) this.#count(each, found);
     }
+  }
+
+  #count(key: string | null, { record, began }: FoundRequest): void {
+    const counts = this.#tallies.of(key);
+    this.#tallies.begin(counts, Number(microsOf(began)));
+    counts.attempts += 1;
+    if (record.phase === 'attempt') return;
+    counts.decided[decisionIndex(record.decision)]! += 1;
+    counts.bytesIn += Number(record.bytes_in ?? 0);
+    counts.bytesOut += Number(record.bytes_out ?? 0);
   }
 
   get counts(): readonly KeyCounts[] {

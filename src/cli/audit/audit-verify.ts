@@ -78,13 +78,20 @@ export interface VerifyFlags {
   readonly json?: boolean;
   readonly publicKey?: readonly string[];
   readonly anchor?: readonly string[];
+  /** An evidence folder to check, in place of the log. */
+  readonly evidence?: string;
 }
 
 /** Does `arrowgate audit verify`. */
 export async function verifyAudit(config: Config, flags: VerifyFlags, run: Run): Promise<void> {
-  const verified = await verify(config, flags, run);
+  if (flags.evidence !== undefined) {
+    const { verifyEvidence } = await import('./audit-verify-evidence.ts');
+    await verifyEvidence(config, flags.evidence, flags, run);
+    return;
+  }
+  const verified = await verifiedLog(config, flags, run);
   if (verified.findings.length > 0) run.code = 1;
-  run.output.line(flags.json === true ? jsonOf(verified) : textOf(verified));
+  run.output.line(flags.json === true ? verificationJson(verified) : textOf(verified));
 }
 
 interface Verification extends VerificationResult {
@@ -99,7 +106,12 @@ interface Verification extends VerificationResult {
   readonly unknown: readonly string[];
 }
 
-async function verify(config: Config, flags: VerifyFlags, { output }: Run): Promise<Verification> {
+/** Verifies the audit log of a configuration. */
+export async function verifiedLog(
+  config: Config,
+  flags: VerifyFlags,
+  { output }: Run,
+): Promise<Verification> {
   const folder = await openedForReading(config);
   const opened = new Opened();
   try {
@@ -214,7 +226,8 @@ async function keysOf(
   return Promise.all(publicKey.map((path) => readPublicKey(resolve(path))));
 }
 
-function jsonOf(verified: Verification): string {
+/** The result as `--json` prints it. */
+export function verificationJson(verified: Verification): string {
   return JSON.stringify(verified, (_, value: unknown) =>
     typeof value === 'bigint' ? Number(value) : value,
   );

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { EvidenceFlags } from './audit-evidence.ts';
 import type { ReportFlags } from './audit-report.ts';
 import type { SearchFlags } from './audit-search.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
@@ -13,7 +14,7 @@ import type { VerifyFlags } from './audit-verify.ts';
 
 /* Each command loads its modules when it runs: verification and search share few. */
 
-/** `arrowgate audit verify|search|report|show|unused|rotate-key`. */
+/** `arrowgate audit verify|search|report|show|evidence|unused|rotate-key`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
@@ -22,6 +23,7 @@ export function addAudit(program: Command, run: Run): void {
   addSearch(audit, run);
   addReport(audit, run);
   addShow(audit, run);
+  addEvidence(audit, run);
   addUnused(audit, run);
   addRotateKey(audit, run);
 }
@@ -31,6 +33,7 @@ function addVerify(audit: Command, run: Run): void {
     .description('check every chain against itself and against its checkpoints')
     .option('--public-key <file...>', 'accepted signing keys (PEM); default: the key in use')
     .option('--anchor <file...>', 'additional checkpoint files')
+    .option('--evidence <dir>', 'check a folder of audit evidence in place of the log')
     .option('--json', 'print JSON')
     .action(async (flags: VerifyFlags, command: Command) => {
       const { verifyAudit } = await import('./audit-verify.ts');
@@ -67,7 +70,7 @@ function addReport(audit: Command, run: Run): void {
     .description('aggregate requests, decisions and bytes')
     .requiredOption(
       '--by <what>',
-      'subject, object, operation, rule, credential, day, decision, reason or address',
+      'subject, object, operation, rule, credential, day, decision, reason, address or restriction',
     )
     .option('--format <format>', 'table, json or csv')
     .option('--json', 'the same as --format json')
@@ -86,6 +89,19 @@ function addShow(audit: Command, run: Run): void {
     .action(async (id: string, flags: ShowFlags, command: Command) => {
       const { showAudit } = await import('./audit-show.ts');
       await showAudit(configOf(command), id, flags, run);
+    });
+}
+
+function addEvidence(audit: Command, run: Run): void {
+  withPeriod(withConfig(audit.command('evidence'), ['policies', 'data', 'coordination.redis']))
+    .argument('<dir>', 'a new or an empty folder')
+    .description('write a folder for an auditor: report, records, verification, policies, keys')
+    .option('--public-key <file...>', 'accepted signing keys (PEM); default: the key in use')
+    .option('--anchor <file...>', 'additional checkpoint files')
+    .option('--json', 'print JSON')
+    .action(async (dir: string, flags: EvidenceFlags, command: Command) => {
+      const { writeEvidence } = await import('./audit-evidence.ts');
+      await writeEvidence(configOf(command), dir, flags, run);
     });
 }
 

@@ -28,6 +28,7 @@ import { durationOf, keyContextOf, principalName, scopeOf } from '../config/key-
 import type { Run } from '../output/output.ts';
 import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { TZ_ABOUT, zoneOf, type Zone } from '../output/zone.ts';
+import { keyInventory } from '../service/known-keys.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { UsageError } from '../output/service-error.ts';
 
@@ -128,7 +129,7 @@ function addList(keys: Command, run: Run): void {
       const stored = await readKeys(folder.keys);
       const uses = await readKeyUses(folder.keyUses);
       if (flags.json === true)
-        run.output.line(JSON.stringify(stored.map((key) => shown(key, uses, now))));
+        run.output.line(JSON.stringify(stored.map((key) => keyInventory(key, uses, now))));
       else {
         const zone = zoneOf(flags.tz);
         const rows = stored.map((key) => cells(key, uses, { now, zone }));
@@ -220,12 +221,6 @@ function printMade(made: MadeKey, flags: JsonFlag, run: Run): void {
   run.output.line(
     flags.json === true ? JSON.stringify({ id, subject, expires, key: made.text }) : made.text,
   );
-}
-
-/** The public fields of a key: everything but its hash. */
-function shown(key: StoredKey, uses: LastUses, now: Date): object {
-  const { hash: _hash, ...rest } = key;
-  return { ...rest, last_used: uses.get(key.id) ?? null, state: keyState(key, now) };
 }
 
 const listColumns: readonly PrintedColumn[] = [

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { requireFormat } from '../../engine/catalog/journal/data-format.ts';
 import { readKeys } from '../../gateway/identity/key-file.ts';
+import type { LastUses } from '../../gateway/identity/key-use.ts';
 import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
 import type { Callers } from '../../policy/strangers.ts';
 import { settings, type Config } from '../config/config-table.ts';
@@ -31,6 +32,18 @@ export async function knownKeys(config: Config): Promise<KnownKeys> {
   }
   const text = `the keys of ${folder.keys} were not seen, and so no roles and scopes of keys`;
   return { all: undefined, unseen: `${text}: ${fault}, name one with --data` };
+}
+
+/** The public fields of a key: everything but its hash. */
+export interface KeyInventory extends Omit<StoredKey, 'hash'> {
+  /** RFC 3339; null if it was never used. */
+  readonly last_used: string | null;
+  readonly state: ReturnType<typeof keyState>;
+}
+
+export function keyInventory(key: StoredKey, uses: LastUses, now: Date): KeyInventory {
+  const { hash: _hash, ...rest } = key;
+  return { ...rest, last_used: uses.get(key.id) ?? null, state: keyState(key, now) };
 }
 
 /** Whether this program created a folder; faults of its format are reported later. */
