@@ -66,8 +66,9 @@ function policyText(table: TablePrefix, access: Access, onLines: OnLines): strin
   return JSON.stringify({ Version: '2012-10-17', Statement });
 }
 
+/** With the slash: without it, the neighbours whose names begin like the table's would be listed. */
 function listing({ bucket, prefix }: TablePrefix): object {
-  const Condition = { StringLike: { 's3:prefix': [prefix, `${prefix}/*`] } };
+  const Condition = { StringLike: { 's3:prefix': `${prefix}/*` } };
   return { ...allow(['s3:ListBucket'], [`arn:aws:s3:::${bucket}`]), Condition };
 }
 

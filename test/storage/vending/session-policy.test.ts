@@ -90,13 +90,13 @@ describe.each([
     }
   });
 
-  it('lists its own prefix', () => {
+  it('lists its own prefix, and none that only begins with it', () => {
     const { Statement: statements } = JSON.parse(sessionPolicy(table, 'read'));
     expect(statements[0]).toEqual({
       Effect: 'Allow',
       Action: ['s3:ListBucket'],
       Resource: ['arn:aws:s3:::lake'],
-      Condition: { StringLike: { 's3:prefix': [table.prefix, `${table.prefix}/*`] } },
+      Condition: { StringLike: { 's3:prefix': `${table.prefix}/*` } },
     });
   });
 });

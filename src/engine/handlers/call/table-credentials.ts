@@ -22,6 +22,8 @@ export interface TableCredentials {
 
 const NONE: TableCredentials = { answer: {}, notes: {} };
 const FLAG = 'vend_credentials';
+/** Why restricted callers get none. */
+export const ALL_ROWS = 'credentials would give all rows of its files';
 
 /** Whether a request demands credentials, so that it is refused where there are none. */
 export function demandsCredentials({ body }: Call): boolean {
@@ -87,7 +89,7 @@ function accessOf({ request, permit }: Call): Access {
   const { object } = request;
   const restrictions = permit.restrictionsOn(object);
   if (restrictions !== null) {
-    throw notApplied(request, permit, restrictions, 'credentials would give all rows of its files');
+    throw notApplied(request, permit, restrictions, ALL_ROWS);
   }
   const reads = permit.holdsAlways('QueryTable', object);
   const commits = permit.holdsAlways('CreateTableVersion', object);

@@ -12,7 +12,7 @@ import type { Stored, TableRecord } from '../../format/records.ts';
 import type { Call } from '../call/handler.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import { branchParameter } from '../call/parameters.ts';
-import { demandsCredentials, tableCredentials } from '../call/table-credentials.ts';
+import { ALL_ROWS, demandsCredentials, tableCredentials } from '../call/table-credentials.ts';
 import type { VendingStores } from '../../../storage/vending/credential-vendor.ts';
 import { notApplied } from '../call/restricted-calls.ts';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
@@ -135,6 +135,9 @@ async function describeVisible(
   }
   if (flagField(call.body, 'with_table_uri', false)) {
     throw notApplied(request, permit, restrictions, 'its location would give its files');
+  }
+  if (found.content.kind === 'lance' && demandsCredentials(call)) {
+    throw notApplied(request, permit, restrictions, ALL_ROWS);
   }
   const { branch, version } = await readPlace(tags, found.content, call);
   const { content: table } = await adoptedTable(call, found, branch);
