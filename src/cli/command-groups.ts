@@ -69,6 +69,12 @@ export const commandGroups: readonly CommandGroup[] = [
     alone: false,
     load: async () => (await import('./config-commands.ts')).addConfig,
   },
+  {
+    name: 'completion',
+    about: 'print a script that completes commands and flags in a shell',
+    alone: false,
+    load: async () => (await import('./completion-command.ts')).addCompletion,
+  },
 ];
 
 /** The first word of a command line, which selects a group of commands; after `help` the second one. */

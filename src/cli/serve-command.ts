@@ -8,6 +8,7 @@ import type { Run, Output } from './output/output.ts';
 import { startGateway } from './service/serve.ts';
 import { answerHeartbeats } from './processes/heartbeat.ts';
 import { relayMetrics } from './processes/shared-metrics.ts';
+import { printBanner } from './start-banner.ts';
 import { stopSignal } from './output/stop-signal.ts';
 import { Supervisor } from './processes/supervisor.ts';
 import cluster from 'node:cluster';
@@ -40,6 +41,7 @@ async function serveAlone(config: Config, log: Logger, output: Run['output']): P
   const stop = stopSignal();
   const running = await startGateway(config, log, output);
   announce(running, output);
+  await greet(running.url, config, output);
   log.info({ signal: await stop }, 'stopping');
   await running.stop();
 }
@@ -57,7 +59,10 @@ async function supervise(config: Config, log: Logger, run: Run): Promise<void> {
   });
   relayMetrics();
   const addresses = await supervisor.start();
-  if (addresses !== undefined) announce(addresses, run.output);
+  if (addresses !== undefined) {
+    announce(addresses, run.output);
+    await greet(addresses.url, config, run.output);
+  }
   run.code = await supervisor.ended();
 }
 
@@ -66,6 +71,11 @@ function announce(
   output: Run['output'],
 ): void {
   output.line(JSON.stringify({ event: 'listening', url, pid: process.pid, admin }));
+}
+
+/** The gateway serves already: a policy or a key file that cannot be read now does not end it. */
+async function greet(url: string, config: Config, output: Output): Promise<void> {
+  await printBanner(url, config, output).catch(() => undefined);
 }
 
 /** Whether this process is one of several that serve together. */

@@ -43,6 +43,7 @@ const without = [
   'policy diff',
   'config check',
   'config keys',
+  'completion',
 ];
 
 /** Commands that change something. */

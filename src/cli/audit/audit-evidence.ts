@@ -11,7 +11,7 @@ import { readKeyUses } from '../../gateway/identity/key-use.ts';
 import type { Config } from '../config/config-table.ts';
 import { windowOf, type PeriodFlags } from '../config/key-details.ts';
 import { csvLine } from '../output/csv.ts';
-import { progressOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
 import { programVersion } from '../output/version.ts';
 import { zoneOf } from '../output/zone.ts';
 import { EvidenceCounts } from '../evidence/evidence-counts.ts';
@@ -133,7 +133,7 @@ async function writeRecords(
   writer: EvidenceWriter,
   { folder, window, counts, run }: RecordSource,
 ): Promise<readonly string[]> {
-  const { progress } = progressOf(run.output);
+  const progress = meterOf(run.output, 'requests');
   const lost: string[] = [];
   await writer.stream('records.csv', async (write) => {
     await write(recordsHeading());
@@ -141,7 +141,7 @@ async function writeRecords(
       for await (const found of searchRequests(folder.audit, window)) {
         await write(recordLines(found));
         counts.add(found);
-        progress?.(`${counts.requests} requests`);
+        progress(counts.requests);
       }
     } catch (error) {
       lost.push(`records.csv is incomplete: ${damageOf(error)}`);

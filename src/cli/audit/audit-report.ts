@@ -5,7 +5,7 @@ import { filterOf, type FilterFlags } from './audit-filter.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { csvText } from '../output/csv.ts';
-import { progressOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
 import { tableText, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { zoneOf } from '../output/zone.ts';
@@ -22,14 +22,13 @@ export async function reportAudit(config: Config, flags: ReportFlags, run: Run):
   const filter = filterOf(flags);
   const format = formats[formatName(flags)];
   const zone = zoneOf(flags.tz);
-  const { progress } = progressOf(run.output);
   const folder = await openedForReading(config);
   const found = await reportFound(
     folder.audit,
     by,
     filter,
     (began) => zone.dayOf(Date.parse(began)),
-    (count) => progress?.(`${count} records`),
+    meterOf(run.output, 'records'),
   );
   // Days are read as a calendar, everything else by its size.
   const byDay = (one: RequestCounts, other: RequestCounts) => (one.key! < other.key! ? -1 : 1);

@@ -12,7 +12,7 @@ import { checkpointLocation, readCheckpointPlaces } from '../service/audit-check
 import type { Config } from '../config/config-table.ts';
 import { openedForReading, type ReadDataFolder } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
-import { progressOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
 import { ForeignFile, linePieces } from '../../audit/chain/log-files.ts';
 import { logPartsOf, type LogPart } from '../../audit/segments/log-part.ts';
 import { openSegment } from '../../audit/segments/segment-file.ts';
@@ -122,11 +122,14 @@ export async function verifiedLog(
     const vouchers = await readTrustedCheckpoints(places, trusted);
     const starts = await readStarts(folder.auditStarts, trusted);
     const log = { folder: folder.audit, processes: folder.auditProcesses };
-    const { progress } = progressOf(output);
+    const total = vouchers.instances.reduce(
+      (sum, instance) => sum + Number(vouchers.of(instance).at(-1)?.count ?? 0),
+      0,
+    );
     const verified = await verifyLog(
       folder.audit,
       vouchers,
-      (records) => progress?.(`${records} records`),
+      meterOf(output, 'records', { total }),
       { starts, isOver: (instance) => isOver(log, instance) },
     );
     const missing = unqueriedPlaces(starts, config, anchors.length > 0);

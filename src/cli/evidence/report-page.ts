@@ -47,6 +47,7 @@ export interface PolicyInForce extends PolicyEvent {
   readonly files: readonly { readonly name: string; readonly text: string }[];
 }
 
+const digits = new Intl.NumberFormat('en-US');
 /** Rows of tables of the largest counts. */
 const MOST_ROWS = 25;
 /** Characters of a policy file that the page shows; the folder has the whole file. */
@@ -103,7 +104,7 @@ function periodText({ since, until, zone }: EvidenceFacts): string {
 function tiles({ counts, verification }: EvidenceFacts): Html {
   const decided = new Map(counts.of('decisions').map((row) => [row.key, row.requests]));
   const bytes = counts.of('decisions').reduce((sum, row) => sum + row.bytesOut, 0n);
-  const values: readonly (readonly [string, string | number | bigint])[] = [
+  const values: readonly (readonly [string, number | bigint])[] = [
     ['requests', counts.requests],
     ['allowed', decided.get('allow') ?? 0],
     ['denied by the policy', decided.get('deny') ?? 0],
@@ -114,7 +115,7 @@ function tiles({ counts, verification }: EvidenceFacts): Html {
     ['findings in the log', verification.findings.length],
   ];
   return html`<div class="tiles">
-    ${values.map(([name, value]) => html`<div><b>${value}</b>${name}</div>`)}
+    ${values.map(([name, value]) => html`<div><b>${digits.format(value)}</b>${name}</div>`)}
   </div>`;
 }
 

@@ -13,7 +13,7 @@ code, pre { font: .86em ui-monospace, monospace; overflow-wrap: anywhere; }
 pre { background: var(--panel); border: 1px solid var(--line); padding: .75rem; overflow-x: auto; white-space: pre-wrap; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .75rem; margin: 1.25rem 0; }
 .tiles div { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; }
-.tiles b { display: block; font-size: 1.5rem; font-variant-numeric: tabular-nums; }
+.tiles b { display: block; font-size: 1.25rem; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }

@@ -24,6 +24,34 @@ export function progressOf(
   };
 }
 
+const digits = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+/**
+ * Progress reporter of work that counts: with the rate, and the time left if the total is known.
+ * @param unit In the plural: `records`.
+ * @param shortMillis Nothing is reported before.
+ */
+export function meterOf(
+  output: Output,
+  unit: string,
+  { total, shortMillis }: { readonly total?: number; readonly shortMillis?: number } = {},
+): (done: number | bigint) => void {
+  const { progress } = progressOf(output, shortMillis);
+  const began = Date.now();
+  return (done) => {
+    const seconds = Math.max(1, Date.now() - began) / 1000;
+    const rate = Number(done) / seconds;
+    const left = total === undefined || rate === 0 ? undefined : (total - Number(done)) / rate;
+    const rest = left === undefined || left < 0 ? '' : `, ${durationText(left)} left`;
+    progress?.(`${digits.format(done)} ${unit}, ${digits.format(rate)} a second${rest}`);
+  };
+}
+
+function durationText(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  return whole < 120 ? `${whole} s` : `${Math.ceil(whole / 60)} min`;
+}
+
 /** Output of a command; a terminal gets more. */
 export interface Output {
   /** A line of the answer, on standard output. */

@@ -11,7 +11,7 @@ import { namesInLines } from '../../policy/strangers.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
-import { progressOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
 import { tableText, withTable, type TableFlags } from '../output/table.ts';
 import { dataFolderOf, disk } from '../service/data-folder.ts';
@@ -73,9 +73,12 @@ async function diffOf(
       .map((key) => ({ name: `${key.subject} (key ${key.id})`, principal: principalOf(key) })),
   ];
   const objects = isThere ? await existingObjects(folder.root) : [];
-  const { progress } = progressOf(output);
-  const access = accessChanges(before, after, callers, objects, (count) =>
-    progress?.(`${count} of ${callers.length} callers`),
+  const access = accessChanges(
+    before,
+    after,
+    callers,
+    objects,
+    meterOf(output, 'callers', { total: callers.length }),
   );
   return {
     before: before.snapshot.digest,

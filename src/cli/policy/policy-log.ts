@@ -9,7 +9,7 @@ import { policyDigest, readPolicyTexts } from '../../policy/policy-folder.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { windowOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
 import type { Config } from '../config/config-table.ts';
-import { progressOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
 import { tableText, withTable, type TableFlags } from '../output/table.ts';
 import { zoneOf, type Zone } from '../output/zone.ts';
 import { openedForReading } from '../service/data-folder.ts';
@@ -58,10 +58,7 @@ export async function policyEvents(
   const { audit } = await openedForReading(config);
   const archived = new Set(await readdir(join(audit, POLICIES_FOLDER)).catch((): string[] => []));
   const current = await currentDigest(config);
-  const { progress } = progressOf(output);
-  const counted = await reportRequests(audit, 'policy_digest', window, (count) =>
-    progress?.(`${count} records`),
-  );
+  const counted = await reportRequests(audit, 'policy_digest', window, meterOf(output, 'records'));
   const reloads = new Map<string, Reload>();
   const refused: PolicyEvent[] = [];
   for await (const found of searchRequests(audit, {

@@ -7,7 +7,7 @@ import type { ChangedRequests, ReplayReport } from '../../gateway/replay/replay-
 import { loadPolicyLines } from '../../policy/load.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { openedForReading } from '../service/data-folder.ts';
-import { columns, progressOf, type Run } from '../output/output.ts';
+import { columns, meterOf, type Run } from '../output/output.ts';
 import { periodOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
 
 interface ReplayFlags extends PeriodFlags {
@@ -37,10 +37,10 @@ async function replay(
   const policies = new PoliciesBefore(audit);
   const proposed = await loadPolicyLines(resolve(config.policies));
   const replayed = new Replay({ proposed, before: (digest) => policies.of(digest) });
-  const { progress } = progressOf(output);
+  const progress = meterOf(output, 'requests');
   for await (const requests of readRequests(audit, period)) {
     await replayed.add(requests);
-    progress?.(`${replayed.report.requests} requests`);
+    progress(replayed.report.requests);
   }
   return replayed.report;
 }

@@ -11,7 +11,7 @@ import { ruleName } from '../../policy/lines/policy-line.ts';
 import { configOf } from '../config/command-config.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { periodOf, type PeriodFlags } from '../config/key-details.ts';
-import { progressOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
 
 export interface UnusedFlags extends PeriodFlags {
   readonly json?: boolean;
@@ -47,10 +47,10 @@ async function unusedOf(flags: UnusedFlags, command: Command, { output }: Run): 
   const policies = new PoliciesBefore(audit);
   const policy = await loadPolicyLines(resolve(config.policies));
   const usage = new Usage({ policy, before: (digest) => policies.of(digest) });
-  const { progress } = progressOf(output);
+  const progress = meterOf(output, 'requests');
   for await (const requests of readRequests(audit, period)) {
     await usage.add(requests);
-    progress?.(`${usage.requests} requests`);
+    progress(usage.requests);
   }
   const keys = await readKeys(keyFile);
   return {
