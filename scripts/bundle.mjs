@@ -55,6 +55,7 @@ const APART = [
   '@node-rs/crc32',
   '@opentelemetry',
   'fs-native-extensions',
+  'ioredis',
   'lmdb',
   'lz4-napi',
   'snowball-stemmers',

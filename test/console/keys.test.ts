@@ -124,10 +124,13 @@ describe('a new key', () => {
       { ...shared, phase: 'outcome', decision: 'allow', context: { roles: 'role:reader' } },
     ]);
     const request = (acts[0]!['context'] as Record<string, string>)['console'];
-    expect(records.filter(({ decision_id }) => decision_id === request)).toMatchObject([
-      { operation: 'QueryTable', object: '/system/audit', context: { console: 'keys/create' } },
-      { status: 200, rights: [{ action: 'manage', objects: ['/'] }] },
-    ]);
+    await eventually(async () => {
+      const all = await service.audit();
+      expect(all.filter(({ decision_id }) => decision_id === request)).toMatchObject([
+        { operation: 'QueryTable', object: '/system/audit', context: { console: 'keys/create' } },
+        { status: 200, rights: [{ action: 'manage', objects: ['/'] }] },
+      ]);
+    });
     const { json } = await send(service.url, 'GET /console/api/keys/makers', { key: eve });
     expect(json).toMatchObject({ [id]: { subject: 'user:mia' } });
   });

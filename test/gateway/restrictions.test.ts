@@ -70,6 +70,7 @@ describe('a caller whom restrictions bind', () => {
     expect(outcomes['applied']).toEqual([
       'DescribeTable',
       'InsertIntoTable',
+      'MergeInsertIntoTable',
       'UpdateTable',
       'DeleteFromTable',
       'QueryTable',

@@ -3,15 +3,12 @@ import { openEmbeddedReading, openEmbeddedStore } from '../embedded/store.ts';
 import { pathExists } from '../../storage/folder.ts';
 import { emptyStore, readingStore } from '../reading-store.ts';
 import type { OnAvailability } from '../redis/client.ts';
-import { openRedisStore } from '../redis/store.ts';
 import type { OnStoreDamage } from '../damage.ts';
 import type { Store } from '../store.ts';
 import { openNotesFolder, readNotesFolder } from '../embedded/notes.ts';
-import { openNotesRedis } from '../redis/notes.ts';
 import type { Notes, ReadNotes } from '../notes.ts';
 import { MemoryQuota } from '../embedded/memory-quota.ts';
 import type { Quota } from '../quota.ts';
-import { openRedisQuota } from '../redis/quota.ts';
 
 /** The store of a catalog. */
 export interface StoreOptions {
@@ -42,7 +39,7 @@ type NotesPurpose = 'notes' | 'verdicts' | 'policies' | 'scrub' | 'sessions' | '
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { redis, folder, waitMillis, ...shared } = options;
-  if (redis !== null) return openRedisStore({ url: redis, ...shared });
+  if (redis !== null) return (await redisStore()).openRedisStore({ url: redis, ...shared });
   return openEmbeddedStore(folder, { waitMillis, onDamage: shared.onDamage });
 }
 
@@ -60,8 +57,14 @@ export async function openStoreForReading(
     const isLost = absent === 'lost' && !(await pathExists(join(folder, 'data.mdb')));
     return isLost ? emptyStore() : openEmbeddedReading(folder, onDamage);
   }
+  const { openRedisStore } = await redisStore();
   return readingStore(await openRedisStore({ url: redis, catalog, onDamage }));
 }
+
+/** Redis and its driver are loaded by processes that use them only. */
+const redisStore = () => import('../redis/store.ts');
+const redisNotes = () => import('../redis/notes.ts');
+const redisQuota = () => import('../redis/quota.ts');
 
 /**
  * Opens the notes beside a store.
@@ -73,7 +76,7 @@ export async function openNotes(
 ): Promise<Notes> {
   return redis === null
     ? openNotesFolder(join(folder, purpose))
-    : openNotesRedis(redis, catalog, purpose);
+    : (await redisNotes()).openNotesRedis(redis, catalog, purpose);
 }
 
 /** The same notes for reading; creates nothing. @throws StoreError address */
@@ -83,7 +86,7 @@ export async function openNotesForReading(
 ): Promise<ReadNotes> {
   return redis === null
     ? readNotesFolder(join(folder, purpose))
-    : openNotesRedis(redis, catalog, purpose);
+    : (await redisNotes()).openNotesRedis(redis, catalog, purpose);
 }
 
 /** Opens the counters of limits, in Redis or in this process. @throws StoreError address */
@@ -91,5 +94,6 @@ export async function openQuota({
   redis,
   catalog,
 }: Pick<StoreOptions, 'redis' | 'catalog'>): Promise<Quota> {
-  return redis === null ? new MemoryQuota() : openRedisQuota({ url: redis, catalog });
+  if (redis === null) return new MemoryQuota();
+  return (await redisQuota()).openRedisQuota({ url: redis, catalog });
 }

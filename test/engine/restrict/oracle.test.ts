@@ -262,7 +262,18 @@ async function compareTable(table: string, copy: string, seed: number): Promise<
   }
   await comparePlain(later, { table, copy, bound, seed }, { branch: 'dev' });
   await tested.engine.upkeep!.compact([table]);
-  await compareQueries(later, { table, copy, bound, seed });
+  const compacted = isLance ? later.filter(isOfValues).map(inTotalOrder) : later;
+  await compareQueries(compacted, { table, copy, bound, seed });
+}
+
+/** A compaction of a Lance table moves rows: offsets, and the order of rows that compare as equal, differ from the copy's. */
+function isOfValues(each: Asked): boolean {
+  return !JSON.stringify(each).includes('_rowoffset');
+}
+
+function inTotalOrder([plain, found]: Asked): Asked {
+  const order = [...(plain.order_by ?? []), { column_name: 'id', ascending: true }];
+  return [{ ...plain, order_by: order }, found];
 }
 
 /** An update of a Lance table takes the same number or text for all rows. */
@@ -295,7 +306,10 @@ interface Compared {
   readonly seed: number;
 }
 
-type Asked = readonly [plain: { readonly filter?: string }, found: object];
+type Asked = readonly [
+  plain: { readonly filter?: string; readonly order_by?: readonly object[] },
+  found: object,
+];
 
 /** Compares queries without searches of texts at a version or on a branch: the copy has no such index there. */
 async function comparePlain(
