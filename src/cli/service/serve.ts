@@ -228,7 +228,13 @@ export async function compose(start: Start): Promise<Gateway> {
   const gateway: Gateway = {
     keys,
     tokens,
-    identification: new Identification({ keys, tokens, failures, ...certificatesOf(config) }),
+    identification: new Identification({
+      keys,
+      tokens,
+      failures,
+      host: start.identify,
+      ...certificatesOf(config),
+    }),
     trustedProxies: new Networks(config.trusted_proxies),
     bodyIds: config['authorize.body_ids'],
     databases: databasesOf(config.databases),
