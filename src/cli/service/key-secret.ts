@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { KEY_SECRET_BYTES } from '../../gateway/identity/key-seal.ts';
 import { errorCode, unlessMissing } from '../../storage/storage-error.ts';
+import { replaceText } from '../../storage/replaced-file.ts';
 import type { Config } from '../config/config-table.ts';
 import { UsageError } from '../output/service-error.ts';
 import { disk, type DataFolder, type ReadDataFolder } from './data-folder.ts';
@@ -49,6 +50,13 @@ export async function makeKeySecret(config: Config, place: Place): Promise<Buffe
   await disk.putIfAbsent(place.keySecret, Buffer.from(`${text}\n`), MODE);
   const secret = await readKeySecret(config, place);
   if (secret === undefined) throw new UsageError(`${place.keySecret} cannot be made`);
+  return secret;
+}
+
+/** Puts a new secret in place of the one that is there. */
+export async function replaceKeySecret({ keySecret }: Place): Promise<Buffer> {
+  const secret = randomBytes(KEY_SECRET_BYTES);
+  await replaceText(keySecret, `${secret.toString('base64url')}\n`);
   return secret;
 }
 

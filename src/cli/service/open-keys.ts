@@ -39,7 +39,7 @@ export async function sharedSecret(config: Config, folder: Folder): Promise<Buff
 export async function areShared(config: Config, folder: Folder): Promise<boolean> {
   const { storage, close } = await openStorage(config, folder);
   try {
-    return await new KeyObjects(storage, journalOf(folder)).exist();
+    return (await new KeyObjects(storage, journalOf(folder)).last()) > 0;
   } catch (error) {
     if (!isOutage(error)) throw error;
     return false;

@@ -32,9 +32,9 @@ export class KeyObjects {
     this.#folder = join(journal, 'keys');
   }
 
-  /** Whether the gateways of the catalog share their keys. */
-  async exist(): Promise<boolean> {
-    return (await this.#changes()).length > 0;
+  /** Number of the last change; 0 if the gateways of the catalog do not share their keys. */
+  async last(): Promise<number> {
+    return (await this.#changes()).at(-1) ?? 0;
   }
 
   /**
@@ -71,13 +71,15 @@ export class KeyObjects {
     };
     const bytes = Buffer.from(`${JSON.stringify(document)}\n`);
     const placed = await this.#storage.putIfAbsent(path, bytes, 0o600);
-    if (placed === 'created') await this.#sweep();
+    if (placed === 'created') await this.sweep(KEPT);
     else if (!bytes.equals(await this.#storage.read(path, 'all'))) return false;
     return true;
   }
 
-  async #sweep(): Promise<void> {
-    for (const change of (await this.#changes()).slice(0, -KEPT)) {
+  /** Removes all but some newest states. */
+  async sweep(kept: number): Promise<void> {
+    const changes = await this.#changes();
+    for (const change of changes.slice(0, changes.length - kept)) {
       await this.#storage.discard(this.#path(change));
     }
   }

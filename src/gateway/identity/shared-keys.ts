@@ -1,5 +1,5 @@
 import { CatalogError } from '../../protocol/errors.ts';
-import type { Check, CommitResult, Store, Write } from '../../store/store.ts';
+import type { Check, CommitResult, Store, StoreEntry, Write } from '../../store/store.ts';
 import { KeyFileError } from './key-document.ts';
 import { hasOwnKeys, ownKeysFault, readCopy, writeCopy } from './key-file.ts';
 import type { KeyObjects } from './key-objects.ts';
@@ -118,6 +118,32 @@ export class SharedKeys {
     );
   }
 
+  /**
+   * Seals the keys of the copy with a new secret, whatever store and objects say.
+   * @returns The number of keys.
+   * @throws KeyFileError if there is no copy, or a change after it.
+   */
+  async reseal(): Promise<number> {
+    const { copy, objects, seal } = this.#options;
+    const known = await readCopy(copy);
+    const last = await objects.last();
+    if (known === undefined) throw new KeyFileError(`${copy} is no copy of shared keys`);
+    if (known.change < last) {
+      throw new KeyFileError(
+        `${copy} has the keys after change ${known.change}, but the last one is ${last}: use the data folder of a gateway with newer keys`,
+      );
+    }
+    const stored = await this.#stored();
+    if (stored === undefined)
+      throw new KeyFileError('others change the API keys: stop all gateways');
+    const next = sealKeys(seal, { change: known.change + 1, keys: known.keys });
+    await objects.sweep(0);
+    const check = { kind: 'value', key: KEY_HEAD, value: stored.head } as const;
+    await this.#committer().commit([check], writesBetween(entriesOf(stored), next));
+    await this.look();
+    return known.keys.size;
+  }
+
   /** Before a change: a file with keys of its own would hide it from the gateway. */
   async #requireCopy(own: OwnKeys): Promise<void> {
     const { copy } = this.#options;
@@ -189,8 +215,7 @@ export class SharedKeys {
     const believed = stored.set?.keys.values() ?? revocationsIn(stored);
     const change = Math.max(known.change, stored.set?.change ?? 0) + 1;
     const keys = withChange(known, unionOf(known.keys.values(), believed), change);
-    const before = stored.head === null ? [] : [{ key: KEY_HEAD, value: stored.head }];
-    const writes = writesBetween([...before, ...stored.entries], sealKeys(seal, { change, keys }));
+    const writes = writesBetween(entriesOf(stored), sealKeys(seal, { change, keys }));
     await committer.commit([{ kind: 'value', key: KEY_HEAD, value: stored.head }], writes);
   }
 
@@ -199,6 +224,10 @@ export class SharedKeys {
     if (committer !== undefined) return committer;
     throw new CatalogError('ServiceUnavailable', 'the API keys are only read here');
   }
+}
+
+function entriesOf({ head, entries }: SealedKeys): readonly StoreEntry[] {
+  return head === null ? entries : [{ key: KEY_HEAD, value: head }, ...entries];
 }
 
 const outdated: KeyFault = {
