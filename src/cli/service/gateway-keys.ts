@@ -15,8 +15,6 @@ import { Opened, type Start } from './opened.ts';
 export interface GatewayKeys {
   readonly keys: KeyRing;
   readonly book: KeyBook;
-  /** Follows keys that gateways share; absent if the data folder has keys of its own. */
-  readonly follower: KeyFollower | undefined;
 }
 
 /**
@@ -49,9 +47,9 @@ export async function openKeys(
     config.admin_key ?? undefined,
     onFault,
     (id, now) => use.note(id, now),
-    () => follower?.closed(),
+    follower,
   );
-  return { keys, book, follower };
+  return { keys, book };
 }
 
 async function openUse({ log, opened }: Start, uses: UseBoard): Promise<KeyUse> {

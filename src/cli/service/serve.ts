@@ -196,7 +196,7 @@ export async function compose(start: Start): Promise<Gateway> {
   };
   const { audit, engine, fault } = await openLogAndCatalog(start, folder, watch, unwritable);
   reloads.record(audit);
-  const { keys, book, follower } = await openKeys(start, folder, unwritable);
+  const { keys, book } = await openKeys(start, folder, unwritable);
   const backendOf = (route: Parameters<Backends['nameFor']>[0]): string =>
     backends?.nameFor(route) ?? 'none';
   const recorder = recorderOf(start, audit, backendOf, () => fault() !== undefined);
@@ -247,7 +247,6 @@ export async function compose(start: Start): Promise<Gateway> {
     console: openConsole(start, folder, audit, book),
     parts: [
       ...furtherParts(start, () => stores),
-      { part: 'keys', without: 'degraded', fault: () => follower?.fault() },
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
       { part: 'storage', without: 'degraded', fault },
       { part: 'clock', without: 'degraded', fault: () => skew },

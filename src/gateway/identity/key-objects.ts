@@ -9,6 +9,7 @@ const NAME = /^keys-(\d{16})\.json$/;
 const FORMAT = 1;
 /** Number of states that are kept: the newest may be the one that a reader misses. */
 const KEPT = 2;
+const READ_ATTEMPTS = 10;
 
 interface Document {
   readonly format: number;
@@ -42,7 +43,7 @@ export class KeyObjects {
    * @throws KeyFileError if they were sealed with another secret, or are damaged.
    */
   async newest(seal: KeySeal): Promise<KeySet | undefined> {
-    for (;;) {
+    for (let attempt = 0; attempt < READ_ATTEMPTS; attempt += 1) {
       const change = (await this.#changes()).at(-1);
       if (change === undefined) return undefined;
       const path = this.#path(change);
@@ -51,6 +52,7 @@ export class KeyObjects {
       if (bytes === undefined) continue;
       return keysIn(seal, bytes.toString(), path);
     }
+    throw new KeyFileError(`the newest keys in ${this.#folder} are listed and cannot be read`);
   }
 
   /**

@@ -35,6 +35,16 @@ export const administrator: Principal = {
   credential: { kind: 'key', id: 'admin-key' },
 };
 
+/** Where keys come from of which the file is a copy. */
+export interface KeySource {
+  /** Why no key of the file is accepted now; undefined while they are. */
+  closed(): string | undefined;
+  /** What is wrong with the source. */
+  fault(): string | undefined;
+}
+
+const ownFile: KeySource = { closed: () => undefined, fault: () => undefined };
+
 const administratorIdentity: KeyIdentity = { kind: 'known', principal: administrator };
 
 /** A key with what is needed of it for each request. */
@@ -55,7 +65,7 @@ export class KeyRing {
   readonly #adminHash: Buffer | undefined;
   readonly #onFault: (fault: string) => void;
   readonly #onUse: (id: string, now: Date) => void;
-  readonly #closed: () => string | undefined;
+  readonly #source: KeySource;
   /** Key of the digests. It is random, so that digests cannot be predicted. */
   readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
   /** Owners of verified credentials since the last read of the file, by salted digest: the administrator or a key. */
@@ -71,27 +81,30 @@ export class KeyRing {
   /**
    * `adminKey` is a text that is the administrator's key for this process;
    * `onFault` is called for each unusable state of the file, `onUse` for
-   * each use of a key of the file. `closed` says why no key of the file is
-   * accepted now, if none is.
+   * each use of a key of the file. `source` is where the file comes from, if it
+   * is a copy.
    */
   constructor(
     path: string,
     adminKey: string | undefined,
     onFault: (fault: string) => void,
     onUse: (id: string, now: Date) => void = () => undefined,
-    closed: () => string | undefined = () => undefined,
+    source: KeySource = ownFile,
   ) {
     this.#path = path;
     this.#onFault = onFault;
     this.#onUse = onUse;
-    this.#closed = closed;
+    this.#source = source;
     this.#adminHash = adminKey === undefined ? undefined : credentialHash(adminKey);
     this.#look();
   }
 
-  /** Why the file as it stands now is not used: the keys of the last good one stay in force. */
+  /**
+   * Why the file as it stands now is not used, while the keys of the last good one stay in force; or what is wrong
+   * with its source.
+   */
   get fault(): string | undefined {
-    return this.#fault;
+    return this.#fault ?? this.#source.fault();
   }
 
   /** When the next key in force expires, in ms since 1970; undefined if none will. */
@@ -156,7 +169,7 @@ export class KeyRing {
   }
 
   #closedOr(identity: KeyIdentity): KeyIdentity {
-    const reason = this.#closed();
+    const reason = this.#source.closed();
     return reason === undefined ? identity : { kind: 'closed', reason };
   }
 

@@ -42,7 +42,7 @@ export interface SharedKeysOptions {
   readonly seal: KeySeal;
   /** The copy in the data folder, from which requests are authenticated. */
   readonly copy: string;
-  /** Called with each fault that is found. */
+  /** Called with each fault that is found; without it, faults are not repaired either. */
   readonly onFault?: (fault: KeyFault) => void;
 }
 
@@ -207,11 +207,13 @@ export class SharedKeys {
   async #heal(stored: SealedKeys, known: KeySet | undefined): Promise<void> {
     const { seal, onFault, committer } = this.#options;
     const faults = stored.faults.length > 0 ? stored.faults : [outdated];
-    for (const fault of faults) onFault?.(fault);
     const why = faults[0]?.sentence ?? outdated.sentence;
     if (known === undefined)
       throw new KeyFileError(`${why}, and no copy beside the journal is left`);
-    if (committer === undefined) throw new KeyFileError(`${why}; a running gateway restores it`);
+    if (committer === undefined || onFault === undefined) {
+      throw new KeyFileError(`${why}: a running gateway reports it and restores the known keys`);
+    }
+    for (const fault of faults) onFault(fault);
     const believed = stored.set?.keys.values() ?? revocationsIn(stored);
     const change = Math.max(known.change, stored.set?.change ?? 0) + 1;
     const keys = withChange(known, unionOf(known.keys.values(), believed), change);

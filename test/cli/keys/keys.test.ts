@@ -232,9 +232,8 @@ describe('keys move', () => {
       ],
     ]);
     const nowhere = join(data, 'nowhere');
-    const { code, notes } = await run(
-      ...['keys', 'move', '--data', nowhere, '--redis', 'redis://127.0.0.1:1'],
-    );
+    const words = ['keys', 'move', '--data', nowhere, '--redis', 'redis://127.0.0.1:1'];
+    const { code, notes } = await run(...words);
     expect([code, notes.join()]).toEqual([2, expect.stringContaining('is not a data folder')]);
   });
 
