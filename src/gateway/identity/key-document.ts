@@ -15,7 +15,7 @@ export const FORMAT = 1;
 /** Parses a keys file. @throws KeyFileError naming the invalid key and field. */
 export function parseKeys(text: string, path: string): readonly StoredKey[] {
   const document = parseDocument(text, path);
-  const keys = document.keys.map((key, index) => keyOf(key, `${path}: key ${index + 1}`));
+  const keys = document.keys.map((key, index) => storedKeyOf(key, `${path}: key ${index + 1}`));
   const ids = new Set(keys.map((key) => key.id));
   if (ids.size !== keys.length) throw new KeyFileError(`${path} holds two keys with one id`);
   return keys;
@@ -63,7 +63,7 @@ const ROLE = /^role:./;
 const HASH = /^[A-Za-z0-9_-]{43}$/;
 
 /** Checks a key. @param where Names the key in errors. @throws KeyFileError naming the invalid field */
-export function keyOf(value: unknown, where: string): StoredKey {
+export function storedKeyOf(value: unknown, where: string): StoredKey {
   if (!isRecord(value)) throw new KeyFileError(`${where} is not an object`);
   const { scopes, frozen, context, change } = value;
   return {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { replaceText } from '../../storage/replaced-file.ts';
 import { systemErrorCode } from '../http/file-mark.ts';
 import { FORMAT, KeyFileError, parseKeys, sharedChange } from './key-document.ts';
-import type { KeySet } from './sealed-keys.ts';
+import type { SharedKeySet } from './sealed-keys.ts';
 import type { StoredKey } from './keys.ts';
 
 export const KEY_LOCK_TRIES = 100;
@@ -48,7 +48,7 @@ export async function updateKeys(
 }
 
 /** The copy of shared keys in a file; undefined if there is no file, or one with keys of its own. @throws KeyFileError */
-export async function readCopy(path: string): Promise<KeySet | undefined> {
+export async function readCopy(path: string): Promise<SharedKeySet | undefined> {
   const text = await textOf(path);
   const change = text === undefined ? undefined : sharedChange(text, path);
   if (text === undefined || change === undefined) return undefined;
@@ -68,7 +68,7 @@ export async function hasOwnKeys(path: string): Promise<boolean> {
  */
 export async function writeCopy(
   path: string,
-  set: KeySet,
+  set: SharedKeySet,
   own: 'refuse' | 'replace',
 ): Promise<void> {
   const text = copyText(set);
@@ -81,7 +81,7 @@ export async function writeCopy(
   });
 }
 
-function copyText({ change, keys }: KeySet): string {
+function copyText({ change, keys }: SharedKeySet): string {
   const document = { format: FORMAT, shared: change, keys: [...keys.values()] };
   return `${JSON.stringify(document, null, 2)}\n`;
 }

@@ -1,5 +1,6 @@
-import type { KeyFault, KeySet } from './sealed-keys.ts';
+import type { KeyFault, SharedKeySet } from './sealed-keys.ts';
 import type { SharedKeys } from './shared-keys.ts';
+import { isOutage } from '../../storage/storage-error.ts';
 import { messageOf } from '../../store/store-error.ts';
 
 /** Interval of looks at the number of the last change, in ms. */
@@ -89,10 +90,11 @@ export class KeyFollower {
     const began = this.#now();
     const keys = await this.keys();
     const head = await keys.head();
-    const isNew = !equal(head, this.#head) || began - this.#lookedAt >= OBJECT_MILLIS;
-    if (isNew || began - this.#comparedAt >= this.#comparisonMillis) {
-      const set = await (isNew ? keys.look() : keys.compare());
-      if (isNew) this.#lookedAt = began;
+    const isNew = !equal(head, this.#head);
+    const isDue = began - this.#lookedAt >= OBJECT_MILLIS;
+    if (isNew || isDue || began - this.#comparedAt >= this.#comparisonMillis) {
+      const set = await (isNew ? keys.look() : isDue ? lookIfPossible(keys) : keys.compare());
+      if (isNew || isDue) this.#lookedAt = began;
       this.#head = head;
       this.#comparedAt = began;
       this.#comparisonMillis = comparisonMillis(set);
@@ -124,7 +126,17 @@ export class KeyFollower {
   }
 }
 
-function comparisonMillis(set: KeySet | undefined): number {
+/** Without the journal nothing can have been acknowledged of which Redis does not know. */
+async function lookIfPossible(keys: SharedKeys): Promise<SharedKeySet | undefined> {
+  try {
+    return await keys.look();
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+    return keys.compare();
+  }
+}
+
+function comparisonMillis(set: SharedKeySet | undefined): number {
   return Math.max(COMPARISON_MILLIS, COMPARISON_MILLIS_EACH * (set?.keys.size ?? 0));
 }
 

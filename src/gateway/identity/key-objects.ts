@@ -3,7 +3,7 @@ import type { Storage } from '../../storage/storage.ts';
 import { unlessMissing } from '../../storage/storage-error.ts';
 import { KeyFileError } from './key-document.ts';
 import type { KeySeal } from './key-seal.ts';
-import { KEY_HEAD, openSealedKeys, sealKeys, type KeySet } from './sealed-keys.ts';
+import { KEY_HEAD, openSealedKeys, sealKeys, type SharedKeySet } from './sealed-keys.ts';
 
 const NAME = /^keys-(\d{16})\.json$/;
 const FORMAT = 1;
@@ -42,7 +42,7 @@ export class KeyObjects {
    * The keys after the last change; undefined if there was none.
    * @throws KeyFileError if they were sealed with another secret, or are damaged.
    */
-  async newest(seal: KeySeal): Promise<KeySet | undefined> {
+  async newest(seal: KeySeal): Promise<SharedKeySet | undefined> {
     for (let attempt = 0; attempt < READ_ATTEMPTS; attempt += 1) {
       const change = (await this.#changes()).at(-1);
       if (change === undefined) return undefined;
@@ -59,7 +59,7 @@ export class KeyObjects {
    * Writes the keys after a change.
    * @returns False if the change with this number left other keys.
    */
-  async put(seal: KeySeal, set: KeySet): Promise<boolean> {
+  async put(seal: KeySeal, set: SharedKeySet): Promise<boolean> {
     await this.#storage.folders?.make(this.#folder, 0o700);
     const path = this.#path(set.change);
     const entries = sealKeys(seal, set).map(({ key, value }) => [
@@ -97,7 +97,7 @@ export class KeyObjects {
   }
 }
 
-function keysIn(seal: KeySeal, text: string, path: string): KeySet {
+function keysIn(seal: KeySeal, text: string, path: string): SharedKeySet {
   const { format, secret, entries } = documentOf(text, path);
   if (format !== FORMAT) {
     throw new KeyFileError(`${path} has format ${format}; this version reads ${FORMAT}`);

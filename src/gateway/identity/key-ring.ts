@@ -36,14 +36,14 @@ export const administrator: Principal = {
 };
 
 /** Where keys come from of which the file is a copy. */
-export interface KeySource {
+export interface KeyOrigin {
   /** Why no key of the file is accepted now; undefined while they are. */
   closed(): string | undefined;
-  /** What is wrong with the source. */
+  /** What is wrong with the origin. */
   fault(): string | undefined;
 }
 
-const ownFile: KeySource = { closed: () => undefined, fault: () => undefined };
+const ownFile: KeyOrigin = { closed: () => undefined, fault: () => undefined };
 
 const administratorIdentity: KeyIdentity = { kind: 'known', principal: administrator };
 
@@ -65,7 +65,7 @@ export class KeyRing {
   readonly #adminHash: Buffer | undefined;
   readonly #onFault: (fault: string) => void;
   readonly #onUse: (id: string, now: Date) => void;
-  readonly #source: KeySource;
+  readonly #origin: KeyOrigin;
   /** Key of the digests. It is random, so that digests cannot be predicted. */
   readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
   /** Owners of verified credentials since the last read of the file, by salted digest: the administrator or a key. */
@@ -81,7 +81,7 @@ export class KeyRing {
   /**
    * `adminKey` is a text that is the administrator's key for this process;
    * `onFault` is called for each unusable state of the file, `onUse` for
-   * each use of a key of the file. `source` is where the file comes from, if it
+   * each use of a key of the file. `origin` is where the file comes from, if it
    * is a copy.
    */
   constructor(
@@ -89,22 +89,22 @@ export class KeyRing {
     adminKey: string | undefined,
     onFault: (fault: string) => void,
     onUse: (id: string, now: Date) => void = () => undefined,
-    source: KeySource = ownFile,
+    origin: KeyOrigin = ownFile,
   ) {
     this.#path = path;
     this.#onFault = onFault;
     this.#onUse = onUse;
-    this.#source = source;
+    this.#origin = origin;
     this.#adminHash = adminKey === undefined ? undefined : credentialHash(adminKey);
     this.#look();
   }
 
   /**
    * Why the file as it stands now is not used, while the keys of the last good one stay in force; or what is wrong
-   * with its source.
+   * with its origin.
    */
   get fault(): string | undefined {
-    return this.#fault ?? this.#source.fault();
+    return this.#fault ?? this.#origin.fault();
   }
 
   /** When the next key in force expires, in ms since 1970; undefined if none will. */
@@ -169,7 +169,7 @@ export class KeyRing {
   }
 
   #closedOr(identity: KeyIdentity): KeyIdentity {
-    const reason = this.#source.closed();
+    const reason = this.#origin.closed();
     return reason === undefined ? identity : { kind: 'closed', reason };
   }
 

@@ -1,4 +1,4 @@
-import { keyJson, type KeySet } from './sealed-keys.ts';
+import { keyJson, type SharedKeySet } from './sealed-keys.ts';
 import type { StoredKey } from './keys.ts';
 
 /**
@@ -26,14 +26,14 @@ function stricter(one: StoredKey, other: StoredKey): StoredKey {
 }
 
 /** Whether a set contains everything that is known, in the same or a newer state. */
-export function follows(set: KeySet, known: KeySet | undefined): boolean {
+export function follows(set: SharedKeySet, known: SharedKeySet | undefined): boolean {
   if (known === undefined) return true;
   if (set.change < known.change) return false;
   const union = unionOf(set.keys.values(), known.keys.values());
   return union.size === set.keys.size && [...union.values()].every((key) => isIn(set, key));
 }
 
-function isIn({ keys }: KeySet, key: StoredKey): boolean {
+function isIn({ keys }: SharedKeySet, key: StoredKey): boolean {
   const found = keys.get(key.id);
   return found !== undefined && keyJson(found) === keyJson(key);
 }

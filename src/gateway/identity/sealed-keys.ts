@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { StoreEntry, Write } from '../../store/store.ts';
-import { keyOf } from './key-document.ts';
+import { storedKeyOf } from './key-document.ts';
 import type { KeySeal } from './key-seal.ts';
 import type { StoredKey } from './keys.ts';
 
@@ -10,7 +10,7 @@ export const KEY_HEAD = 'K';
 export const KEY_RECORDS = 'K/';
 
 /** All keys of a catalog after a change. */
-export interface KeySet {
+export interface SharedKeySet {
   /** Number of the change; the first is 1. */
   readonly change: number;
   readonly keys: ReadonlyMap<string, StoredKey>;
@@ -28,7 +28,7 @@ export interface SealedKeys {
   readonly head: Uint8Array | null;
   readonly entries: readonly StoreEntry[];
   /** The keys, if head and records belong together; otherwise undefined. */
-  readonly set: KeySet | undefined;
+  readonly set: SharedKeySet | undefined;
   /** Authentic keys, which may be outdated. */
   readonly authentic: readonly StoredKey[];
   readonly faults: readonly KeyFault[];
@@ -50,7 +50,7 @@ interface Head {
 }
 
 /** The entries of the store for a set of keys, the head first. */
-export function sealKeys(seal: KeySeal, { change, keys }: KeySet): readonly StoreEntry[] {
+export function sealKeys(seal: KeySeal, { change, keys }: SharedKeySet): readonly StoreEntry[] {
   const records = [...keys.values()]
     .map((key) => ({
       key: `${KEY_RECORDS}${key.id}`,
@@ -108,7 +108,7 @@ export function openSealedKeys(
 function openRecord(seal: KeySeal, key: string, value: Uint8Array): StoredKey | undefined {
   const text = seal.open('key', textOf(value));
   if (text === undefined) return undefined;
-  const found = keyOf(JSON.parse(text), key);
+  const found = storedKeyOf(JSON.parse(text), key);
   return `${KEY_RECORDS}${found.id}` === key ? found : undefined;
 }
 

@@ -14,7 +14,7 @@ import {
   sealKeys,
   writesBetween,
   type KeyFault,
-  type KeySet,
+  type SharedKeySet,
   type SealedKeys,
 } from './sealed-keys.ts';
 
@@ -54,7 +54,7 @@ export interface SharedKeysOptions {
 export class SharedKeys {
   readonly #options: SharedKeysOptions;
   /** What `look` found last. */
-  #last: { readonly head: Uint8Array | null; readonly set: KeySet | undefined } | undefined;
+  #last: { readonly head: Uint8Array | null; readonly set: SharedKeySet | undefined } | undefined;
 
   constructor(options: SharedKeysOptions) {
     this.#options = options;
@@ -69,7 +69,7 @@ export class SharedKeys {
    * Compares the keys in the store with those that `look` found last, and looks again if they differ.
    * The object beside the journal is not read.
    */
-  async compare(): Promise<KeySet | undefined> {
+  async compare(): Promise<SharedKeySet | undefined> {
     const last = this.#last;
     const stored = last === undefined ? undefined : await this.#stored();
     const isSound = stored?.faults.length === 0 && isSame(stored.head, last?.head ?? null);
@@ -81,7 +81,7 @@ export class SharedKeys {
    * undefined if no key was shared yet.
    * @throws KeyFileError or CatalogError if they cannot be read or are not authentic.
    */
-  async look(own: OwnKeys = 'refuse'): Promise<KeySet | undefined> {
+  async look(own: OwnKeys = 'refuse'): Promise<SharedKeySet | undefined> {
     const { committer } = this.#options;
     for (let attempt = 0; attempt < SHARED_KEY_ATTEMPTS; attempt += 1) {
       const known = await this.#known();
@@ -151,7 +151,7 @@ export class SharedKeys {
   }
 
   /** False if others were first. */
-  async #commit(set: KeySet, next: KeySet, own: OwnKeys): Promise<boolean> {
+  async #commit(set: SharedKeySet, next: SharedKeySet, own: OwnKeys): Promise<boolean> {
     const { seal } = this.#options;
     const [head, ...records] = sealKeys(seal, set);
     const before = set.change === 0 ? [] : [head!, ...records];
@@ -163,12 +163,12 @@ export class SharedKeys {
     return now !== undefined && follows(now, next);
   }
 
-  #found({ head, set }: SealedKeys): KeySet | undefined {
+  #found({ head, set }: SealedKeys): SharedKeySet | undefined {
     this.#last = { head, set };
     return set;
   }
 
-  async #known(): Promise<KeySet | undefined> {
+  async #known(): Promise<SharedKeySet | undefined> {
     const { objects, seal, copy } = this.#options;
     const [kept, mine] = [await objects.newest(seal), await readCopy(copy)];
     if (kept === undefined || mine === undefined) return kept ?? mine;
@@ -204,7 +204,7 @@ export class SharedKeys {
   }
 
   /** Puts what is known in place of what the store says. Of what the store says, revocations stay. */
-  async #heal(stored: SealedKeys, known: KeySet | undefined): Promise<void> {
+  async #heal(stored: SealedKeys, known: SharedKeySet | undefined): Promise<void> {
     const { seal, onFault, committer } = this.#options;
     const faults = stored.faults.length > 0 ? stored.faults : [outdated];
     const why = faults[0]?.sentence ?? outdated.sentence;
@@ -247,7 +247,7 @@ function revocationsIn({ authentic }: SealedKeys): readonly StoredKey[] {
 }
 
 /** The keys after a change; undefined if nothing changed. */
-function changedSet(set: KeySet, after: readonly StoredKey[]): KeySet | undefined {
+function changedSet(set: SharedKeySet, after: readonly StoredKey[]): SharedKeySet | undefined {
   const keys = new Map(after.map((key) => [key.id, key]));
   const next = withChange(set, keys, set.change + 1);
   const isChanged = [...next.values()].some((key) => key.change === set.change + 1);
@@ -256,7 +256,7 @@ function changedSet(set: KeySet, after: readonly StoredKey[]): KeySet | undefine
 
 /** Gives the keys that differ from known ones the number of the change. */
 function withChange(
-  known: KeySet,
+  known: SharedKeySet,
   keys: ReadonlyMap<string, StoredKey>,
   change: number,
 ): ReadonlyMap<string, StoredKey> {

@@ -13,6 +13,7 @@ import { KeySeal } from '../../../src/gateway/identity/key-seal.ts';
 import { frozen, makeKey, revoked, type StoredKey } from '../../../src/gateway/identity/keys.ts';
 import { sealKeys, type KeyFault } from '../../../src/gateway/identity/sealed-keys.ts';
 import { SharedKeys } from '../../../src/gateway/identity/shared-keys.ts';
+import { StorageUnavailable } from '../../../src/storage/storage-error.ts';
 import { LocalStorage } from '../../../src/storage/local-storage.ts';
 import { openRedisStore } from '../../../src/store/redis/store.ts';
 import type { Store, StoreEntry } from '../../../src/store/store.ts';
@@ -46,10 +47,22 @@ interface Gateway {
   readonly faults: KeyFault[];
 }
 
+/** The storage of the journal, which a test may take away. */
+function guarded(check: () => void): LocalStorage {
+  return new Proxy(storage, {
+    get(all, name: keyof LocalStorage) {
+      check();
+      const member = all[name];
+      return typeof member === 'function' ? member.bind(all) : member;
+    },
+  });
+}
+
 async function gateway(
   name: string,
   sealedBy = secret,
   requireRedis: () => void = () => undefined,
+  requireJournal: () => void = () => undefined,
 ): Promise<Gateway> {
   const store = await openRedisStore({ url: redis.url, catalog: home });
   closers.push(() => store.close());
@@ -68,7 +81,7 @@ async function gateway(
       },
       range: (range) => coordination.store.range(range),
     },
-    objects: new KeyObjects(storage, journal),
+    objects: new KeyObjects(guarded(requireJournal), journal),
     seal,
     copy: join(place.data, 'keys.json'),
     onFault: (fault) => faults.push(fault),
@@ -255,6 +268,34 @@ describe('API keys that gateways share', () => {
 });
 
 describe('a gateway that follows shared keys', () => {
+  it('accepts known keys while the journal is away, until others change them', async () => {
+    let now = 0;
+    let isAway = false;
+    const { keys } = await gateway('h', secret, undefined, () => {
+      if (isAway) throw new StorageUnavailable('the bucket is away', 5);
+    });
+    const follower = new KeyFollower({
+      open: async () => keys,
+      onFault: () => undefined,
+      onLost: () => undefined,
+      now: () => now,
+    });
+    await follower.step();
+    isAway = true;
+    now += 400_000;
+    await follower.step();
+    expect([follower.closed(), follower.fault()]).toEqual([undefined, undefined]);
+    await a.keys.update(end(ann.id));
+    await follower.step();
+    expect([follower.closed(), follower.fault()]).toEqual([undefined, 'the bucket is away']);
+    now += 400_000;
+    await follower.step();
+    expect(follower.closed()).toContain('the bucket is away');
+    isAway = false;
+    await follower.step();
+    expect([follower.closed(), follower.fault()]).toEqual([undefined, undefined]);
+  });
+
   it('accepts keys for five minutes without Redis or journal, and then none', async () => {
     let now = 0;
     let isAway = false;
