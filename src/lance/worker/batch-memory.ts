@@ -23,12 +23,12 @@ export class BatchMemory {
     this.#bytes += bytes;
     if (this.#bytes < YOUNG_BYTES) return;
     this.#bytes = 0;
-    void globalThis.gc?.({ type: 'minor' });
+    globalThis.gc?.({ type: 'minor' });
   }
 
   /** Returns what the batches of a read hold that has ended. */
   readEnded(): void {
     if (process.memoryUsage.rss() <= this.#most) return;
-    if (process.memoryUsage().arrayBuffers > OLD_BYTES) void globalThis.gc?.();
+    if (process.memoryUsage().arrayBuffers > OLD_BYTES) globalThis.gc?.();
   }
 }
