@@ -15,14 +15,8 @@ const TRANSACTION_FIELD = 12;
 /** The manifest of a version that a client makes of a group. */
 function manifestOf(version: number, group: number): Buffer {
   const column = messageOf([2, 'n'], [4, 2n ** 64n - 1n], [5, 'int64'], [6, 1]);
-  // Its rows lie in another folder, as those of a clone do: there is no file of data here.
-  const fragment = messageOf([2, messageOf([6, 100], [7, 0])], [4, 1]);
-  const message = messageOf(
-    [1, column],
-    [2, fragment],
-    [3, version],
-    [TRANSACTION_FIELD, `group-${group}.txn`],
-  );
+  // It has no rows: there is no file of data.
+  const message = messageOf([1, column], [3, version], [TRANSACTION_FIELD, `group-${group}.txn`]);
   return manifestFile(message);
 }
 

@@ -4,6 +4,7 @@ import type { Connection, Table } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrow, lancedb, rowsOf, tableOf } from '../clients/lancedb.ts';
 import { flagsOf } from '../faults/kill-plan.ts';
+import { declare, post, staged } from '../faults/managed-client.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply, type Sent } from './http.ts';
 
@@ -276,6 +277,19 @@ describe('a compaction of Lance tables', () => {
     expect((await ask('small', 'count_rows', { body: { tag: 'before' } })).text).toBe('2');
     const again = await service.command('catalog', 'compact', '/small');
     expect([again.code, again.out]).toEqual([0, 'nothing to merge\n']);
+  });
+
+  it('removes no version whose manifest says no time', async () => {
+    await declare(service.url, 'timeless');
+    for (const version of [1, 2, 3]) {
+      const entry = (await staged(service.url, 'timeless', { version, group: 0 }))!;
+      await post(service.url, 'timeless/version/create', entry);
+    }
+    const folder = join(await folderOf('timeless'), '_versions');
+    const before = await readdir(folder);
+    const done = await service.command('catalog', 'compact', '/timeless');
+    expect([done.code, done.err]).toEqual([0, '']);
+    expect(await readdir(folder)).toEqual(before);
   });
 });
 

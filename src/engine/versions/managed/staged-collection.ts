@@ -4,6 +4,9 @@ import { LANCE_VERSIONS, namesInFolder } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
 import { LANCE_TREE } from './place.ts';
 
+/** Ends the name of a file that the library was still writing, as those of a killed process. */
+const PART = /#\d+$/;
+
 /** A manifest that a Lance client has staged. */
 interface StagedFile {
   /** Path in the table's folder. */
@@ -23,7 +26,7 @@ interface StagedFile {
 export async function* stagedFiles(storage: Storage, location: string): AsyncGenerator<StagedFile> {
   for await (const folder of versionFolders(storage, location)) {
     for (const name of await namesInFolder(storage, join(location, folder))) {
-      if ((parseVersionFile(name)?.staging ?? '') === '') continue;
+      if ((parseVersionFile(name.replace(PART, ''))?.staging ?? '') === '') continue;
       const file = join(folder, name);
       const stat = await storage.stat(join(location, file));
       if (stat === undefined || stat.isFolder) continue;

@@ -65,6 +65,13 @@ describe('a collection', () => {
     expect(await table.versions()).toEqual([1]);
   });
 
+  it('removes what a process that was killed had begun to stage', async () => {
+    await table.commit(1n);
+    const name = await staged(2n, 2 * DAY_MILLIS);
+    await rename(join(table.location, name), join(table.location, `${name}#1`));
+    expect((await collected()).gone).toEqual([`${name}#1`]);
+  });
+
   it('leaves what is staged of a version that a crash kept from its final name', async () => {
     await table.commit(1n);
     await table.commit(2n);
