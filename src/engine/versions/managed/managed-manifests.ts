@@ -28,6 +28,7 @@ type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
  * nothing where it has it alone. Other bytes under that name are never overwritten.
  * @param settle Sees to it that the journal has the version, before its other names
  * go: while it has those, that is not certain. Absent where it is.
+ * @param isFinal Whether a manifest without other names is there.
  * @returns Whether the manifest is there: Lance clients remove old ones on their own.
  * @throws CatalogError Internal when other bytes have the name.
  */
@@ -36,11 +37,12 @@ export async function finaliseManifest(
   location: string,
   names: Names,
   settle?: () => Promise<void>,
+  isFinal = isOwn,
 ): Promise<boolean> {
   const { manifest, staging } = names;
   // The versions that a table was registered with never had another name.
   if (manifest === staging || !(await isOwn(storage, location, staging)))
-    return isOwn(storage, location, manifest);
+    return isFinal(storage, location, manifest);
   await settle?.();
   const isThere = await nameManifest(storage, location, names).catch((error: unknown) => {
     throw error instanceof ManifestTaken ? taken(names) : error;
@@ -108,8 +110,10 @@ export async function removeManifests(
   }
 }
 
-/** @throws CatalogError Internal for what a link has taken the place of. */
-async function isOwn(storage: Storage, location: string, name: string): Promise<boolean> {
+/** Whether a file of a table is there. @throws CatalogError Internal for what a link has taken the place of. */
+export async function isOwn(storage: Storage, location: string, name: string): Promise<boolean> {
+  // An object store has no links, and one request says whether an object is there.
+  if (isObjectKey(location)) return fileExists(storage, pathIn(location, name));
   const whose = await storage.ownership(location, name);
   if (whose !== 'linked') return whose === 'own';
   throw new CatalogError('Internal', `${name} of the table leads through a link`);
