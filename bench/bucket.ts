@@ -84,7 +84,8 @@ async function coldRequests(): Promise<number> {
 
 /** DescribeTable of a table that was described before. */
 async function describeRow(): Promise<Row> {
-  const local = await Service.start({ flags: ['--redis', redis.url] });
+  const coordination = `coordination: { redis: '${redis.url}', catalog: local }\n`;
+  const local = await Service.start({ config: coordination });
   const side = new ServiceSide(local.url, ADMIN_KEY, model);
   try {
     await commitsPerSecond(side, { clients: 1, commits: 2 });
@@ -112,9 +113,10 @@ async function queryRows(): Promise<readonly Row[]> {
   try {
     for (const side of sides) await side.create('rows', rows);
     const results: Row[] = [];
-    for (const { work, warmups = 1, measure } of readQuestions('rows', rows)) {
+    for (const question of readQuestions('rows', rows)) {
+      const { work, warmups = 1 } = question;
       const samples = await measureRounds(
-        sides.map((side) => ({ name: side.name, warmups, measure: () => measure(side) })),
+        sides.map((side) => ({ name: side.name, warmups, measure: () => question.measure(side) })),
         options.rounds,
       );
       results.push({ work, unit: 'ms', samples, target: '≤ 1.30' });

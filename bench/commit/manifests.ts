@@ -43,11 +43,7 @@ export class LanceModel {
   }
 
   /** Writes the manifest of a version under a staging name, as Lance clients do. Answers its key. */
-  async stage(
-    location: string,
-    version: number,
-    files: ClientFiles = diskFiles,
-  ): Promise<string> {
+  async stage(location: string, version: number, files: ClientFiles = diskFiles): Promise<string> {
     const name = `${manifestName(BigInt(version))}-${randomUUID()}`;
     const key = join(files.keyOf(location), '_versions', name);
     await files.write(key, this.manifest(version));

@@ -56,6 +56,7 @@ export class BucketGateway {
   heal(): void {
     this.redis.shut = false;
     this.bucket.fate = () => undefined;
+    this.bucket.release();
   }
 
   /** Calls back once, when a request comes that a step is about; its return value is what happens to the request. */

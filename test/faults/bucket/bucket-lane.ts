@@ -7,6 +7,7 @@ import { eventually } from '../../support/eventually.ts';
 import { RedisServer } from '../../support/redis-server.ts';
 import { bucketFiles } from '../../support/client-files.ts';
 import { libraryRowsKind } from '../library-rows-kind.ts';
+import { managedBatchKindOn } from '../managed-batch-kind.ts';
 import { managedKindOn } from '../managed-kind.ts';
 import { Writers } from '../writers.ts';
 import { BucketGateway } from './bucket-gateway.ts';
@@ -39,7 +40,8 @@ export class BucketLane {
     this.redis = redis;
     this.gateways = gateways;
     this.#random = random;
-    const kinds = [libraryRowsKind, managedKindOn(bucketFiles(server))];
+    const files = bucketFiles(server);
+    const kinds = [libraryRowsKind, managedKindOn(files), managedBatchKindOn(files)];
     this.writers = kinds.map((kind, at) => new Writers(kind, `t${at}`, random));
   }
 
@@ -69,8 +71,8 @@ export class BucketLane {
     this.last = trouble.text;
     this.faults += trouble.faults;
     await sleep(this.#random(200));
-    await working.stop();
     victim.heal();
+    await working.stop();
     if (trouble.isKilled) {
       this.kills += 1;
       const others = this.gateways.filter((gateway) => gateway !== victim);

@@ -67,9 +67,7 @@ const faulty: TroubleMaker = async ({ bucket }, random) => {
     faults += 1;
     return mishaps[random(mishaps.length)];
   };
-  for (const until = Date.now() + 4 * PATIENCE_MILLIS; faults < FAULTS && Date.now() < until;) {
-    await sleep(20);
-  }
+  await within(4 * PATIENCE_MILLIS, () => faults === FAULTS);
   return { text: `${faults} faults of the bucket`, isKilled: false, faults };
 };
 
@@ -129,8 +127,11 @@ async function reached(
     isThere = true;
     return then();
   });
-  for (const until = Date.now() + PATIENCE_MILLIS; !isThere && Date.now() < until;) {
-    await sleep(5);
-  }
+  await within(PATIENCE_MILLIS, () => isThere);
   return isThere ? name : 'any moment';
+}
+
+/** Waits until a condition holds, or a time is over. */
+async function within(millis: number, holds: () => boolean): Promise<void> {
+  for (const until = Date.now() + millis; !holds() && Date.now() < until; await sleep(5));
 }

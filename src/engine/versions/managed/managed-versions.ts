@@ -8,7 +8,8 @@ import { versionNotFound } from '../../format/version-refusals.ts';
 import { MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, VersionStore, type VersionPage } from '../lines/version-store.ts';
 import { isManifestRead, isSnapshotKnown } from '../../format/lance/snapshot.ts';
-import { finaliseManifest, hasManifest, isOwn } from './managed-manifests.ts';
+import { isOwn } from './held-manifests.ts';
+import { finaliseManifest, hasManifest } from './managed-manifests.ts';
 import { requireRecorded } from './manifest-identity.ts';
 
 interface ManagedVersionsParts {
