@@ -154,7 +154,7 @@ describe('the compose file', () => {
     const others = Object.keys(environment).filter(
       (name) => !variables.has(name) && !name.startsWith(credentials),
     );
-    expect(others).toEqual(['ARROWGATE_ADMIN_KEY']);
+    expect(others).toEqual([]);
     const hosts = [config['coordination.redis'], store!.endpoint].map(
       (url) => new URL(url!).hostname,
     );
