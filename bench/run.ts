@@ -24,9 +24,13 @@ const QUESTIONS = [
   'growth',
   'lance',
   'scale',
+  'bucket',
 ];
 /** Further flags of a question: rows of Lance tables are read by the same library on both sides. */
-const FLAGS: Readonly<Record<string, readonly string[]>> = { lance: ['--own-peer'] };
+const FLAGS: Readonly<Record<string, readonly string[]>> = {
+  lance: ['--own-peer'],
+  bucket: ['--own-peer'],
+};
 /** Those that compare two builds too. */
 const OF_BUILDS = ['gateway', 'forward', 'data', 'commit', 'index', 'audit', 'lance'];
 

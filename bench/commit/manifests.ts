@@ -1,7 +1,8 @@
-import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { diskFiles, type ClientFiles } from '../../test/support/client-files.ts';
 import { manifestName, messageOf } from '../../test/support/lance-table.ts';
 import { rowsFrom } from '../data/rows.ts';
 import { peer } from '../harness/lancedb-peer.ts';
@@ -33,17 +34,20 @@ export class LanceModel {
   }
 
   /** Puts the rows of the table into another folder; it gets no version. */
-  async copyTo(location: string): Promise<void> {
+  async copyTo(location: string, files: ClientFiles = diskFiles): Promise<void> {
     const from = join(this.#folder, 'model.lance', 'data');
-    await cp(from, join(location, 'data'), { recursive: true });
+    for (const name of await readdir(from)) {
+      const bytes = await readFile(join(from, name));
+      await files.write(join(files.keyOf(location), 'data', name), bytes);
+    }
   }
 
-  /** Writes the manifest of a version under a staging name, as Lance clients do. Answers its path. */
-  async stage(location: string, version: number): Promise<string> {
+  /** Writes the manifest of a version under a staging name, as Lance clients do. Answers its key. */
+  async stage(location: string, version: number, files: ClientFiles = diskFiles): Promise<string> {
     const name = `${manifestName(BigInt(version))}-${randomUUID()}`;
-    const path = join(location, '_versions', name);
-    await writeFile(path, this.manifest(version));
-    return path;
+    const key = join(files.keyOf(location), '_versions', name);
+    await files.write(key, this.manifest(version));
+    return key;
   }
 
   /** The file of a version's manifest: of a field that stands twice in a message the last one counts. */

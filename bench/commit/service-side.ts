@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { mkdir, readdir, stat } from 'node:fs/promises';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { diskFiles, type ClientFiles } from '../../test/support/client-files.ts';
 import type { LanceModel } from './manifests.ts';
 import type { Committers, Work } from './work.ts';
 
@@ -25,13 +25,16 @@ export class ServiceSide implements Committers {
   readonly #url: string;
   readonly #key: string;
   readonly #model: LanceModel;
+  readonly #files: ClientFiles;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #tables: ClientTable[] = [];
 
-  constructor(url: string, key: string, model: LanceModel) {
+  /** @param files Where the tables lie. */
+  constructor(url: string, key: string, model: LanceModel, files: ClientFiles = diskFiles) {
     this.#url = url;
     this.#key = key;
     this.#model = model;
+    this.#files = files;
   }
 
   async prepare({ clients, commits }: Work): Promise<void> {
@@ -40,7 +43,7 @@ export class ServiceSide implements Committers {
       const { location, version } = table;
       const staged: string[] = [];
       for (let turn = 0; turn < commits; turn++) {
-        staged.push(await this.#model.stage(location, version + turn + 1));
+        staged.push(await this.#model.stage(location, version + turn + 1, this.#files));
       }
       table.staged = staged;
     }
@@ -49,7 +52,7 @@ export class ServiceSide implements Committers {
   async commit(client: number, turn: number): Promise<void> {
     const table = this.#tables[client]!;
     const version = table.version + 1;
-    const manifest = table.staged[turn]!.slice(1);
+    const manifest = table.staged[turn]!;
     const body = { version, manifest_path: manifest, naming_scheme: 'V2' };
     await this.#ask(`/v1/table/${table.name}/version/create`, body);
     table.version = version;
@@ -63,7 +66,7 @@ export class ServiceSide implements Committers {
       if (listed.join() !== expected.join()) {
         throw new Error(`${name} has the versions ${listed.join(' ')}, not 1 to ${version}`);
       }
-      const files = await readdir(join(location, '_versions'));
+      const files = await this.#files.names(join(this.#files.keyOf(location), '_versions'));
       if (files.length !== version || files.some((file) => !file.endsWith('.manifest'))) {
         throw new Error(`${name} has ${files.length} manifests, not ${version}`);
       }
@@ -82,9 +85,7 @@ export class ServiceSide implements Committers {
   async #declare(): Promise<ClientTable> {
     const name = `t${this.#tables.length}`;
     const { location } = (await this.#ask(`/v1/table/${name}/declare`, {})) as { location: string };
-    if (!(await stat(location)).isDirectory()) throw new Error(`${location} is no folder`);
-    await this.#model.copyTo(location);
-    await mkdir(join(location, '_versions'), { recursive: true });
+    await this.#model.copyTo(location, this.#files);
     return { name, location, version: 0, staged: [] };
   }
 

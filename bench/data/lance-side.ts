@@ -3,9 +3,12 @@ import type * as Arrow from 'apache-arrow';
 import { peer } from '../harness/lancedb-peer.ts';
 import type { Search, TableSide } from './table-side.ts';
 
-/** LanceDB in this process, its tables in a folder. */
-export async function lanceEmbedded(folder: string): Promise<TableSide> {
-  return new LanceSide('LanceDB embedded', await peer.lancedb.connect(folder));
+/** LanceDB in this process, its tables in a folder, or in an object store that options open. */
+export async function lanceEmbedded(
+  folder: string,
+  storageOptions: Readonly<Record<string, string>> = {},
+): Promise<TableSide> {
+  return new LanceSide('LanceDB embedded', await peer.lancedb.connect(folder, { storageOptions }));
 }
 
 /** The LanceDB client of a remote catalog. */

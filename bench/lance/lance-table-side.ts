@@ -13,9 +13,15 @@ export class LanceTableSide extends RawSide {
     this.#writer = writer;
   }
 
-  static async connect(url: string, key: string): Promise<LanceTableSide> {
+  /** @param storageOptions Credentials of the object store in which tables are made; none for folders. */
+  static async connect(
+    url: string,
+    key: string,
+    storageOptions: Readonly<Record<string, string>> = {},
+  ): Promise<LanceTableSide> {
     const options = { uri: url, headers: { 'x-api-key': key } };
-    return new LanceTableSide(url, key, await peer.lancedb.connectNamespace('rest', options));
+    const writer = await peer.lancedb.connectNamespace('rest', options, { storageOptions });
+    return new LanceTableSide(url, key, writer);
   }
 
   override async create(table: string, rows: Table): Promise<void> {

@@ -105,9 +105,9 @@ interface ComposeService {
 describe('the compose file', () => {
   const read = async (): Promise<Compose> => parse(await shipped('compose.yaml'), { merge: true });
 
-  it('has two gateways on a Redis that keeps what it acknowledged, behind nginx', async () => {
+  it('has two gateways on a Redis that keeps what it acknowledged and a bucket, behind nginx', async () => {
     const { services } = await read();
-    expect(Object.keys(services)).toEqual(['redis', 'gateway-1', 'gateway-2', 'nginx']);
+    expect(Object.keys(services)).toEqual(['redis', 's3', 'gateway-1', 'gateway-2', 'nginx']);
     const [program, ...flags] = services['redis']!.command!;
     expect(program).toBe('redis-server');
     const pairs = Object.fromEntries(
@@ -118,7 +118,12 @@ describe('the compose file', () => {
       '--appendfsync': 'always',
       '--maxmemory-policy': 'noeviction',
     });
-    expect(services['gateway-1']!.volumes).toEqual(services['gateway-2']!.volumes);
+    const volumesOf = (name: string) =>
+      services[name]!.volumes.filter((each) => !each.endsWith(':ro'));
+    expect([volumesOf('gateway-1'), volumesOf('gateway-2')]).toEqual([
+      ['gateway-1:/data'],
+      ['gateway-2:/data'],
+    ]);
   });
 
   it('names files, volumes, networks and services that there are', async () => {
@@ -140,16 +145,30 @@ describe('the compose file', () => {
     }
   });
 
-  it('sets its gateways up by variables that there are, with values that can be read', async () => {
+  it('sets its gateways up by variables that there are, and a file that can be read', async () => {
     const { services, networks } = await read();
     const { environment = {} } = services['gateway-1']!;
-    expect(Object.keys(environment).filter((name) => !variables.has(name))).toEqual([]);
-    expect(settings['coordination.redis'].kind.read(environment['ARROWGATE_REDIS_URL']).kind).toBe(
-      'value',
+    const config = parseConfig('arrowgate.yaml', await shipped('compose/arrowgate.yaml'));
+    const [store] = config.object_stores;
+    const credentials = `${store!.credentials_env}_`;
+    const others = Object.keys(environment).filter(
+      (name) => !variables.has(name) && !name.startsWith(credentials),
     );
-    const trusted = parse(environment['ARROWGATE_TRUSTED_PROXIES']!) as string[];
-    expect(new Networks(trusted).has('172.30.233.9')).toBe(true);
-    expect(trusted).toEqual([networks['inside']!.ipam.config[0]!.subnet]);
+    expect(others).toEqual([]);
+    const hosts = [config['coordination.redis'], store!.endpoint].map(
+      (url) => new URL(url!).hostname,
+    );
+    expect(hosts.filter((host) => !(host in services))).toEqual([]);
+    expect(config.journal).toContain('lake');
+    expect(new Networks(config.trusted_proxies).has('172.30.233.9')).toBe(true);
+    expect(config.trusted_proxies).toEqual([networks['inside']!.ipam.config[0]!.subnet]);
+    const mounted = services['gateway-1']!.volumes.map((volume) => volume.split(':')[1]);
+    expect(mounted).toContain(environment['ARROWGATE_CONFIG']);
+    const secret = environment[`${credentials}SECRET_ACCESS_KEY`];
+    expect(services['s3']!.environment).toEqual({
+      AWS_ACCESS_KEY_ID: environment[`${credentials}ACCESS_KEY_ID`],
+      AWS_SECRET_ACCESS_KEY: secret,
+    });
   });
 
   it('has an nginx that knows its gateways', async () => {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { send, type Reply } from '../service/http.ts';
 import { manifestFile, manifestName, messageOf } from '../support/lance-table.ts';
+import { diskFiles, type ClientFiles } from '../support/client-files.ts';
 
 /**
  * What a Lance client does beside its requests: it stages manifests, each made of a
@@ -44,28 +45,16 @@ export async function staged(
   url: string,
   table: string,
   { version, group, branch }: Next,
+  files: ClientFiles = diskFiles,
 ): Promise<object | undefined> {
   const described = await send(url, `POST /v1/table/${table}/describe`, { body: {} });
   if (described.status === 503) return undefined;
   const folder = branch === undefined ? '' : join('tree', branch);
   const name = `${manifestName(BigInt(version))}-${randomUUID()}`;
-  const path = join(String(described.json['location']), folder, '_versions', name);
-  if (!(await isWritten(path, manifestOf(version, group)))) return undefined;
+  const key = join(files.keyOf(String(described.json['location'])), folder, '_versions', name);
+  if (!(await files.write(key, manifestOf(version, group)))) return undefined;
   const where = branch === undefined ? {} : { branch };
-  return { id: [table], version, manifest_path: path.slice(1), naming_scheme: 'V2', ...where };
-}
-
-/** Whether a file could be written; nothing is left of it otherwise. */
-async function isWritten(path: string, bytes: Uint8Array): Promise<boolean> {
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, bytes);
-    return true;
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
-    await rm(path, { force: true });
-    return false;
-  }
+  return { id: [table], version, manifest_path: key, naming_scheme: 'V2', ...where };
 }
 
 /** Writes down a branch as a Lance client does after its first commit. */
@@ -101,20 +90,24 @@ export async function groupsOf(
   url: string,
   table: string,
   branch?: string,
+  files: ClientFiles = diskFiles,
 ): Promise<readonly number[]> {
   const groups: number[] = [];
   const named = branch === undefined ? '' : `&branch=${branch}`;
   for (let token = ''; ;) {
     const path = `${table}/version/list?limit=500&page_token=${token}${named}`;
     const page = JSON.parse((await post(url, path, {})).text) as Listed;
-    for (const version of page.versions) groups.push(await groupOf(version));
+    for (const version of page.versions) groups.push(await groupOf(version, files));
     if (page.page_token === undefined) return groups;
     token = page.page_token;
   }
 }
 
-async function groupOf({ version, manifest_path: path }: Listed['versions'][number]) {
-  const bytes = await readFile(`/${path}`);
+async function groupOf(
+  { version, manifest_path: path }: Listed['versions'][number],
+  files: ClientFiles,
+): Promise<number> {
+  const bytes = await files.read(path);
   const group = Number(/group-(\d+)\.txn/.exec(bytes.toString('latin1'))?.[1]);
   if (
     !path.endsWith(`/${manifestName(BigInt(version))}`) ||

@@ -13,6 +13,7 @@ const { id: accessKey, secret } = BUCKET_CREDENTIALS;
 const variables = { LAKE_ACCESS_KEY_ID: accessKey, LAKE_SECRET_ACCESS_KEY: secret };
 
 const COUNT = '3';
+const FORMATS = [{ tables: ['/lance'], format: 'lance' }];
 
 describe.runIf(hasBuckets)('two gateways that share nothing but Redis and a bucket', () => {
   let server: BucketServer;
@@ -34,7 +35,7 @@ describe.runIf(hasBuckets)('two gateways that share nothing but Redis and a buck
       object_stores: [{ ...store, credentials_env: 'LAKE' }],
       journal: 'lake:/catalog',
       locations: { managed: 'lake:/lance' },
-      ...more,
+      tables: { formats: FORMATS, ...more },
     });
   }
 
@@ -43,7 +44,7 @@ describe.runIf(hasBuckets)('two gateways that share nothing but Redis and a buck
     proxy = await FaultyProxy.before(server.endpoint);
     redis = await RedisServer.start();
     a = await gateway();
-    b = await gateway({ tables: { local: true } });
+    b = await gateway({ local: true });
   });
 
   afterAll(async () => {
@@ -112,6 +113,39 @@ describe.runIf(hasBuckets)('two gateways that share nothing but Redis and a buck
     expect(json['tables']).toContain('local');
     expect(await a.command('catalog', 'gc', '--policies', a.policies)).toMatchObject({ code: 0 });
     expect((await send(b.url, 'POST /v1/table/local/count_rows', { body: {} })).text).toBe(COUNT);
+  });
+
+  it('describe a Lance table by two requests to the bucket, and by none once it is in memory', async () => {
+    const rows = { body: goodRows, headers: ARROW_STREAM };
+    expect((await send(a.url, 'POST /v1/table/lance/create', rows)).status).toBe(200);
+    let requests: string[] = [];
+    proxy.fate = ({ method, url = '' }) => {
+      if (url.includes('/shared/lance/')) requests.push(`${method} ${url}`);
+      return undefined;
+    };
+    const counted = async (url: string): Promise<number> => {
+      requests = [];
+      const { status, json } = await send(url, 'POST /v1/table/lance/describe', { body: {} });
+      expect([status, json['version'], json['stats']]).toEqual([
+        200,
+        1,
+        { num_deleted_rows: 0, num_fragments: 1 },
+      ]);
+      return requests.length;
+    };
+    expect(await counted(b.url), requests.join()).toBeLessThanOrEqual(2);
+    expect(await counted(b.url)).toBe(0);
+    // What another gateway commits is seen at once.
+    const appended = await send(a.url, 'POST /v1/table/lance/insert', rows);
+    expect(appended.status).toBe(200);
+    const { json } = await send(b.url, 'POST /v1/table/lance/describe', { body: {} });
+    expect([json['version'], json['stats']]).toEqual([
+      2,
+      { num_deleted_rows: 0, num_fragments: 2 },
+    ]);
+    expect(await send(b.url, 'POST /v1/table/lance/drop', { body: {} })).toMatchObject({
+      status: 200,
+    });
   });
 
   it('read on and refuse changes while the bucket is away', async () => {

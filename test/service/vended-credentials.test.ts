@@ -367,6 +367,12 @@ describe.runIf(hasBuckets)('credentials of tables in a bucket', () => {
     expect(names.length).toBeGreaterThan(2);
   });
 
+  it('of a reader let pylance read a table, and write nothing', async () => {
+    const target = { ...ownTables(service, []), key: keys.get('reader')! };
+    const { names, faults } = await checksOf('vended_reader.py', target);
+    expect([faults, names.length]).toEqual([[], 2]);
+  });
+
   it('are refused where none are configured, and left out of what a client does not demand', async () => {
     const other = await startOn({}, 'silent');
     try {
@@ -518,5 +524,11 @@ describe.runIf(hasBuckets)('a client that works longer than its credentials', ()
     }
     expect(added).toBeGreaterThan(1);
     await expect(list()).rejects.toMatchObject({ $metadata: { httpStatusCode: 403 } });
+  });
+
+  it('is pylance as well, and credentials open neither a neighbour nor anything once they ended', async () => {
+    await send(service, '/v1/namespace/python/create', { body: {} });
+    const { names, faults } = await checksOf('vended_ends.py', ownTables(service, ['python']));
+    expect([faults, names.length]).toEqual([[], 3]);
   });
 });

@@ -39,6 +39,8 @@ export class FaultyProxy {
   /** Most requests that were there at the same time. */
   most = 0;
   #now = 0;
+  /** Requests that get no answer. */
+  readonly #silent = new Set<ServerResponse>();
 
   private constructor(target: string, server: Server, scheme: string) {
     this.#target = new URL(target);
@@ -77,6 +79,12 @@ export class FaultyProxy {
     };
   }
 
+  /** Cuts the connections of the requests that get no answer, as when a network comes back. */
+  release(): void {
+    for (const response of this.#silent) response.destroy();
+    this.#silent.clear();
+  }
+
   async close(): Promise<void> {
     this.#agent.destroy();
     this.#server.closeAllConnections();
@@ -87,7 +95,7 @@ export class FaultyProxy {
   async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const mishap = this.fate(request);
     const body = await bytesOf(request);
-    if (mishap === 'hung') return;
+    if (mishap === 'hung') return void this.#silent.add(response);
     if (mishap === 'late') await sleep(LATE_MILLIS);
     if (mishap === 'error') return fail(response, 500, 'InternalError');
     if (mishap === 'busy') return fail(response, 503, 'SlowDown');
@@ -95,7 +103,7 @@ export class FaultyProxy {
     const answer = await this.#forward(request, body);
     const bytes = await bytesOf(answer);
     if (mishap === 'lost') return fail(response, 500, 'InternalError');
-    if (mishap === 'unanswered') return;
+    if (mishap === 'unanswered') return void this.#silent.add(response);
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     if (mishap !== 'cut') return void response.end(bytes);
     response.write(bytes.subarray(0, Math.floor(bytes.byteLength / 2)), () => response.destroy());

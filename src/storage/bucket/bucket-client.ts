@@ -87,13 +87,15 @@ export class BucketClient {
     });
   }
 
-  /** Describes an object; undefined if there is none. */
+  /**
+   * Describes an object; undefined if there is none. It reads the first byte: the answer to a HEAD does not tell a
+   * missing object from a missing bucket.
+   */
   async head(key: string): Promise<BucketHead | undefined> {
-    const found = await this.#found(() => this.#head(key));
-    if (found !== undefined) return found;
-    // An answer without a body does not tell a missing object from a missing bucket.
-    const first = await this.first(key, 1);
-    return first === undefined ? undefined : this.#head(key);
+    const found = await this.first(key, 1);
+    if (found === undefined) return undefined;
+    const { size: bytes, tag, writtenMillis, mark } = found;
+    return { bytes, tag, writtenMillis, mark };
   }
 
   #head(key: string): Promise<BucketHead> {
@@ -136,9 +138,10 @@ export class BucketClient {
       const found = await this.#found(() => this.#range(key, 0, bytes, undefined));
       return found && { ...found, bytes: bytes.subarray(0, found.read) };
     } catch (error) {
+      // An empty object has no range.
       if (faultOf(error) !== 'range') throw error;
-      const { tag, writtenMillis } = await this.#head(key);
-      return { read: 0, size: 0, tag, writtenMillis, bytes: new Uint8Array() };
+      const found = await this.#found(() => this.#head(key));
+      return found && { ...found, read: 0, size: 0, bytes: new Uint8Array() };
     }
   }
 
@@ -161,8 +164,9 @@ export class BucketClient {
         throw this.#refused('it answers other bytes than the range that was requested');
       }
       await fill(body, into.subarray(0, wanted), abortSignal);
-      const { ETag = '', LastModified } = answer;
-      return { read: wanted, size, tag: ETag, writtenMillis: LastModified?.getTime() ?? 0 };
+      const { ETag = '', LastModified, Metadata } = answer;
+      const writtenMillis = LastModified?.getTime() ?? 0;
+      return { read: wanted, size, tag: ETag, writtenMillis, mark: Metadata?.[MARK] };
     }, into.byteLength);
   }
 
@@ -358,6 +362,8 @@ export interface BucketRange {
   readonly size: number;
   readonly tag: string;
   readonly writtenMillis: number;
+  /** As `BucketHead`. */
+  readonly mark: string | undefined;
 }
 
 interface FirstBytes {

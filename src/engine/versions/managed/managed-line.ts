@@ -15,9 +15,9 @@ import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, type VersionStore } from '../lines/version-store.ts';
 import { branchRefs, type BranchRef } from './lance-refs.ts';
 import { settledBranch } from './managed-branches.ts';
-import { fileExists } from './managed-manifests.ts';
+import { fileExists, isHeld } from './held-manifests.ts';
 import { requireRecorded } from './manifest-identity.ts';
-import { pathIn, type StagedPlace } from './place.ts';
+import type { StagedPlace } from './place.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 
 /** A line of versions of a Lance table that the next one is to be added to. */
@@ -107,7 +107,7 @@ async function isUnfinished(
   { content }: Stored<VersionRecord>,
 ) {
   const { manifest, staging } = content;
-  return manifest !== staging && (await fileExists(storage, pathIn(locationOf(table), staging)));
+  return manifest !== staging && (await isHeld(storage, locationOf(table), staging));
 }
 
 interface NewBranch {

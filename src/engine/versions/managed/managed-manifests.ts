@@ -2,24 +2,16 @@ import { dirname, join, relative } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { Flushes } from '../../../storage/flushes.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { isObjectKey, wireLocation } from '../../../storage/object-key.ts';
-import { readUpTo } from '../../../storage/open-object.ts';
-import { errorCode, isAbsent, StorageError } from '../../../storage/storage-error.ts';
-import type { OpenObject, Storage } from '../../../storage/storage.ts';
+import { isObjectKey } from '../../../storage/object-key.ts';
+import { isAbsent, StorageError } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { haveSameBytes } from '../../format/lance/plain-file.ts';
+import { isHeld, isOwn, ManifestTaken, place, rememberFinished } from './held-manifests.ts';
 import { manifestDigest } from './manifest-identity.ts';
 import { pathIn } from './place.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import type { LanceVersion } from '../../format/lance/versions.ts';
-
-/** Another manifest has the final name of a version that is recorded. No refusal: the version stays recorded. */
-class ManifestTaken extends Error {
-  constructor(path: string) {
-    super(`${path} exists and is not the manifest that was committed`);
-    this.name = 'ManifestTaken';
-  }
-}
 
 type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
 
@@ -28,6 +20,7 @@ type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
  * nothing where it has it alone. Other bytes under that name are never overwritten.
  * @param settle Sees to it that the journal has the version, before its other names
  * go: while it has those, that is not certain. Absent where it is.
+ * @param isFinal Whether a manifest without other names is there.
  * @returns Whether the manifest is there: Lance clients remove old ones on their own.
  * @throws CatalogError Internal when other bytes have the name.
  */
@@ -36,11 +29,12 @@ export async function finaliseManifest(
   location: string,
   names: Names,
   settle?: () => Promise<void>,
+  isFinal = isOwn,
 ): Promise<boolean> {
   const { manifest, staging } = names;
   // The versions that a table was registered with never had another name.
-  if (manifest === staging || !(await isOwn(storage, location, staging)))
-    return isOwn(storage, location, manifest);
+  if (manifest === staging || !(await isHeld(storage, location, staging)))
+    return isFinal(storage, location, manifest);
   await settle?.();
   const isThere = await nameManifest(storage, location, names).catch((error: unknown) => {
     throw error instanceof ManifestTaken ? taken(names) : error;
@@ -73,8 +67,9 @@ export async function nameManifest(
   location: string,
   { manifest, staging }: Names,
 ): Promise<boolean> {
-  if (manifest === staging || !(await isOwn(storage, location, staging)))
-    return isOwn(storage, location, manifest);
+  // An object is read where it is there; of a file, links are refused before.
+  const isThere = isObjectKey(location) || (await isOwn(storage, location, staging));
+  if (manifest === staging || !isThere) return isOwn(storage, location, manifest);
   try {
     await place(storage, pathIn(location, staging), pathIn(location, manifest));
     return true;
@@ -92,7 +87,13 @@ export async function removeOtherNames(
   { manifest, staging, claimed }: Names,
 ): Promise<void> {
   if (manifest === staging) return;
-  for (const name of [staging, claimed ?? staging]) await storage.discard(pathIn(location, name));
+  const names = new Set([staging, claimed ?? staging]);
+  if (!isObjectKey(location)) {
+    for (const name of names) await storage.discard(pathIn(location, name));
+    return;
+  }
+  await Promise.all([...names].map(async (name) => storage.discard(pathIn(location, name))));
+  rememberFinished(location, staging);
 }
 
 /** Removes the manifests of versions whose records are gone. */
@@ -106,63 +107,6 @@ export async function removeManifests(
     if ((await storage.ownership(location, name)) === 'own')
       await storage.remove(join(location, name));
   }
-}
-
-/** @throws CatalogError Internal for what a link has taken the place of. */
-async function isOwn(storage: Storage, location: string, name: string): Promise<boolean> {
-  const whose = await storage.ownership(location, name);
-  if (whose !== 'linked') return whose === 'own';
-  throw new CatalogError('Internal', `${name} of the table leads through a link`);
-}
-
-/** A staged manifest by its name, open, and the second name that it is to get. */
-interface HeldFile {
-  readonly file: OpenObject;
-  readonly staging: string;
-  readonly held: string;
-}
-
-/**
- * Gives a staged manifest a second name, which is on stable storage after this with
- * its bytes. A client that gets no answer removes what it staged, though its commit
- * may have taken effect; it does not know the second name.
- */
-export async function holdStaged(
-  storage: Storage,
-  location: string,
-  { file, staging, held }: HeldFile,
-  isFirst: boolean,
-): Promise<void> {
-  const path = pathIn(location, staging);
-  const flushes = new Flushes();
-  flushes.add(file.sync());
-  flushes.add(hold(storage, file, path, pathIn(location, held)));
-  // Before the first version nobody has flushed the names of these folders.
-  if (isFirst)
-    for (const folder of foldersAbove(dirname(path), location)) flushes.add(storage.flush(folder));
-  await flushes.settled();
-}
-
-/** Clients may write to the bucket meanwhile: the bytes that were judged are held, not what the name has now. */
-async function hold(
-  storage: Storage,
-  file: OpenObject,
-  staged: string,
-  held: string,
-): Promise<void> {
-  if (!isObjectKey(held)) return place(storage, staged, held);
-  const bytes = Buffer.allocUnsafeSlow(file.size());
-  await readUpTo(file, bytes, 0).catch((error: unknown) => {
-    throw errorCode(error) === 'ESTALE' ? replacedWhile(staged) : error;
-  });
-  if ((await storage.putIfAbsent(held, bytes)) === 'exists') throw new ManifestTaken(held);
-}
-
-function replacedWhile(staged: string): CatalogError {
-  return new CatalogError(
-    'ConcurrentModification',
-    `${wireLocation(staged)} was replaced while it was committed: stage it under a name of its own`,
-  );
 }
 
 /** Puts manifests that already have their final names on stable storage, with their names. */
@@ -187,13 +131,6 @@ async function syncFile(storage: Storage, path: string): Promise<void> {
   }
 }
 
-/** The folders in which a folder lies, up to the outermost of them. */
-function foldersAbove(folder: string, outermost: string): readonly string[] {
-  if (folder === outermost) return [];
-  const above = dirname(folder);
-  return [above, ...foldersAbove(above, outermost)];
-}
-
 /** Whether two files of a table hold the same bytes; not when one is missing. */
 export async function sameBytes(
   storage: Storage,
@@ -207,16 +144,6 @@ export async function sameBytes(
     if (isAbsent(error)) return false;
     throw error;
   }
-}
-
-export async function fileExists(storage: Storage, path: string): Promise<boolean> {
-  return (await storage.stat(path)) !== undefined;
-}
-
-async function place(storage: Storage, staged: string, path: string): Promise<void> {
-  if ((await storage.linkIfAbsent(staged, path)) === 'created') return;
-  if (await haveSameBytes(storage, staged, path)) return;
-  throw new ManifestTaken(path);
 }
 
 /**

@@ -7,6 +7,8 @@ import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts
 import { versionNotFound } from '../../format/version-refusals.ts';
 import { MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, VersionStore, type VersionPage } from '../lines/version-store.ts';
+import { isManifestRead, isSnapshotKnown } from '../../format/lance/snapshot.ts';
+import { isOwn } from './held-manifests.ts';
 import { finaliseManifest, hasManifest } from './managed-manifests.ts';
 import { requireRecorded } from './manifest-identity.ts';
 
@@ -54,7 +56,10 @@ export class ManagedVersions {
         ? await this.#versions.head(table.id, chain)
         : await this.#versions.at(table.id, version, chain);
     if (stored === undefined) throw versionNotFound(version);
-    if (await this.#isThere(locationOf(table), stored)) return stored;
+    const location = locationOf(table);
+    // Nobody removes the newest version.
+    if (version === undefined && isSnapshotKnown(location, stored.content)) return stored;
+    if (await this.#isThere(location, stored, isManifestRead)) return stored;
     await this.#forget(table, stored.content, chain);
     throw versionNotFound(stored.content.version);
   }
@@ -101,10 +106,10 @@ export class ManagedVersions {
     return present;
   }
 
-  async #isThere(location: string, found: FoundVersion): Promise<boolean> {
+  async #isThere(location: string, found: FoundVersion, reads?: ReadFinal): Promise<boolean> {
     const isThere = this.#reading
       ? await hasManifest(this.#storage, location, found.content)
-      : await finishVersion(this.#storage, this.#committer, location, found);
+      : await finishVersion(this.#storage, this.#committer, location, found, reads);
     if (isThere) await requireRecorded(this.#storage, location, found.content);
     return isThere;
   }
@@ -130,9 +135,13 @@ export interface FoundValue {
 
 type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'> & FoundValue;
 
+/** Whether a final manifest is there, by reading it; undefined for one that is not kept in memory. */
+type ReadFinal = typeof isManifestRead;
+
 /**
  * Finishes what a crash left undone of a committed version, or what others are still
  * at: the journal gets it, then its manifest the final name.
+ * @param reads Reads a manifest that needs nothing, where its reader comes next.
  * @returns Whether the manifest is there.
  */
 export async function finishVersion(
@@ -140,8 +149,12 @@ export async function finishVersion(
   committer: Committer,
   location: string,
   { key, value, content }: FoundVersion,
+  reads?: ReadFinal,
 ): Promise<boolean> {
-  return finaliseManifest(storage, location, content, async () => committer.settle?.(key, value));
+  const settle = async () => committer.settle?.(key, value);
+  const isFinal = async () =>
+    (await reads?.(storage, location, content)) ?? isOwn(storage, location, content.manifest);
+  return finaliseManifest(storage, location, content, settle, isFinal);
 }
 
 /** The folder of a table that Lance clients write, or will. */

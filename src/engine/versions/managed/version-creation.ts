@@ -17,7 +17,8 @@ import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary, type LanceNext } from './lance-summary.ts';
 import { Flushes } from '../../../storage/flushes.ts';
 import { readManifestFile, type ManifestContent } from '../../format/lance/manifest-file.ts';
-import { fileExists, holdStaged, sameBytes } from './managed-manifests.ts';
+import { fileExists, holdStaged } from './held-manifests.ts';
+import { sameBytes } from './managed-manifests.ts';
 import { openDigest } from './manifest-identity.ts';
 import { managedLine, type BranchStart, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
@@ -180,8 +181,12 @@ export class VersionPlan {
     { place: { folder, staging }, target }: Pick<Checked, 'place' | 'target'>,
   ): Promise<void> {
     const location = locationOf(table);
-    for (const name of finalNames(folder, version)) {
-      if (!(await fileExists(this.#parts.storage, pathIn(location, name)))) continue;
+    const names = finalNames(folder, version);
+    const { storage } = this.#parts;
+    const there = await Promise.all(
+      names.map((name) => fileExists(storage, pathIn(location, name))),
+    );
+    for (const name of names.filter((_, at) => there[at])) {
       if (await sameBytes(this.#parts.storage, location, name, staging)) continue;
       const chain = target.line?.chain.key ?? MAIN;
       const refused = await refusedVersion(this.#parts.store, table.id, chain);

@@ -23,10 +23,8 @@ afterAll(async () => rm(folder, { recursive: true, force: true }));
 
 /** The table in a folder at a version. */
 async function at(table: string, version: bigint): Promise<LanceSnapshot> {
-  return lanceSnapshot(disk, table, {
-    version,
-    manifest: join('_versions', manifestName(version)),
-  });
+  const manifest = join('_versions', manifestName(version));
+  return lanceSnapshot(disk, table, { version, manifest, staging: manifest, manifestBytes: 0 });
 }
 
 /** The schema of a table whose manifest lists these fields. */

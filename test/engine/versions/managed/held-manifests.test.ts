@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { holdStaged } from '../../../../src/engine/versions/managed/managed-manifests.ts';
+import { holdStaged } from '../../../../src/engine/versions/managed/held-manifests.ts';
 import { BucketStorage } from '../../../../src/storage/bucket/bucket-storage.ts';
 import { objectRoot } from '../../../../src/storage/object-key.ts';
 import { BucketServer, hasBuckets } from '../../../support/bucket-server.ts';
