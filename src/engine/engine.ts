@@ -406,6 +406,7 @@ function retentionOf(options: EngineOptions, engine: Kept): RetentionParts {
   return {
     ...parts,
     journal: journalOf(options),
+    maskKey: maskKeyOf(options),
     managed: options.locations.managed,
     retained: places.retained,
     reader: new RecordReader(parts.store),
