@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { wireLocation } from '../../../storage/object-key.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
@@ -7,6 +7,11 @@ import type { Storage } from '../../../storage/storage.ts';
 
 /** The key of the hashes of masks. */
 export type MaskSecret = () => Promise<Uint8Array>;
+
+/** The file of the key, which all processes of a catalog have in common. @param journal A key in an object store, if the journal is in one. */
+export function maskKeyOf(data: string, journal: string | undefined): string {
+  return journal === undefined ? join(data, 'private', 'mask-key') : join(journal, 'mask-key');
+}
 
 const BYTES = 32;
 const MODE = 0o600;
