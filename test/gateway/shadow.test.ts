@@ -116,7 +116,7 @@ describe('a shadow policy', () => {
     note('deny', 59);
     note('deny', 60);
     note('allow', 61);
-    expect(shadow.counts).toEqual({ allow: 2, deny: 4 });
+    expect(shadow.counts).toEqual({ allow: 2, deny: 4, fewer: 0, more: 0, other: 0 });
     const shown = logged
       .map((line) => JSON.parse(line))
       .map(({ shadow: kind, requests, rule, subject }) => [kind, requests, rule, subject]);
