@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { allowedByPolicy, type ShadowVerdict, type Decision } from '../audit/record/record.ts';
 import type { Circumstances } from '../policy/conditions/circumstances.ts';
 import type { ShadowSource } from '../policy/shadow-policy.ts';
-import { directionOf, sightChanges } from '../policy/settings/sight.ts';
+import { directionOf, sightChanges, type SightChange } from '../policy/settings/sight.ts';
 import type { WrittenRestriction } from '../policy/settings/restrictions.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RequestOutcome } from './outcome.ts';
@@ -55,7 +55,7 @@ class Trial implements PolicyTrial {
     const changes = sightChanges(bound, this.#permit.restrictions);
     const direction = directionOf(changes);
     if (direction === undefined) return null;
-    return { decision: direction, rule: changes[0]?.rule ?? null, policy_digest };
+    return { decision: direction, rule: ruleOf(changes), policy_digest };
   }
 
   /** An error of the shadow policy must not reach the request. */
@@ -69,6 +69,11 @@ class Trial implements PolicyTrial {
       this.#failed(error);
     }
   }
+}
+
+/** The first restriction of the shadow policy that makes a difference; null if only other ones are missing. */
+function ruleOf(changes: readonly SightChange[]): string | null {
+  return changes.find(({ rule }) => rule !== null)?.rule ?? null;
 }
 
 /** Minimum interval between log lines about one kind of difference, in ms. */
