@@ -32,11 +32,6 @@ export function journalOf({ data, journal }: Pick<PlaceOptions, 'data' | 'journa
   return journal ?? folderJournal(data);
 }
 
-/** The file of the key of masks, which all processes of the catalog have in common. */
-export function maskKeyOf({ data, journal }: PlaceOptions): string {
-  return journal === undefined ? join(data, 'private', 'mask-key') : join(journal, 'mask-key');
-}
-
 /** What other processes of the catalog know of this one, and it of them. */
 export async function presenceIn(
   storage: Storage,

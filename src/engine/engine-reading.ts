@@ -1,5 +1,6 @@
 import type { Storage } from '../storage/storage.ts';
 import { join } from 'node:path';
+import { maskKeyOf } from './query/restrict/mask-secret.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { ReadNotes } from '../store/notes.ts';
 import type { Store } from '../store/store.ts';
@@ -86,6 +87,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     committer: noCommitter,
     root,
     journal,
+    maskKey: maskKeyOf(data, options.journal),
     managed,
     // Nothing is removed.
     retained: [],

@@ -16,7 +16,6 @@ import { CATALOG_KEY } from './catalog/records/keys.ts';
 import { EmbeddedBackend } from './handlers/call/backend.ts';
 import {
   journalOf,
-  maskKeyOf,
   tablePlacesOf,
   presenceIn,
   rootsOf,
@@ -99,7 +98,8 @@ import { VersionStore } from './versions/lines/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { AnswerMemory, ANSWERS_BYTES } from './format/memory/answer-memory.ts';
-import { maskSecretIn, type MaskSecret } from './query/restrict/mask-secret.ts';
+import { RowVerdicts } from './query/restrict/row-verdicts.ts';
+import { maskKeyOf, maskSecretIn, type MaskSecret } from './query/restrict/mask-secret.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { indexerOn, unpackerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
@@ -302,7 +302,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const reading = {
     ...answering,
     reader,
-    maskSecret: maskSecretIn(storage, maskKeyOf(given), readOnly),
+    maskSecret: maskSecretIn(storage, maskKeyOf(given.data, given.journal), readOnly),
+    judged: new RowVerdicts(),
   };
   const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
@@ -406,6 +407,7 @@ function retentionOf(options: EngineOptions, engine: Kept): RetentionParts {
   return {
     ...parts,
     journal: journalOf(options),
+    maskKey: maskKeyOf(options.data, options.journal),
     managed: options.locations.managed,
     retained: places.retained,
     reader: new RecordReader(parts.store),
@@ -495,6 +497,7 @@ interface HandlerParts extends LanceParts {
   readonly heavy: HeavyWork;
   readonly answerMemory: AnswerMemory;
   readonly maskSecret: MaskSecret;
+  readonly judged: RowVerdicts;
   readonly transactions: Transactions;
   readonly runner: JobRunner;
   readonly attend: Attend;
@@ -538,8 +541,9 @@ function handlerTable(
   parts: HandlerParts,
   writing: ReturnType<typeof writingParts>,
 ): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance } = parts;
-  const reading = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, lance };
+  const { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, judged, lance } = parts;
+  const answering = { heavy, answerMemory, maskSecret, judged };
+  const reading = { catalog, tables, tags, reader, lance, ...answering };
   const changing = { ...writing, reader, maskSecret };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page, options.vending),

@@ -34,7 +34,9 @@ export function attemptRecord(
     rule: (refused ?? request).rule ?? null,
     policyDigest: refused?.policyDigest ?? request.permit?.policyDigest ?? null,
     shadow:
-      refused === undefined ? (request.permit?.trial?.difference('allow') ?? null) : refused.shadow,
+      refused === undefined
+        ? (request.permit?.trial?.difference('allow', request.permit.restrictions) ?? null)
+        : refused.shadow,
     restrictions: refused?.restrictions ?? request.permit?.restrictionNames ?? none,
     objects: none,
     bytesOut: null,

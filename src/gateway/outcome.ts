@@ -44,7 +44,7 @@ export function success(answered: Answered): RequestOutcome {
     decision: 'allow',
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
-    shadow: answered.permit.trial?.difference('allow') ?? null,
+    shadow: answered.permit.trial?.difference('allow', answered.permit.restrictions) ?? null,
     restrictions: answered.permit.restrictionNames,
     answer: inNames(answered),
     code: answered.answer.code ?? null,
@@ -86,7 +86,7 @@ function differenceOf(
   decision: Decision,
 ): ShadowVerdict | null {
   if (permit === undefined || (decision === 'deny' && permit.refused === undefined)) return null;
-  return permit.trial?.difference(decision) ?? null;
+  return permit.trial?.difference(decision, permit.restrictions) ?? null;
 }
 
 const NO_DESCRIPTORS =

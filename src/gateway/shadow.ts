@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { allowedByPolicy, type ShadowVerdict, type Decision } from '../audit/record/record.ts';
 import type { Circumstances } from '../policy/conditions/circumstances.ts';
 import type { ShadowSource } from '../policy/shadow-policy.ts';
+import { directionOf, sightChanges, type SightChange } from '../policy/settings/sight.ts';
+import type { WrittenRestriction } from '../policy/settings/restrictions.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RequestOutcome } from './outcome.ts';
 import {
@@ -42,13 +44,18 @@ class Trial implements PolicyTrial {
     this.#add(() => this.#permit.verdict(action, object, branch));
   }
 
-  difference(decided: Decision): ShadowVerdict | null {
+  difference(decided: Decision, bound: readonly WrittenRestriction[]): ShadowVerdict | null {
     if (this.#found === undefined || this.#broken) return null;
     if (!allowedByPolicy(decided) && decided !== 'deny') return null;
     const { allowed, rule } = this.#found;
     const decision = allowed ? 'allow' : 'deny';
-    if (allowed === allowedByPolicy(decided)) return null;
-    return { decision, rule, policy_digest: this.#permit.policyDigest };
+    const { policyDigest: policy_digest } = this.#permit;
+    if (allowed !== allowedByPolicy(decided)) return { decision, rule, policy_digest };
+    if (!allowed) return null;
+    const changes = sightChanges(bound, this.#permit.restrictions);
+    const direction = directionOf(changes);
+    if (direction === undefined) return null;
+    return { decision: direction, rule: ruleOf(changes), policy_digest };
   }
 
   /** An error of the shadow policy must not reach the request. */
@@ -64,6 +71,11 @@ class Trial implements PolicyTrial {
   }
 }
 
+/** The first restriction of the shadow policy that makes a difference; null if only other ones are missing. */
+function ruleOf(changes: readonly SightChange[]): string | null {
+  return changes.find(({ rule }) => rule !== null)?.rule ?? null;
+}
+
 /** Minimum interval between log lines about one kind of difference, in ms. */
 const PAUSE_MILLIS = 60_000;
 
@@ -74,7 +86,7 @@ type ShadowCounts = Readonly<Record<ShadowVerdict['decision'], number>>;
 export class Shadow {
   readonly #source: ShadowSource;
   readonly #log: Logger;
-  readonly #counts = { allow: 0, deny: 0 };
+  readonly #counts = { allow: 0, deny: 0, fewer: 0, more: 0, other: 0 };
   readonly #logged = new Map<ShadowVerdict['decision'], { millis: number; count: number }>();
   #failure: { readonly digest: string; readonly text: string } | undefined;
 
@@ -83,7 +95,7 @@ export class Shadow {
     this.#log = log;
   }
 
-  /** How often it would have allowed what was denied, and denied what was allowed. */
+  /** How often it would have allowed what was denied, denied what was allowed, and shown other rows or columns. */
   get counts(): ShadowCounts {
     return { ...this.#counts };
   }

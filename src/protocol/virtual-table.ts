@@ -23,5 +23,7 @@ export interface OpenPart {
   readonly batchRows: readonly number[];
   /** A batch with exactly these columns in this order; no others are read, where that saves something. */
   read(index: number, columns: readonly string[]): Promise<RecordBatch>;
+  /** Some rows of a batch, where reading them alone saves something. @param rows Positions in the batch, ascending. */
+  pick?(index: number, columns: readonly string[], rows: Uint32Array): Promise<RecordBatch>;
   close(): Promise<void>;
 }

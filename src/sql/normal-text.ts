@@ -1,3 +1,4 @@
+import { clockFunctions } from './functions/clock.ts';
 import { tokenReader, type Token } from './parse/tokens.ts';
 import { SqlError } from './values/sql-error.ts';
 
@@ -30,6 +31,15 @@ export function columnsNamed(text: string, columns: readonly string[]): readonly
   });
   const words = new Set(named.map((token) => token.text.toLowerCase()));
   return columns.filter((column) => words.has(column.toLowerCase()));
+}
+
+/**
+ * Whether an expression may read the clock, so that its values depend on the moment; found by names alone. True for a
+ * text that is no expression of this dialect.
+ */
+export function namesClock(text: string): boolean {
+  const tokens = tokensOf(text);
+  return tokens?.some((token) => Object.hasOwn(clockFunctions, token.text.toLowerCase())) ?? true;
 }
 
 /** Undefined for a text that has other tokens. */

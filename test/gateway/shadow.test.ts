@@ -4,7 +4,8 @@ import type { RequestOutcome } from '../../src/gateway/outcome.ts';
 import { Shadow } from '../../src/gateway/shadow.ts';
 import { CatalogError } from '../../src/protocol/errors.ts';
 import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
-import { principal, snapshotOf } from '../policy/support.ts';
+import { buildPolicy } from '../../src/policy/load.ts';
+import { principal, shippedModel, snapshotOf } from '../policy/support.ts';
 import { admin, ask, json, start, type Harness, type Setup } from './harness.ts';
 
 let harness: Harness | undefined;
@@ -53,6 +54,37 @@ describe('a shadow policy', () => {
       ['deny', allows],
       ['deny', allows],
       ['deny', null],
+    ]);
+  });
+
+  it('is told of fewer, more and other rows and columns of requests that both allow', async () => {
+    const restrictions = (...entries: readonly string[]) =>
+      `restrictions:\n${entries.map((entry, at) => `  - { name: r${at}, ${entry} }\n`).join('')}`;
+    const { snapshot: shadow } = await buildPolicy({
+      model: shippedModel,
+      policy: 'p, *, /**, *, allow\n',
+      restrictions: restrictions(
+        "tables: ['/a'], rows: x > 1",
+        "tables: ['/c'], columns: { x: hidden }",
+      ),
+    });
+    const one = await served(shadow, {
+      policy: 'p, role:admin, /**, *, allow\n',
+      restrictions: restrictions("tables: ['/b'], rows: x > 1", "tables: ['/c'], rows: x > 2"),
+    });
+    for (const name of ['a', 'b', 'c', 'd']) {
+      expect((await ask(one, `/v1/table/${name}/describe`, { headers: admin })).status).toBe(200);
+    }
+    const found = (decision: string, rule: string | null) => ({
+      decision,
+      rule,
+      policy_digest: shadow.digest,
+    });
+    expect(one.audit.outcomes().map(({ shadow: each }) => each)).toEqual([
+      found('fewer', 'restrictions.yaml:2'),
+      found('more', null),
+      found('other', 'restrictions.yaml:3'),
+      null,
     ]);
   });
 
@@ -116,7 +148,7 @@ describe('a shadow policy', () => {
     note('deny', 59);
     note('deny', 60);
     note('allow', 61);
-    expect(shadow.counts).toEqual({ allow: 2, deny: 4 });
+    expect(shadow.counts).toEqual({ allow: 2, deny: 4, fewer: 0, more: 0, other: 0 });
     const shown = logged
       .map((line) => JSON.parse(line))
       .map(({ shadow: kind, requests, rule, subject }) => [kind, requests, rule, subject]);

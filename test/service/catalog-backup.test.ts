@@ -1,8 +1,9 @@
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { connect } from '@lancedb/lancedb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RedisServer } from '../support/redis-server.ts';
-import { Service } from '../support/service.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
 import { CatalogHistory } from './catalog-history.ts';
 import { pictureOf, type Picture } from './catalog-picture.ts';
 import { send } from './http.ts';
@@ -105,6 +106,42 @@ describe.each(['the embedded store', 'Redis'])('the backup of a catalog on %s', 
     }
     expect((await other.command('catalog', 'verify')).code).toBe(0);
   });
+});
+
+const HASHING = `restrictions:
+  - { name: hashed, tables: ['/**'], subjects: ['role:analyst'], columns: { email: { mask: sha256 } } }
+`;
+
+it('has the hashes of masks that the catalog has, and so has what is restored from it', async () => {
+  const policy = 'p, role:admin, /**, *, allow\np, role:analyst, /**, read, allow\n';
+  service = await Service.prepare();
+  const third = await Service.prepare();
+  try {
+    for (const each of [service, other, third]) {
+      await each.writePolicy(policy);
+      await writeFile(join(each.policies, 'restrictions.yaml'), HASHING);
+    }
+    await service.restart();
+    const admin = await connect('db://any', { apiKey: ADMIN_KEY, hostOverride: service.url });
+    await admin.createTable('people', [{ email: 'ann@x.org' }]);
+    const apiKey = await service.key('user:ann', 'role:analyst');
+    const hash = async ({ url }: Service): Promise<unknown> => {
+      const bound = await connect('db://any', { apiKey, hostOverride: url });
+      const [row] = await (await bound.openTable('people')).query().toArray();
+      return row?.email;
+    };
+    const before = await hash(service);
+    expect(before).toMatch(/^[0-9a-f]{64}$/);
+    expect((await backUp()).code).toBe(0);
+    await other.restart();
+    expect(await hash(other)).toBe(before);
+    expect((await other.command('catalog', 'backup', third.data)).code).toBe(0);
+    await third.restart();
+    expect(await hash(third)).toBe(before);
+  } finally {
+    await third.stop();
+    await service.stop();
+  }
 });
 
 describe('a backup', () => {

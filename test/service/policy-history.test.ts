@@ -69,6 +69,7 @@ describe('policy log', () => {
 
 interface Diff {
   readonly access: readonly Readonly<Record<string, unknown>>[];
+  readonly sight: readonly Readonly<Record<string, unknown>>[];
   readonly files: readonly Readonly<Record<string, unknown>>[];
 }
 
@@ -123,6 +124,36 @@ describe('policy diff', () => {
     const { access } = await diff(service.policies, proposed);
     const callers = access.map(({ caller }) => String(caller).replace(/ \(key .*/, ' (key)'));
     expect(callers).toEqual(['role:analyst', 'user:alice', 'user:eve', 'user:carl (key)']);
+  });
+
+  it('says who would see other rows and columns', async () => {
+    const masked = join(service.folder, 'masked');
+    await cp(service.policies, masked, { recursive: true });
+    await writeFile(
+      join(masked, 'restrictions.yaml'),
+      `restrictions:
+  - name: own
+    tables: ['/prod/sales/**']
+    subjects: ['role:analyst']
+    rows: region = 'eu'
+    columns: { email: { mask: sha256 } }
+`,
+    );
+    const { code, access, sight } = await diff(service.policies, masked);
+    expect([code, access]).toEqual([1, []]);
+    const analyst = sight.filter(({ caller }) => caller === 'role:analyst');
+    expect(analyst.map(({ direction, column, was, now }) => [direction, column, was, now])).toEqual(
+      [
+        ['fewer', null, 'all', "region = 'eu'"],
+        ['fewer', 'email', 'shown', 'sha256'],
+      ],
+    );
+    expect(new Set(sight.map(({ object }) => object))).toEqual(new Set(['/prod/sales/**']));
+    expect(sight.map(({ caller }) => caller)).not.toContain('role:admin');
+    const { lines } = await run('policy', 'diff', masked, service.policies);
+    expect(lines.join('\n')).toMatch(
+      /more of email +role:analyst +\/prod\/sales\/\*\* +sha256 +shown/,
+    );
   });
 
   it('shows a change of comments without a change of access', async () => {

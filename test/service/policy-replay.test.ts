@@ -229,6 +229,28 @@ describe('the texts of policies', () => {
   });
 });
 
+describe('changed restrictions', () => {
+  it('are compared with what callers saw, and with what they read', async () => {
+    const folder = await folderOf('restricted', before);
+    await writeFile(
+      join(folder, 'restrictions.yaml'),
+      `restrictions:
+  - { name: own, tables: ['/ns/t'], except: ['role:admin'], rows: id > 1, columns: { name: { mask: sha256 } } }
+  - { name: idle, tables: ['/nowhere/**'], rows: id > 1 }
+`,
+    );
+    const { code, out } = await replay(folder, '--since', since);
+    expect(code).toBe(1);
+    expect(out).toMatch(/fewer rows +user:dan +\/ns\/t +\d+ +\S+ +all +id > 1/);
+    expect(out).toMatch(/fewer of name +user:dan +\/ns\/t +\d+ +\S+ +shown +sha256/);
+    expect(out).toMatch(/\d+ would show other rows or columns\n$/);
+    const unused = await service.command('audit', 'unused', '--policies', folder);
+    expect(unused.code).toBe(1);
+    expect(unused.out).toContain('restrictions.yaml:3: the restriction idle bound no caller\n');
+    expect(unused.out).not.toContain('the restriction own bound no caller');
+  });
+});
+
 describe('policy unused', () => {
   it('names lines, keys and roles that nothing used, also lines of an earlier place', async () => {
     const old = join(service.folder, 'old');

@@ -1,4 +1,7 @@
+import { rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { tableFromIPC } from 'apache-arrow';
 import { stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUCKET_CREDENTIALS, BucketServer, hasBuckets } from '../support/bucket-server.ts';
@@ -146,6 +149,31 @@ describe.runIf(hasBuckets)('two gateways that share nothing but Redis and a buck
     expect(await send(b.url, 'POST /v1/table/lance/drop', { body: {} })).toMatchObject({
       status: 200,
     });
+  });
+
+  it('are backed up with the key of masks, which lies beside the journal', async () => {
+    const restrictions = `restrictions:
+  - { name: hashed, tables: ['/local'], columns: { name: { mask: sha256 } } }
+`;
+    const copy = await Service.prepare();
+    const place = (service: Service) => join(service.policies, 'restrictions.yaml');
+    try {
+      for (const each of [b, copy]) await writeFile(place(each), restrictions);
+      const names = async ({ url }: Service): Promise<readonly unknown[]> => {
+        const { bytes } = await send(url, 'POST /v1/table/local/query', { body: { vector: [] } });
+        return tableFromIPC(bytes)
+          .toArray()
+          .map((row) => row?.['name'] as unknown);
+      };
+      await eventually(async () => expect((await names(b))[0]).toMatch(/^[0-9a-f]{64}$/));
+      const { code, err } = await b.command('catalog', 'backup', copy.data, '--json');
+      expect([code, err]).toEqual([0, '']);
+      await copy.restart();
+      expect(await names(copy)).toEqual(await names(b));
+    } finally {
+      await rm(place(b));
+      await copy.stop();
+    }
   });
 
   it('read on and refuse changes while the bucket is away', async () => {

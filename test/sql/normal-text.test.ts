@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { columnsNamed, normalText } from '../../src/sql/normal-text.ts';
+import { columnsNamed, namesClock, normalText } from '../../src/sql/normal-text.ts';
 
 describe('the normal form of an expression', () => {
   it.each([
@@ -26,5 +26,19 @@ describe('the columns that an expression names', () => {
     ["id = 'x", columns],
   ])('of %s', (text, named) => {
     expect(columnsNamed(text, columns)).toEqual(named);
+  });
+});
+
+describe('whether an expression may read the clock', () => {
+  it.each([
+    ['created < now()', true],
+    ['day = CURRENT_DATE', true],
+    ['"today" = 1', true],
+    ["text = 'now'", true],
+    ["region = 'eu' AND id < 3", false],
+    // Unknown: it may.
+    ["id = 'x", true],
+  ])('of %s: %s', (text, may) => {
+    expect(namesClock(text)).toBe(may);
   });
 });

@@ -52,6 +52,14 @@ export class RequestLine implements DecidedRequest {
     return textIn(this.#between(',"user_agent":', ',"operation":'));
   }
 
+  readColumns(): readonly string[] | null {
+    const name = ',"read":{"columns":';
+    const start = this.#line.lastIndexOf(name);
+    if (start < 0) return null;
+    const end = this.#line.indexOf(',"rows":', start);
+    return JSON.parse(this.#line.slice(start + name.length, end)) as readonly string[];
+  }
+
   record(): DecidedRecord {
     // A substring would keep the whole piece of the file in memory.
     return decodeRecord(Buffer.from(this.#line).toString());

@@ -43,5 +43,7 @@ export interface DecidedRequest {
   conditionInputs(): ConditionInputs;
   /** Truncated to 256 characters. */
   userAgent(): string | null;
+  /** Columns that the answer has or depends on; null for a request that read no table, or whose record does not say. */
+  readColumns(): readonly string[] | null;
   record(): DecidedRecord;
 }

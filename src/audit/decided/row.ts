@@ -46,10 +46,11 @@ const rows = structValues<Row>({
   context: kinds.context,
 });
 
-/** Columns to read for requests, in this order: those of `Row`, then `user_agent`. */
+/** Columns to read for requests, in this order: those of `Row`, then `user_agent` and `read`. */
 export const requestColumns: readonly string[] = [
   ...rows.type.children.map(({ name }: { readonly name: string }) => name),
   'user_agent',
+  'read',
 ];
 
 /** Requests of a batch with these columns. */
@@ -57,9 +58,13 @@ export function requestsOfBatch({ data, numRows }: RecordBatch): readonly Decide
   return Array.from({ length: numRows }, (_, row) => new RequestRow(data, row));
 }
 
-const [phaseAt, timeAt, idAt, agentAt] = ['phase', 'time', 'decision_id', 'user_agent'].map(
-  (name) => requestColumns.indexOf(name),
-);
+const [phaseAt, timeAt, idAt, agentAt, readAt] = [
+  'phase',
+  'time',
+  'decision_id',
+  'user_agent',
+  'read',
+].map((name) => requestColumns.indexOf(name));
 
 class RequestRow implements DecidedRequest {
   readonly #data: Data;
@@ -117,6 +122,10 @@ class RequestRow implements DecidedRequest {
 
   userAgent(): string | null {
     return kinds.user_agent.read(this.#data.children[agentAt!]!, this.#at);
+  }
+
+  readColumns(): readonly string[] | null {
+    return kinds.read.read(this.#data.children[readAt!]!, this.#at)?.columns ?? null;
   }
 
   record(): DecidedRecord {

@@ -12,6 +12,7 @@ import {
   type Decision,
   type LoggedRecord,
   type Phase,
+  shadowDecisions,
   type ShadowVerdict,
 } from './record.ts';
 
@@ -68,7 +69,6 @@ export function decodeRecord(line: string): LoggedRecord {
   };
 }
 
-const verdicts: readonly ShadowVerdict['decision'][] = ['allow', 'deny'];
 const phases: readonly Phase[] = ['attempt', 'outcome'];
 
 /** Fields that earlier versions of the program did not write. */
@@ -263,7 +263,7 @@ export function decisionOf(value: string): Decision {
 
 /** @throws RecordFault */
 export function verdictOf(value: string): ShadowVerdict['decision'] {
-  return oneOf(verdicts, value, 'shadow');
+  return oneOf(shadowDecisions, value, 'shadow');
 }
 
 function oneOf<Value extends string>(values: readonly Value[], value: string, name: string): Value {

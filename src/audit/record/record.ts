@@ -48,9 +48,15 @@ export interface ExtraRights {
   readonly objects: readonly string[];
 }
 
+/**
+ * What a shadow policy would do otherwise: its decision, or, of a request that both policies allow, whether the caller
+ * would see fewer rows and columns of the table, more, or other ones.
+ */
+export const shadowDecisions = ['allow', 'deny', 'fewer', 'more', 'other'] as const;
+
 /** The verdict of a shadow policy, if it differs from the decision. */
 export interface ShadowVerdict {
-  readonly decision: 'allow' | 'deny';
+  readonly decision: (typeof shadowDecisions)[number];
   /** Line of the shadow policy that decides: `file:line`. */
   readonly rule: string | null;
   readonly policy_digest: string;

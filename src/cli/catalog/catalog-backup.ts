@@ -67,7 +67,13 @@ async function backedUp(command: Command, target: string, run: Run): Promise<Bac
 }
 
 function ownConfig(config: Config, target: string): Config {
-  return { ...config, data: target, 'coordination.redis': null, 'locations.managed': null };
+  return {
+    ...config,
+    data: target,
+    journal: null,
+    'coordination.redis': null,
+    'locations.managed': null,
+  };
 }
 
 /** The keys of clients are valid in the backup too; the audit log is not copied. */

@@ -37,7 +37,7 @@ interface Place {
 }
 
 /** A name that no policy uses, in the place of any segment. */
-const SOME = 'any-other-name';
+export const SOME_NAME = 'any-other-name';
 
 /**
  * Compares two policies: on an object of each of their patterns, and on existing objects. Without
@@ -93,8 +93,8 @@ function placesOf(lines: readonly PolicyLine[], objects: readonly ObjectPath[]):
   const places = new Map<string, Place>();
   for (const { pattern } of lines) {
     const label = formatPattern(pattern);
-    const segments = pattern.segments.map((segment) => (segment === ANY ? SOME : segment));
-    const path = pattern.below ? [...segments, SOME] : segments;
+    const segments = pattern.segments.map((segment) => (segment === ANY ? SOME_NAME : segment));
+    const path = pattern.below ? [...segments, SOME_NAME] : segments;
     places.set(label, { label, path, pattern });
   }
   for (const path of objects) {

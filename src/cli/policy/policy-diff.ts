@@ -17,6 +17,7 @@ import { tableText, withTable, type TableFlags } from '../output/table.ts';
 import { dataFolderOf, disk } from '../service/data-folder.ts';
 import { activeKeys, isDataFolder } from '../service/known-keys.ts';
 import { readKeys } from '../../gateway/identity/key-file.ts';
+import { sightDifferences, type SightDifference } from './sight-diff.ts';
 import { accessChanges, type AccessChange, type ComparedCaller } from './access-diff.ts';
 
 interface DiffFlags extends TableFlags {
@@ -36,6 +37,8 @@ interface PolicyDiff {
   readonly after: string;
   readonly files: readonly FileChange[];
   readonly access: readonly AccessChange[];
+  /** Other rows and columns of tables that both policies let a caller query. */
+  readonly sight: readonly SightDifference[];
   readonly notes: readonly string[];
 }
 
@@ -48,7 +51,7 @@ export function addDiff(policy: Command, run: Run): void {
     .option('--json', 'print JSON')
     .action(async (before: string, after: string, flags: DiffFlags, command: Command) => {
       const found = await diffOf(configOf(command), before, after, run);
-      run.code = found.access.length === 0 ? 0 : 1;
+      run.code = found.access.length + found.sight.length === 0 ? 0 : 1;
       for (const note of found.notes) run.output.note(`note: ${note}`);
       run.output.line(flags.json === true ? JSON.stringify(found) : textOf(found, flags, run));
     });
@@ -72,12 +75,12 @@ async function diffOf(
       .filter(({ roles, scopes }) => roles.length > 0 || scopes !== undefined)
       .map((key) => ({ name: `${key.subject} (key ${key.id})`, principal: principalOf(key) })),
   ];
-  const objects = isThere ? await existingObjects(folder.root) : [];
+  const { namespaces, tables } = await existingObjects(isThere ? folder.root : null);
   const access = accessChanges(
     before,
     after,
     callers,
-    objects,
+    [...namespaces, ...tables],
     meterOf(output, 'callers', { total: callers.length }),
   );
   return {
@@ -85,6 +88,7 @@ async function diffOf(
     after: after.snapshot.digest,
     files: fileChanges(before, after),
     access,
+    sight: sightDifferences(before, after, callers, tables),
     notes: notesOf(before, after),
   };
 }
@@ -116,10 +120,14 @@ async function archivedDigest(audit: string, typed: string): Promise<string> {
   throw new UsageError(`${typed} ${why}: \`arrowgate policy log\` lists them`);
 }
 
-async function existingObjects(root: string): Promise<readonly ObjectPath[]> {
-  const outline = await readOutline(disk, root).catch(() => undefined);
-  if (outline === undefined) return [];
-  return [...outline.namespaces, ...outline.tables.map(({ path }) => path)];
+async function existingObjects(
+  root: string | null,
+): Promise<{ readonly namespaces: readonly ObjectPath[]; readonly tables: readonly ObjectPath[] }> {
+  const outline = root === null ? undefined : await readOutline(disk, root).catch(() => undefined);
+  return {
+    namespaces: outline?.namespaces ?? [],
+    tables: outline?.tables.map(({ path }) => path) ?? [],
+  };
 }
 
 function named(subject: string): ComparedCaller['principal'] {
@@ -170,14 +178,14 @@ const columns = [
   { heading: 'AFTER', least: 8 },
 ];
 
-function textOf({ before, after, files, access }: PolicyDiff, flags: TableFlags, run: Run): string {
+function textOf(found: PolicyDiff, flags: TableFlags, run: Run): string {
+  const { before, after, files, access, sight } = found;
   if (before === after) return `both are the policy ${before}`;
   const lines = files.flatMap(({ file, removed, added }) => [
     `${file}: ${removed.length} lines removed, ${added.length} added`,
     ...removed.map((line) => `  - ${line}`),
     ...added.map((line) => `  + ${line}`),
   ]);
-  if (access.length === 0) return [...lines, "nobody's access changes"].join('\n');
   const rows = access.map((change) => [
     change.kind,
     change.caller,
@@ -186,5 +194,23 @@ function textOf({ before, after, files, access }: PolicyDiff, flags: TableFlags,
     change.before ?? 'no line',
     change.after ?? 'no line',
   ]);
-  return [...lines, tableText(columns, rows, flags, run.output)].join('\n');
+  return [
+    ...lines,
+    access.length === 0 ? "nobody's access changes" : tableText(columns, rows, flags, run.output),
+    ...(sight.length === 0
+      ? []
+      : [tableText(sightColumns, sight.map(sightRow), flags, run.output)]),
+  ].join('\n');
+}
+
+const sightColumns = [
+  { heading: 'SEES' },
+  { heading: 'CALLER', least: 12 },
+  { heading: 'OBJECT', least: 12 },
+  { heading: 'BEFORE', least: 12 },
+  { heading: 'AFTER', least: 12 },
+];
+
+function sightRow({ direction, column, caller, object, was, now }: SightDifference) {
+  return [`${direction} ${column === null ? 'rows' : `of ${column}`}`, caller, object, was, now];
 }

@@ -3,7 +3,11 @@ import type { Command } from 'commander';
 import { readRequests } from '../../audit/decided/reader.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
 import { Replay } from '../../gateway/replay/replay.ts';
-import type { ChangedRequests, ReplayReport } from '../../gateway/replay/replay-report.ts';
+import type {
+  ChangedRequests,
+  ReplayReport,
+  SeenRequests,
+} from '../../gateway/replay/replay-report.ts';
 import { loadPolicyLines } from '../../policy/load.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { openedForReading } from '../service/data-folder.ts';
@@ -21,7 +25,7 @@ export function addReplay(policy: Command, run: Run): void {
     .option('--json', 'print JSON')
     .action(async (flags: ReplayFlags, command: Command) => {
       const report = await replay(flags, command, run);
-      run.code = report.changed.length === 0 ? 0 : 1;
+      run.code = report.changed.length + report.seen.length === 0 ? 0 : 1;
       run.output.line(flags.json === true ? jsonOf(report) : textOf(report));
     });
 }
@@ -46,16 +50,17 @@ async function replay(
 }
 
 function jsonOf(report: ReplayReport): string {
-  const { requests, same, changed, skipped } = report;
+  const { requests, same, changed, seeing, seen, skipped } = report;
   const [lost, gained] = [report.count('lose'), report.count('gain')];
-  return JSON.stringify({ requests, same, lost, gained, changed, skipped });
+  return JSON.stringify({ requests, same, lost, gained, seeing, changed, seen, skipped });
 }
 
 const heading = ['', 'SUBJECT', 'ACTION', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];
 
 function textOf(report: ReplayReport): string {
-  const { requests, same, changed, skipped } = report;
+  const { requests, same, changed, seeing, seen, skipped } = report;
   const table = changed.length === 0 ? [] : [columns([heading, ...changed.map(rowOf)])];
+  const sights = seen.length === 0 ? [] : [columns([seenHeading, ...seen.map(seenRow)])];
   const partly = changed.some((one) => one.partly)
     ? ['(*) as far as the route shows: the body was never read, and may ask for more']
     : [];
@@ -63,8 +68,32 @@ function textOf(report: ReplayReport): string {
     ({ why, requests: count, example }) =>
       `not decided again: ${count}, such as ${example}: ${why}`,
   );
-  const counts = `${same} as before, ${report.count('lose')} lost, ${report.count('gain')} gained`;
-  return [...table, ...partly, ...left, `looked at ${requests} requests: ${counts}`].join('\n');
+  const changes = `${report.count('lose')} lost, ${report.count('gain')} gained`;
+  const others = seeing === 0 ? '' : `, ${seeing} would show other rows or columns`;
+  const counts = `${same} as before, ${changes}${others}`;
+  return [
+    ...table,
+    ...partly,
+    ...sights,
+    ...left,
+    `looked at ${requests} requests: ${counts}`,
+  ].join('\n');
+}
+
+const seenHeading = ['SEES', 'SUBJECT', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];
+
+function seenRow({
+  direction,
+  column,
+  subject,
+  object,
+  requests,
+  last,
+  was,
+  now,
+}: SeenRequests): readonly string[] {
+  const what = column === null ? 'rows' : `of ${column}`;
+  return [`${direction} ${what}`, subject, object, String(requests), last, was, now];
 }
 
 function rowOf({

@@ -7,6 +7,7 @@ import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
 import { Usage } from '../../gateway/replay/usage.ts';
 import { linesOfText } from '../../policy/lines/line-text.ts';
 import { loadPolicyLines, type LoadedPolicy } from '../../policy/load.ts';
+import { restrictionRule } from '../../policy/settings/restriction-book.ts';
 import { ruleName } from '../../policy/lines/policy-line.ts';
 import { configOf } from '../config/command-config.ts';
 import { openedForReading } from '../service/data-folder.ts';
@@ -23,11 +24,21 @@ interface UnusedLine {
   readonly text: string;
 }
 
+/** A restriction that bound nobody, or a column of one that nobody read whom it bound. */
+interface UnusedRestriction {
+  /** `file:line`. */
+  readonly rule: string;
+  readonly name: string;
+  /** Null for the whole restriction. */
+  readonly column: string | null;
+}
+
 interface Unused {
   readonly requests: number;
   readonly lines: readonly UnusedLine[];
   readonly keys: readonly { readonly id: string; readonly subject: string }[];
   readonly roles: readonly string[];
+  readonly restrictions: readonly UnusedRestriction[];
   /** Digests of policies that decided, and whose text is not archived. */
   readonly unknown: readonly string[];
 }
@@ -35,7 +46,8 @@ interface Unused {
 /** Does `arrowgate policy unused`. */
 export async function printUnused(flags: UnusedFlags, command: Command, run: Run): Promise<void> {
   const unused = await unusedOf(flags, command, run);
-  const count = unused.lines.length + unused.keys.length + unused.roles.length;
+  const { lines, keys, roles, restrictions } = unused;
+  const count = lines.length + keys.length + roles.length + restrictions.length;
   run.code = count === 0 ? 0 : 1;
   run.output.line(flags.json === true ? JSON.stringify(unused) : textOf(unused));
 }
@@ -60,6 +72,7 @@ async function unusedOf(flags: UnusedFlags, command: Command, { output }: Run): 
       .filter((key) => keyState(key, new Date()) === 'active' && !usage.credentials.has(key.id))
       .map(({ id, subject }) => ({ id, subject })),
     roles: rolesOf(policy, keys).filter((role) => !usage.names.has(role)),
+    restrictions: restrictionsOf(policy, usage),
     unknown: [...usage.unknown],
   };
 }
@@ -73,6 +86,22 @@ function linesOf({ policies, roles, texts }: LoadedPolicy, usage: Usage): readon
     .map((line) => ({ rule: ruleName(line), text: written[line - 1] ?? '' }));
 }
 
+function restrictionsOf(
+  { snapshot }: LoadedPolicy,
+  { restrictions, columnsRead }: Usage,
+): readonly UnusedRestriction[] {
+  return snapshot.restrictions.restrictions.flatMap((one): readonly UnusedRestriction[] => {
+    const shared = { rule: restrictionRule(one), name: one.name };
+    if (!restrictions.has(one.name)) return [{ ...shared, column: null }];
+    // Nobody can read a hidden column.
+    return one.columns
+      .filter(
+        ({ column, as }) => as !== 'hidden' && columnsRead.get(one.name)?.has(column) !== true,
+      )
+      .map(({ column }) => ({ ...shared, column }));
+  });
+}
+
 /** Every role that a line or a key names. */
 function rolesOf({ policies, roles }: LoadedPolicy, keys: readonly StoredKey[]): readonly string[] {
   const names = [
@@ -83,12 +112,21 @@ function rolesOf({ policies, roles }: LoadedPolicy, keys: readonly StoredKey[]):
   return [...new Set(names)].filter((name) => name.startsWith('role:')).sort();
 }
 
-function textOf({ requests, lines, keys, roles, unknown }: Unused): string {
-  const counts = `${lines.length} lines, ${keys.length} keys and ${roles.length} roles`;
+function textOf({ requests, lines, keys, roles, restrictions, unknown }: Unused): string {
+  const own = `${lines.length} lines, ${keys.length} keys and ${roles.length} roles`;
+  const counts =
+    restrictions.length === 0
+      ? own
+      : `${own}, and ${restrictions.length} restrictions or columns of them,`;
   return [
     ...lines.map(({ rule, text }) => `${rule}: ${text}`),
     ...keys.map(({ id, subject }) => `key ${id} of ${subject}`),
     ...roles.map((role) => `nobody who asked had ${role}`),
+    ...restrictions.map(({ rule, name, column }) =>
+      column === null
+        ? `${rule}: the restriction ${name} bound no caller`
+        : `${rule}: nobody whom the restriction ${name} binds read ${column}`,
+    ),
     ...unknown.map(
       (digest) => `what the policy ${digest} decided by is not known: it was not kept`,
     ),

@@ -70,6 +70,7 @@ function decided(record: LoggedRecord): DecidedRequest {
       durationMicros: record.duration_us ?? 0n,
     }),
     userAgent: () => record.user_agent,
+    readColumns: () => record.read?.columns ?? null,
     record: () => record,
   };
 }

@@ -12,6 +12,7 @@ import { Tables } from '../versions/tables.ts';
 import { LanceTagFolder } from '../versions/managed/lance-refs.ts';
 import { Tags } from '../versions/lines/tags.ts';
 import type { AnswerMemory } from '../format/memory/answer-memory.ts';
+import type { RowVerdicts } from '../query/restrict/row-verdicts.ts';
 import type { MaskSecret } from '../query/restrict/mask-secret.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
 import { countTableRows } from './rows/count-table-rows.ts';
@@ -37,6 +38,7 @@ interface PastParts {
   readonly heavy: HeavyWork;
   readonly answerMemory: AnswerMemory;
   readonly maskSecret: MaskSecret;
+  readonly judged: RowVerdicts;
   readonly local: LocalTables;
 }
 
@@ -47,6 +49,7 @@ export function pastHandlers({
   heavy,
   answerMemory,
   maskSecret,
+  judged,
   local,
   ...parts
 }: PastParts): HandlerTable {
@@ -57,7 +60,7 @@ export function pastHandlers({
   const catalog = new Catalog(store, committer, [], local);
   const tables = new Tables({ ...parts, store, committer });
   const tags = new Tags(store, committer, new LanceTagFolder(parts.storage, undefined));
-  const reads = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret };
+  const reads = { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, judged };
   return {
     DescribeTable: async (call) => {
       if (demandsCredentials(call)) throw unsettled('no credentials are issued');

@@ -3,6 +3,7 @@ import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import { MAIN_BRANCH, isAboutBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
+import { operations } from '../../protocol/operations/operations.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { Restrictions, RoutedAction } from '../../protocol/restrictions.ts';
@@ -56,8 +57,11 @@ export class Denied extends CatalogError {
 export interface PolicyTrial {
   /** Judges a right that the backend needs. Does not throw. */
   ask(action: Action, object: ObjectPath, branch?: string): void;
-  /** Its verdict, if it differs from the decision. */
-  difference(decided: Decision): ShadowVerdict | null;
+  /**
+   * Its verdict, if it differs from the decision.
+   * @param bound Restrictions that bind the caller on the object of the route.
+   */
+  difference(decided: Decision, bound: readonly WrittenRestriction[]): ShadowVerdict | null;
 }
 
 /** What of a request decides about restrictions. */
@@ -144,6 +148,13 @@ export class SnapshotPermit implements Permit {
   get restrictionNames(): readonly string[] {
     const object = this.#request?.route.object;
     return object === undefined ? [] : this.#boundOn(object).map(({ name }) => name);
+  }
+
+  /** The restrictions that bind the caller on the table of the route; none for an operation that is not about one. */
+  get restrictions(): readonly WrittenRestriction[] {
+    const route = this.#request?.route;
+    if (route === undefined || operations[route.operation].object !== 'table') return [];
+    return this.#boundOn(route.object);
   }
 
   /** The restrictions that bind the caller. A request asks several times, mostly about one object. */

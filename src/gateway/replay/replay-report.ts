@@ -1,4 +1,5 @@
 import type { DecidedRequest } from '../../audit/decided/request.ts';
+import type { SightChange, SightDirection } from '../../policy/settings/sight.ts';
 
 /** A right that a proposed policy would give or take away. */
 interface RightChange {
@@ -13,9 +14,16 @@ interface RightChange {
   readonly partly: boolean;
 }
 
+/** A difference in what a caller sees of a table whose request both policies allow. */
+interface SeenChange extends SightChange {
+  readonly subject: string;
+  readonly object: string;
+}
+
 /** Result of a request under a proposed policy. */
 export type Replayed =
   | { readonly kind: 'same' }
+  | { readonly kind: 'sees'; readonly changes: readonly SeenChange[] }
   | { readonly kind: 'lose' | 'gain'; readonly change: RightChange }
   | { readonly kind: 'skipped'; readonly why: string };
 
@@ -24,6 +32,15 @@ export interface ChangedRequests extends RightChange {
   readonly kind: 'lose' | 'gain';
   readonly requests: number;
   /** Times of the first and the last of them. */
+  readonly first: string;
+  readonly last: string;
+  /** The decision of the last. */
+  readonly example: string;
+}
+
+/** Requests whose caller would see fewer rows or columns, more, or other ones. */
+export interface SeenRequests extends SeenChange {
+  readonly requests: number;
   readonly first: string;
   readonly last: string;
   /** The decision of the last. */
@@ -44,6 +61,8 @@ export class ReplayReport {
   readonly #changed = new Map<string, Counted<ChangedRequests>>();
   /** The same by the change itself, which many requests share. */
   readonly #byChange = new WeakMap<RightChange, Counted<ChangedRequests>>();
+  readonly #seen = new Map<string, Counted<SeenRequests>>();
+  #seeing = 0;
   readonly #skipped = new Map<string, Counted<SkippedRequests>>();
 
   get requests(): number {
@@ -63,6 +82,19 @@ export class ReplayReport {
     );
   }
 
+  /** Differences in what callers see: less first, of each kind what concerns most requests. */
+  get seen(): readonly SeenRequests[] {
+    const order = ({ direction }: SeenRequests): number => directions.indexOf(direction);
+    return [...this.#seen.values()].sort(
+      (one, other) => order(one) - order(other) || other.requests - one.requests,
+    );
+  }
+
+  /** How many requests are allowed by both policies, and would show something else. */
+  get seeing(): number {
+    return this.#seeing;
+  }
+
   get skipped(): readonly SkippedRequests[] {
     return [...this.#skipped.values()].sort((one, other) => other.requests - one.requests);
   }
@@ -75,6 +107,7 @@ export class ReplayReport {
     this.#requests += 1;
     if (replayed.kind === 'same') this.#same += 1;
     else if (replayed.kind === 'skipped') this.#skip(replayed.why, request);
+    else if (replayed.kind === 'sees') this.#see(replayed.changes, request);
     else this.#change(replayed.kind, replayed.change, request);
   }
 
@@ -86,12 +119,23 @@ export class ReplayReport {
   }
 
   #change(kind: 'lose' | 'gain', change: RightChange, { time, decisionId }: DecidedRequest): void {
-    const cached = this.#byChange.get(change) ?? this.#entry(kind, change);
-    cached.requests += 1;
-    if (cached.first === '' || time < cached.first) cached.first = copied(time);
-    if (time >= cached.last) {
-      cached.last = copied(time);
-      cached.example = copied(decisionId);
+    count(this.#byChange.get(change) ?? this.#entry(kind, change), { time, decisionId });
+  }
+
+  #see(changes: readonly SeenChange[], request: DecidedRequest): void {
+    this.#seeing += 1;
+    for (const change of changes) {
+      const { subject, object, column, was, now } = change;
+      const key = JSON.stringify([subject, object, column, was, now]);
+      const entry = this.#seen.get(key) ?? {
+        ...change,
+        requests: 0,
+        first: '',
+        last: '',
+        example: '',
+      };
+      this.#seen.set(key, entry);
+      count(entry, request);
     }
   }
 
@@ -106,6 +150,26 @@ export class ReplayReport {
     this.#byChange.set(change, entry);
     return entry;
   }
+}
+
+const directions: readonly SightDirection[] = ['fewer', 'other', 'more'];
+
+interface Times {
+  requests: number;
+  first: string;
+  last: string;
+  example: string;
+}
+
+function count(
+  entry: Times,
+  { time, decisionId }: Pick<DecidedRequest, 'time' | 'decisionId'>,
+): void {
+  entry.requests += 1;
+  if (entry.first === '' || time < entry.first) entry.first = copied(time);
+  if (time < entry.last) return;
+  entry.last = copied(time);
+  entry.example = copied(decisionId);
 }
 
 type Counted<Shown> = { -readonly [Key in keyof Shown]: Shown[Key] };

@@ -4,7 +4,9 @@ import type { LookedAt } from '../../policy/conditions/circumstances.ts';
 import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
+import { sightChanges } from '../../policy/settings/sight.ts';
 import { branchOfRoute } from '../../protocol/branch.ts';
+import { canonicalPath } from '../../protocol/identifier.ts';
 import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
 import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
 import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
@@ -15,6 +17,9 @@ type Found = Replayed | 'act';
 
 /** Maximum number of request kinds whose results are cached. */
 const KEPT_KINDS = 200_000;
+
+const UNKNOWN_RESTRICTIONS =
+  'the policy of then is not archived, so its row filters and column masks are not known';
 
 interface ReplayOptions {
   readonly proposed: LoadedPolicy;
@@ -60,11 +65,32 @@ export class Replay {
     const { snapshot } = this.#options.proposed;
     const found = verdictUnder(question, snapshot, request, this.#lookedAt);
     if ('why' in found) return { kind: 'skipped', why: found.why };
-    if (found.allowed === allowedByPolicy(record.decision)) return { kind: 'same' };
+    if (found.allowed === allowedByPolicy(record.decision)) {
+      return found.allowed ? this.#seen(record, question) : { kind: 'same' };
+    }
     if (found.allowed && !(await this.#wasOfPolicy(record, question, request))) {
       return { kind: 'skipped', why: 'it was not the policy that refused the request' };
     }
     return { kind: found.allowed ? 'gain' : 'lose', change: changeOf(record, question, found) };
+  }
+
+  /** What the caller would see of the table, compared with what it saw. */
+  async #seen(
+    { policy_digest }: DecidedRecord,
+    { principal, asking }: RecordedQuestion,
+  ): Promise<Replayed> {
+    const { operation, object } = asking;
+    const { snapshot } = this.#options.proposed;
+    if (operation.object !== 'table' || policy_digest === snapshot.digest) return { kind: 'same' };
+    const now = snapshot.restrictions.binding(principal, object);
+    const before = policy_digest === null ? undefined : await this.#options.before(policy_digest);
+    if (before === undefined) {
+      return now.length === 0 ? { kind: 'same' } : { kind: 'skipped', why: UNKNOWN_RESTRICTIONS };
+    }
+    const changes = sightChanges(before.snapshot.restrictions.binding(principal, object), now);
+    if (changes.length === 0) return { kind: 'same' };
+    const place = { subject: principal.subject, object: canonicalPath(object) };
+    return { kind: 'sees', changes: changes.map((change) => ({ ...change, ...place })) };
   }
 
   /** Whether the policy of then, where it is kept, refused the request: others may refuse one, too. */

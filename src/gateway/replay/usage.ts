@@ -38,6 +38,10 @@ export class Usage {
   /** Names that apply to a caller: its own, its groups and its roles, to any depth. */
   readonly names = new Set<string>();
   readonly credentials = new Set<string>();
+  /** Names of restrictions that bound the caller of a request. */
+  readonly restrictions = new Set<string>();
+  /** Columns that a bound caller read, by the name of each restriction. */
+  readonly columnsRead = new Map<string, Set<string>>();
   /** Policies that decided, and whose text was not kept. */
   readonly unknown = new Set<string>();
   #requests = 0;
@@ -63,15 +67,24 @@ export class Usage {
   async add(requests: readonly DecidedRequest[]): Promise<void> {
     for (const request of requests) {
       this.#requests += 1;
-      const key = kindOfRequest(request, this.#lookedAt);
+      const columns = this.#isRestricted ? request.readColumns() : null;
+      const key = `${kindOfRequest(request, this.#lookedAt)}${columns?.join('\0') ?? ''}`;
       if (this.#kinds.has(key)) continue;
       if (this.#kinds.size >= KEPT_KINDS) this.#kinds.clear();
       this.#kinds.add(key);
-      await this.#note(request.record(), request);
+      await this.#note(request.record(), request, columns ?? []);
     }
   }
 
-  async #note(record: DecidedRecord, request: DecidedRequest): Promise<void> {
+  get #isRestricted(): boolean {
+    return this.#options.policy.snapshot.restrictions.restrictions.length > 0;
+  }
+
+  async #note(
+    record: DecidedRecord,
+    request: DecidedRequest,
+    columns: readonly string[],
+  ): Promise<void> {
     if (record.credential !== null) this.credentials.add(record.credential);
     if (record.principal === null) return;
     const { subject, groups, roles } = record.principal;
@@ -84,6 +97,7 @@ export class Usage {
     const question = recordedQuestion(record);
     if ('why' in question) return;
     for (const line of this.#further(question, request)) this.#use(line, own);
+    this.#bind(question, columns);
   }
 
   /** The lines, as they are now, of what decided then. */
@@ -99,6 +113,18 @@ export class Usage {
     }
     const text = linesOfText(then.texts.policy)[line - 1];
     return (text === undefined ? undefined : this.#numbers.get(text)) ?? [];
+  }
+
+  /** Notes the restrictions that bind the caller, as they are now, and what it read under them. */
+  #bind({ principal, asking }: RecordedQuestion, columns: readonly string[]): void {
+    if (asking.operation.object !== 'table') return;
+    const { restrictions } = this.#options.policy.snapshot;
+    for (const { name } of restrictions.binding(principal, asking.object)) {
+      this.restrictions.add(name);
+      const read = this.columnsRead.get(name) ?? new Set();
+      this.columnsRead.set(name, read);
+      for (const column of columns) read.add(column);
+    }
   }
 
   /** The lines that decide extra rights: a record names only the line of the operation. */

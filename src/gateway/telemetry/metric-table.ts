@@ -87,7 +87,7 @@ export const metricTable = {
   shadowDifferences: counter(
     'shadow_differences_total',
     ['decision'],
-    'Requests that the shadow policy decides differently, by what it says.',
+    'Requests that the shadow policy decides differently, by what it says: `allow` or `deny`, or whether the caller would see `fewer`, `more` or `other` rows and columns.',
   ),
   policyDigests: gauge(
     'policy_digests',

@@ -10,6 +10,7 @@ import {
   type FunctionCall,
   type FunctionRow,
 } from './function-row.ts';
+import { clockFunctions } from './clock.ts';
 import { characterFunctions } from './character.ts';
 import { typeOfRow } from './type-of.ts';
 import { jsonFunctions } from './json.ts';
@@ -31,12 +32,10 @@ import { encodingFunctions } from './encoding.ts';
 import { partFunctions } from './part.ts';
 import { structFunctions } from './struct.ts';
 import { textFunctions } from './text.ts';
-import { TimeNanosecond, TimestampNanosecond, type DataType } from 'apache-arrow';
+import type { DataType } from 'apache-arrow';
 import { parseArrowType } from '../parse/arrow-type.ts';
 import { bindCastTo } from '../cast/coerce.ts';
-import { plainType, dateType } from '../values/types.ts';
-import { dayNanoseconds, splitDays } from '../values/calendar.ts';
-import { literal } from '../evaluate/node.ts';
+import { plainType } from '../values/types.ts';
 import { room, spend } from '../values/meter.ts';
 import { maskStates, newStates, statesColumn, truth } from '../values/column.ts';
 import { allValid, textColumnOf, textAt } from '../values/text.ts';
@@ -76,39 +75,6 @@ const containsTokensRow = plainFunction({
 /** `contains_tokens(text, 'some words')`: whether a text has all of the words, case-sensitive. */
 const tokenFunctions: Readonly<Record<string, FunctionRow>> = {
   contains_tokens: containsTokensRow,
-};
-
-/** A function without arguments whose value is constant during a statement. */
-function clockRow(
-  name: string,
-  type: DataType,
-  value: (nanoseconds: bigint) => bigint,
-): FunctionRow {
-  const usage = `${name}()`;
-  return {
-    usage,
-    bind(made) {
-      checkCount(usage, made, 0, 0);
-      return literal(type, value(made.now), made.position);
-    },
-  };
-}
-
-function moment(name: string): FunctionRow {
-  return clockRow(name, new TimestampNanosecond(), (now) => now);
-}
-
-function day(name: string): FunctionRow {
-  return clockRow(name, dateType, (now) => BigInt(splitDays(now).days));
-}
-
-/** Functions of the clock, in UTC. All calls in a statement return the time at which it was bound. */
-const clockFunctions: Readonly<Record<string, FunctionRow>> = {
-  now: moment('now'),
-  current_timestamp: moment('current_timestamp'),
-  current_date: day('current_date'),
-  today: day('today'),
-  current_time: clockRow('current_time', new TimeNanosecond(), (now) => now % dayNanoseconds),
 };
 
 /** The type of a literal by its name, without dictionaries and half floats. */

@@ -9,7 +9,7 @@ import { authorize } from '../../../src/gateway/authorize.ts';
 import { Denied } from '../../../src/gateway/decision/permit.ts';
 import { redactor } from '../../../src/gateway/decision/redact.ts';
 import { Replay } from '../../../src/gateway/replay/replay.ts';
-import type { LoadedPolicy } from '../../../src/policy/load.ts';
+import { buildPolicy, type LoadedPolicy } from '../../../src/policy/load.ts';
 import { branchOfRoute } from '../../../src/protocol/branch.ts';
 import {
   canonicalPath,
@@ -22,7 +22,7 @@ import type { Principal } from '../../../src/protocol/principal.ts';
 import { matchRoute, type OperationMatch } from '../../../src/protocol/route.ts';
 import { record } from '../../audit/records.ts';
 import { cell, conditionalModel, examples } from '../../policy/conditions.ts';
-import { policyOf, principal } from '../../policy/support.ts';
+import { policyOf, principal, shippedModel } from '../../policy/support.ts';
 
 /** A request as a test asks it: what its route says, and what the backend then asks for. */
 interface Request {
@@ -444,5 +444,84 @@ describe('what cannot be replayed', () => {
     expect(await under('p, *, /b, *, allow, ', 'p, *, /b, *, allow, ctx.secret == a')).toBe('lose');
     expect(await under('p, *, /**, *, allow, ctx.team == b')).toBe('same');
     expect(await under('p, *, /**, *, allow, ctx.secret == a and ctx.team == c')).toBe('lose');
+  });
+});
+
+describe('what callers would see', () => {
+  const withRestrictions = (restrictions: string): Promise<LoadedPolicy> =>
+    buildPolicy({ model: shippedModel, policy: 'p, *, /**, *, allow\n', restrictions });
+  const ask = (line: string): Request => ({
+    principal: principal('user:ann'),
+    route: routeOf(line),
+    ip: '10.0.0.1',
+    micros: 1n,
+    context: new Map(),
+    rights: [],
+  });
+
+  async function seen(
+    records: readonly AuditRecord[],
+    proposed: LoadedPolicy,
+    before: LoadedPolicy,
+  ) {
+    const { digest } = before.snapshot;
+    const find = async (of: string) => (of === digest ? before : undefined);
+    const replay = new Replay({ proposed, before: find });
+    await replay.add(records.map(lineOf));
+    const { report } = replay;
+    return {
+      same: report.same,
+      seeing: report.seeing,
+      seen: report.seen.map(({ direction, subject, object, column, was, now, requests }) =>
+        [direction, subject, object, column ?? 'rows', was, '->', now, requests].join(' '),
+      ),
+      skipped: report.skipped.map(({ why, requests }) => `${requests}: ${why}`),
+    };
+  }
+
+  it('is compared with what they saw, for each table and column', async () => {
+    const before = await withRestrictions(`restrictions:
+  - { name: own, tables: ['/a/t'], rows: x > 1, columns: { y: { mask: sha256 } } }
+`);
+    const proposed = await withRestrictions(`restrictions:
+  - { name: own, tables: ['/a/t', '/b/t'], rows: x > 1, columns: { y: hidden } }
+`);
+    const lines = ['a$t/query', 'a$t/query', 'a$t/count_rows', 'b$t/query', 'c$t/query'];
+    const records = [
+      ...lines.map((line) => recordOf(ask(`POST /v1/table/${line}`), before)),
+      recordOf(ask('GET /v1/namespace/a/table/list'), before),
+    ];
+    expect(await seen(records, proposed, before)).toEqual({
+      same: 2,
+      seeing: 4,
+      seen: [
+        'fewer user:ann /a/t y sha256 -> hidden 3',
+        'fewer user:ann /b/t rows all -> x > 1 1',
+        'fewer user:ann /b/t y shown -> hidden 1',
+      ],
+      skipped: [],
+    });
+    expect((await seen(records, before, before)).seen).toEqual([]);
+  });
+
+  it('is not known where the policy of then is not archived', async () => {
+    const [before, other] = [
+      await withRestrictions('restrictions: []\n'),
+      await policyOf(['p, *, /**, *, allow']),
+    ];
+    const proposed = await withRestrictions(
+      "restrictions: [{ name: own, tables: ['/a/t'], rows: x > 1 }]\n",
+    );
+    const records = ['a$t/query', 'b$t/query'].map((line) =>
+      recordOf(ask(`POST /v1/table/${line}`), before),
+    );
+    expect(await seen(records, proposed, other)).toEqual({
+      same: 1,
+      seeing: 0,
+      seen: [],
+      skipped: [
+        '1: the policy of then is not archived, so its row filters and column masks are not known',
+      ],
+    });
   });
 });

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { DecidedRecord, DecidedRequest } from '../../../src/audit/decided/request.ts';
 import { Usage } from '../../../src/gateway/replay/usage.ts';
 import type { LoadedPolicy } from '../../../src/policy/load.ts';
-import { policyOf } from '../../policy/support.ts';
+import { buildPolicy } from '../../../src/policy/load.ts';
+import { policyOf, shippedModel } from '../../policy/support.ts';
 
 const plain: DecidedRecord = {
   phase: 'outcome',
@@ -24,7 +25,10 @@ const plain: DecidedRecord = {
   context: {},
 };
 
-function requestOf(record: DecidedRecord): DecidedRequest {
+function requestOf(
+  record: DecidedRecord,
+  columns: readonly string[] | null = null,
+): DecidedRequest {
   return {
     phase: record.phase,
     decisionId: record.decision_id,
@@ -32,6 +36,7 @@ function requestOf(record: DecidedRecord): DecidedRequest {
     key: JSON.stringify({ ...record, duration_us: null }),
     conditionInputs: () => ({ ip: null, context: {}, time: record.time, durationMicros: 0n }),
     userAgent: () => null,
+    readColumns: () => columns,
     record: () => record,
   };
 }
@@ -105,5 +110,28 @@ describe('what a policy was used for', () => {
       { decision: 'deny', rule: null, policy_digest: policy.snapshot.digest },
     ]);
     expect([usage.lines.size, usage.requests]).toEqual([0, 2]);
+  });
+});
+
+describe('which restrictions a log used', () => {
+  it('are those that bound a caller, with the columns that were read under them', async () => {
+    const policy = await buildPolicy({
+      model: shippedModel,
+      policy: 'p, role:reader, /**, read, allow\n',
+      restrictions: `restrictions:
+  - { name: own, tables: ['/a/**'], subjects: ['role:reader'], columns: { x: { mask: sha256 }, y: hidden } }
+  - { name: idle, tables: ['/b/**'], rows: x > 1 }
+`,
+    });
+    const ann = { ...plain, principal: { ...plain.principal!, roles: ['role:reader'] } };
+    const usage = new Usage({ policy, before: async () => undefined });
+    await usage.add([
+      requestOf(ann, ['x', 'z']),
+      requestOf(ann, ['y']),
+      requestOf(plain, ['w']),
+      requestOf({ ...ann, operation: 'ListTables', object: '/b/c' }),
+    ]);
+    expect([...usage.restrictions]).toEqual(['own']);
+    expect([...(usage.columnsRead.get('own') ?? [])]).toEqual(['x', 'z', 'y']);
   });
 });

@@ -19,6 +19,7 @@ import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
 import { rowsAfter, storedRows } from '../../query/rows-after.ts';
 import { execute } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
+import type { RowVerdicts } from '../../query/restrict/row-verdicts.ts';
 import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
 import { unrestricted } from '../../query/restrict/visible-rows.ts';
 import type { VirtualRows } from '../../query/scan/virtual-rows.ts';
@@ -49,6 +50,8 @@ export interface TableReads {
   readonly lance?: LanceAccess | undefined;
   /** The key of the hashes of masks; without it masks that hash are refused. */
   readonly maskSecret?: MaskSecret | undefined;
+  /** Which rows of recent versions are visible under row filters. */
+  readonly judged?: RowVerdicts | undefined;
 }
 
 /**

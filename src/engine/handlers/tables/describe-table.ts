@@ -5,7 +5,7 @@ import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { schemaToJson, type JsonSchema, type Vocabulary } from '../../../arrow/json-schema.ts';
-import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
+import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer, restOn } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
@@ -33,9 +33,16 @@ interface Described {
   readonly withUri: boolean;
 }
 
-interface CachedDescription
-  extends Pick<Described, 'table' | 'withUri'>, Pick<CatalogRequest, 'dialect'> {
+/** What a description is of. */
+interface DescriptionOf {
+  readonly table: TableRecord;
+  readonly snapshot: Pick<Snapshot, 'version' | 'schema'>;
+}
+
+interface CachedDescription {
+  readonly table: TableRecord;
   readonly name: string;
+  readonly kind: string;
   readonly answer: Answer;
 }
 
@@ -44,25 +51,27 @@ interface CachedDescription
  * and both are read for each request: as long as they are the same objects, so is
  * what is said of them. Of each snapshot the last description is kept, as long as it is itself.
  */
-class DescriptionCache {
-  readonly #make: (call: Call, described: Described) => Answer;
-  readonly #last = new WeakMap<Snapshot, CachedDescription>();
+class DescriptionCache<Of extends DescriptionOf> {
+  readonly #make: (call: Call, described: Of) => Answer;
+  readonly #kindOf: (described: Of) => string;
+  readonly #last = new WeakMap<Of['snapshot'], CachedDescription>();
 
-  constructor(make: (call: Call, described: Described) => Answer) {
+  /** @param kindOf What the description depends on beside the table, its name and the client, as a text. */
+  constructor(make: (call: Call, described: Of) => Answer, kindOf: (described: Of) => string) {
     this.#make = make;
+    this.#kindOf = kindOf;
   }
 
-  of(call: Call, described: Described): Answer {
+  of(call: Call, described: Of): Answer {
     const { object, dialect, root = [] } = call.request;
-    const { table, snapshot, withUri } = described;
+    const { table, snapshot } = described;
     // Names contain no control characters.
     const name = `${root.length} ${object.join('\0')}`;
+    const kind = `${dialect} ${this.#kindOf(described)}`;
     const last = this.#last.get(snapshot);
-    if (last?.table === table && last.name === name) {
-      if (last.dialect === dialect && last.withUri === withUri) return last.answer;
-    }
+    if (last?.table === table && last.name === name && last.kind === kind) return last.answer;
     const answer = this.#make(call, described);
-    this.#last.set(snapshot, { table, name, dialect, withUri, answer });
+    this.#last.set(snapshot, { table, name, kind, answer });
     return answer;
   }
 }
@@ -143,6 +152,18 @@ async function describeVisible(
   const { content: table } = await adoptedTable(call, found, branch);
   const chain = await tables.chain(table, branch);
   const snapshot = await snapshotOf(tables, table, { chain, version, path: request.object });
+  return saidToBound.of(call, { table, snapshot, restrictions });
+}
+
+/** Restrictions say which columns the description has, and whether there is one. */
+interface DescribedToBound {
+  readonly table: TableRecord;
+  readonly snapshot: Pick<Snapshot, 'version' | 'schema'>;
+  readonly restrictions: Restrictions;
+}
+
+function answerToBound(call: Call, { table, snapshot, restrictions }: DescribedToBound): Answer {
+  const { request } = call;
   const use = { statement: statementOf(call) };
   const { schema } = bindRestrictions(snapshot.schema, restrictions, request.object, use);
   const isLanceDb = request.dialect === 'lancedb';
@@ -166,7 +187,11 @@ async function snapshotOf(
   return lanceSnapshot(tables.storage, locationOf(table), content, path);
 }
 
-const said = new DescriptionCache(answerOf);
+const said = new DescriptionCache(answerOf, ({ withUri }) => String(withUri));
+
+const saidToBound = new DescriptionCache(answerToBound, ({ restrictions }) =>
+  JSON.stringify(restrictions),
+);
 
 function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
   return jsonAnswer(call, {

@@ -87,6 +87,7 @@ function filterOf(
   const [first] = rows;
   if (first === undefined) return null;
   const bind = (sql: string): Formula => predicateFormula('rows', sql, fields, statement);
+  if (rows.length === 1) return fitting(first.restriction, object, () => bind(first.sql));
   // Each is bound alone first, so that none ends inside of another.
   for (const { restriction, sql } of rows) fitting(restriction, object, () => bind(sql));
   const all = rows.map(({ sql }) => `(${sql})`).join(' AND ');

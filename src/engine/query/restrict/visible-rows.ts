@@ -1,21 +1,23 @@
-import type { Data, RecordBatch } from 'apache-arrow';
-import { getBit, setBit } from '../../../arrow/bitmap.ts';
+import { Schema, type Data, type RecordBatch } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
 import { schemaOf } from '../../../arrow/nested-type.ts';
 import { batchOfColumns, take } from '../../../arrow/select.ts';
 import type { OpenPart, VirtualPart } from '../../../protocol/virtual-table.ts';
-import { Pace } from '../../base/pace.ts';
 import type { Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
-import { needOf } from '../../request/computed-columns.ts';
-import { rowsInThread } from '../../request/formula.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
-import { AHEAD, readAhead } from '../scan/meters.ts';
-import { prunedFiles } from '../scan/pruning.ts';
-import { countOf, listed, rowAt, type Rows } from '../scan/rows.ts';
-import { Scanner, type Place, type PlacedBatch, type ScanFile } from '../scan/scan.ts';
+import { countOf, fewOf, listed, rowAt, type Rows } from '../scan/rows.ts';
+import type { Place } from '../scan/scan.ts';
 import { VirtualRows } from '../scan/virtual-rows.ts';
 import { asVisible, type VisibleSnapshot } from '../scan/visible-snapshot.ts';
-import { closing, type BoundRestrictions } from './bound-restrictions.ts';
+import type { BoundRestrictions } from './bound-restrictions.ts';
+import {
+  judgedParts,
+  storedPlaces,
+  setRows,
+  type JudgedBatch,
+  type JudgedPart,
+  type RowVerdicts,
+} from './row-verdicts.ts';
 
 /** A version of a table and where its rows are read. */
 export interface StoredRows {
@@ -23,6 +25,8 @@ export interface StoredRows {
   readonly reader: BatchSource;
   /** Opens a reader of its own for each reader of the visible rows; they share one if absent. */
   readonly open?: () => BatchSource & { close(): Promise<void> };
+  /** Keeps which rows are visible, for versions whose objects are used again. */
+  readonly judged?: RowVerdicts | undefined;
 }
 
 /** The rows of a version that a caller may see, and where they are stored. */
@@ -41,16 +45,16 @@ export function unrestricted(snapshot: Snapshot, _restrictions: null): VisibleSn
 /**
  * The rows of a version that a caller may see, as a table of their own: hidden rows are not in it,
  * masked columns have their masks, and it has no statistics and no index of other rows. Whatever is
- * planned over it is of what the caller may see. Rows are judged now, with the columns of the row
- * filters alone; the memory is a bit per row.
+ * planned over it is of what the caller may see.
  * @throws CatalogError PermissionDenied for a row filter that fails on a row
  */
 export async function visibleTable(
   stored: StoredRows,
   bound: BoundRestrictions,
 ): Promise<VisibleTable> {
-  const { snapshot } = stored;
-  const parts = await judgedParts(stored, bound);
+  const { snapshot, reader, judged } = stored;
+  const judge = () => judgedParts(snapshot, reader, bound);
+  const parts = await (judged === undefined ? judge() : judged.of(snapshot, bound, judge));
   const table = {
     path: bound.object,
     schema: bound.schema,
@@ -63,8 +67,8 @@ export async function visibleTable(
     bound,
     rows,
     stored: (place, some) => {
-      const part = parts[rows.snapshot.fragments.indexOf(place.fragment)]!;
-      return storedPlace(stored, part.fragment, part.batches[place.index]!, some);
+      const { fragment, batches } = parts[rows.snapshot.fragments.indexOf(place.fragment)]!;
+      return storedPlace(stored, snapshot.fragments[fragment]!, batches[place.index]!, some);
     },
   };
 }
@@ -102,98 +106,22 @@ function visibleIndices(
   });
 }
 
-/** Rows of a stored batch that the caller may see. */
-interface JudgedBatch {
-  /** Position of the batch in its file. */
-  readonly index: number;
-  /** How many of its rows are visible; at least one. */
-  readonly count: number;
-  /** A bit for each of its rows; null if all are visible. */
-  readonly bits: Uint8Array | null;
-}
-
-/** Rows of a stored fragment that the caller may see. */
-interface JudgedPart {
-  readonly fragment: Fragment;
-  readonly batches: JudgedBatch[];
-}
-
-async function judgedParts(
-  { snapshot, reader }: StoredRows,
-  bound: BoundRestrictions,
-): Promise<readonly JudgedPart[]> {
-  const { filter, statement } = bound;
-  const scanner = new Scanner(reader, snapshot);
-  const need = needOf(snapshot.schema, filter?.columns ?? []);
-  const pace = new Pace(statement.budget);
-  const parts = new Map<Fragment, JudgedPart>();
-  for await (const found of readAhead(scanner.scan(filesOf(snapshot, bound), need, AHEAD))) {
-    statement.signal().throwIfAborted();
-    const batch = await judgedBatch(found, bound);
-    found.release?.();
-    await pace.turn();
-    if (batch === null) continue;
-    const { fragment } = found.place;
-    const part = parts.get(fragment) ?? { fragment, batches: [] };
-    parts.set(fragment, part);
-    part.batches.push(batch);
-  }
-  return [...parts.values()];
-}
-
-/** Files that may hold visible rows. Statistics of a file narrow it; its indices are not asked. */
-function filesOf(snapshot: Snapshot, { filter }: BoundRestrictions): readonly ScanFile[] {
-  const all = snapshot.fragments.map((fragment) => ({ fragment, offset: 0 }));
-  if (filter === null) return all;
-  return prunedFiles(snapshot, all, filter).map((file) => ({ ...file, lookup: undefined }));
-}
-
-async function judgedBatch(
-  { batch, place, certain }: PlacedBatch,
-  bound: BoundRestrictions,
-): Promise<JudgedBatch | null> {
-  const { index } = place;
-  const { numRows } = batch;
-  if (numRows === 0) return null;
-  const rows = certain === true ? null : await seenRows(batch, bound);
-  if (rows === null || rows.length === numRows) return { index, count: numRows, bits: null };
-  if (rows.length === 0) return null;
-  bound.statement.budget.charge(numRows / 8);
-  const bits = new Uint8Array(Math.ceil(numRows / 8));
-  for (const row of rows) setBit(bits, row);
-  return { index, count: rows.length, bits };
-}
-
-/**
- * Positions of the rows of a batch that the caller may see, ascending; null for all.
- * @param batch With the columns of the row filters.
- * @throws CatalogError PermissionDenied for a row filter that fails on a row
- */
-export async function seenRows(
-  batch: RecordBatch,
-  { filter, restrictions, object, statement: { budget } }: BoundRestrictions,
-): Promise<Uint32Array | null> {
-  if (filter === null) return null;
-  try {
-    return await budget.run(() => rowsInThread(filter, batch));
-  } catch (error) {
-    throw closing(error, restrictions.rows[0]?.restriction ?? '', object);
-  }
-}
-
 function virtualPart(
   stored: StoredRows,
   bound: BoundRestrictions,
   { fragment, batches }: JudgedPart,
 ): VirtualPart {
+  const own = stored.snapshot.fragments[fragment]!;
   const batchRows = batches.map(({ count }) => count);
   const open = (): OpenPart => {
-    const own = stored.open?.();
-    const source = { ...stored, reader: own ?? stored.reader };
+    const reader = stored.open?.();
+    const source = { ...stored, reader: reader ?? stored.reader };
     return {
       batchRows,
-      read: (index, columns) => readVisible(source, bound, fragment, batches[index]!, columns),
-      close: async () => own?.close(),
+      read: (index, columns) => readVisible(source, bound, own, batches[index]!, columns),
+      pick: (index, columns, rows) =>
+        pickVisible(source, bound, own, batches[index]!, columns, rows),
+      close: async () => reader?.close(),
     };
   };
   return {
@@ -203,6 +131,8 @@ function virtualPart(
   };
 }
 
+const NOTHING = new Schema([]);
+
 /** The visible rows of a batch, masked. */
 async function readVisible(
   { snapshot, reader }: StoredRows,
@@ -211,10 +141,32 @@ async function readVisible(
   { index, bits, count }: JudgedBatch,
   names: readonly string[],
 ): Promise<RecordBatch> {
-  const found = await reader.batch(snapshot, fragment, index, storedColumns(bound, names));
+  const stored = storedColumns(bound, names);
+  if (stored.length === 0) return maskedRows(bound, names, batchOfData(NOTHING, [], count));
+  const found = await reader.batch(snapshot, fragment, index, stored);
   const picked = bits === null ? found.batch : take(found.batch, setRows(bits, count));
   const batch = await maskedRows(bound, names, picked);
   if (bits !== null) found.release?.();
+  return batch;
+}
+
+/** Some of the visible rows of a batch, masked. Nothing else is copied. */
+async function pickVisible(
+  { snapshot, reader }: StoredRows,
+  bound: BoundRestrictions,
+  fragment: Fragment,
+  { index, bits, count }: JudgedBatch,
+  names: readonly string[],
+  rows: Uint32Array,
+): Promise<RecordBatch> {
+  const places = bits === null ? rows : storedPlaces(bits, rows);
+  const columns = storedColumns(bound, names);
+  const range = fewOf(listed(places, Infinity), bits === null ? count : 8 * bits.length);
+  const found = await reader.batch(snapshot, fragment, index, columns, range);
+  const own = found.skipped === 0 ? places : places.map((place) => place - found.skipped);
+  const picked = take(found.batch, own);
+  const batch = await maskedRows(bound, names, picked);
+  found.release?.();
   return batch;
 }
 
@@ -253,11 +205,4 @@ export async function maskedRows(
     schema.metadata,
   );
   return data.length === 0 ? batchOfData(own, [], rows) : batchOfColumns(own, data, rows);
-}
-
-/** Positions of set bits, ascending. */
-function setRows(bits: Uint8Array, count: number): Uint32Array {
-  const rows = new Uint32Array(count);
-  for (let row = 0, at = 0; at < count; row++) if (getBit(bits, row)) rows[at++] = row;
-  return rows;
 }

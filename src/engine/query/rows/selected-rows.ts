@@ -80,10 +80,20 @@ export async function* scanRows(
   scanner: Scanner,
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const { first, late, lateAhead } = readingOrder(plan, plan.need);
+  const { first, late, lateAhead } = picksFew(plan, scanner)
+    ? { first: NO_COLUMNS, late: plan.need, lateAhead: 0 }
+    : readingOrder(plan, plan.need);
   yield* workAhead(inWindow(plan, scanner, first, meters), lateAhead, ({ found, rows }) =>
     scanner.complete(found, late, rows),
   );
+}
+
+/** Rows of a window that are less than most batches have. */
+const FEW_ROWS = 4096;
+
+/** Whether the rows of the window are found without columns, and then read alone. */
+function picksFew({ filter, window: { offset, limit } }: QueryPlan, { picks }: Scanner): boolean {
+  return picks && filter === null && limit !== null && offset + limit <= FEW_ROWS;
 }
 
 async function* inWindow(

@@ -21,10 +21,11 @@ export function whenMuchIsRead(signal: () => AbortSignal): Attention {
 
 /** A source that throws the signal's reason once it is aborted. */
 export function attended(source: BatchSource, signal: Attention): BatchSource {
-  const { indices, vectors, texts } = source;
+  const { indices, vectors, texts, picked } = source;
   return {
     batches: (...args) => untilAborted(source.batches(...args), signal),
     batch: whileWaited((...args) => source.batch(...args), signal),
+    picked: picked && whileWaited((...args) => picked.apply(source, args), signal),
     indices: indices && attendedIndices(indices, signal),
     vectors: vectors && attendedVectors(vectors, signal),
     texts: texts && attendedTexts(texts, signal),

@@ -91,6 +91,14 @@ export interface FragmentBatch {
   readonly release?: () => void;
 }
 
+/** Reads some rows of a batch alone. @param rows Positions in the batch, ascending. */
+type PickRows = (
+  fragment: Fragment,
+  index: number,
+  columns: readonly string[],
+  rows: Uint32Array,
+) => Promise<RecordBatch | undefined>;
+
 /** A source of rows. */
 export interface BatchSource {
   /**
@@ -112,6 +120,11 @@ export interface BatchSource {
     columns: readonly string[],
     rows?: RowRange,
   ): Promise<FragmentBatch>;
+  /**
+   * Reads some rows of a batch alone; undefined where that saves nothing.
+   * @param rows Positions in the batch, ascending.
+   */
+  readonly picked?: PickRows | undefined;
   /** Sizes of a fragment's batches with some columns, including deleted rows; null if unknown. */
   sizes?(
     snapshot: Snapshot,

@@ -85,10 +85,16 @@ function part(rows: Rows, start: number, count: number): Rows {
 }
 
 /** The range that spans some rows. */
-export function rowRangeOf(rows: Rows): RowRange {
+function rowRangeOf(rows: Rows): RowRange {
   if (rows.kind === 'stretch') return { start: rows.start, count: rows.count };
   const start = rows.rows[0] ?? 0;
   return { start, count: (rows.rows.at(-1) ?? start - 1) + 1 - start };
+}
+
+/** The range that spans some rows of a batch of a size, if it is worth reading alone. */
+export function fewOf(rows: Rows, of: number): RowRange | undefined {
+  const range = rowRangeOf(rows);
+  return 2 * range.count < of ? range : undefined;
 }
 
 /** Rows relative to another first row. */

@@ -18,7 +18,7 @@ import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { workAhead } from '../../format/memory/read-memory.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
 import { NO_COLUMNS, ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
-import { countOf, relativeRows, pick, rowRangeOf, rowAt, stretch, type Rows } from './rows.ts';
+import { countOf, fewOf, relativeRows, pick, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, or some of its batches, and the number of rows of the table before it. */
 export interface ScanFile {
@@ -83,6 +83,11 @@ export class Scanner {
   constructor(source: BatchSource, snapshot: Snapshot) {
     this.#source = source;
     this.#snapshot = snapshot;
+  }
+
+  /** Whether some rows of a batch can be read alone, at no more cost than their own. */
+  get picks(): boolean {
+    return this.#source.picked !== undefined;
   }
 
   /** Access to vector indices; undefined if unavailable. */
@@ -196,7 +201,11 @@ export class Scanner {
       const { batch } = await this.#picked(place, need, live);
       return withPlaced(batch, place, need.placed, rows);
     }
-    const found = await this.#batch(place, need, fewOf(rows, place));
+    if (rows.kind === 'list') {
+      const own = await this.#source.picked?.(place.fragment, place.index, need.stored, rows.rows);
+      if (own !== undefined) return withPlaced(own, place, need.placed, rows);
+    }
+    const found = await this.#batch(place, need, fewOf(rows, place.rows));
     const picked = pick(found.batch, relativeRows(rows, found.skipped));
     if (rows.kind === 'list') found.release?.();
     return withPlaced(picked, place, need.placed, rows);
@@ -244,12 +253,6 @@ function retainedColumns({ retained }: Place, { stored }: ColumnNeed): RecordBat
   const has = (name: string) =>
     retained?.schema.fields.some((field) => field.name === name) === true;
   return retained !== undefined && stored.every(has) ? projectColumns(retained, stored) : undefined;
-}
-
-/** The range of rows if it is worth reading alone. */
-function fewOf(rows: Rows, place: Place): RowRange | undefined {
-  const range = rowRangeOf(rows);
-  return 2 * range.count < place.rows ? range : undefined;
 }
 
 function beside(left: RecordBatch, right: RecordBatch): RecordBatch {

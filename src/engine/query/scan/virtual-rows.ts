@@ -1,3 +1,4 @@
+import type { RecordBatch } from 'apache-arrow';
 import { MemoryStorage } from '../../../storage/memory-storage.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../../protocol/virtual-table.ts';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
@@ -120,9 +121,13 @@ export class VirtualRows implements BatchSource {
   ): Promise<FragmentBatch> {
     const part = await this.#opened(fragment);
     const start = part.batchRows.slice(0, index).reduce((sum, count) => sum + count, 0);
-    const batch = await part.read(index, columns);
+    const read = async (): Promise<RecordBatch> => {
+      if (rows === undefined) return part.read(index, columns);
+      if (part.pick !== undefined) return part.pick(index, columns, listOf(rows));
+      return slice(await part.read(index, columns), rows.start, rows.count);
+    };
     return {
-      batch: rows === undefined ? batch : slice(batch, rows.start, rows.count),
+      batch: await read(),
       index,
       rowIds: { kind: 'range', first: fragment.firstRowId + BigInt(start) },
       start,
@@ -130,6 +135,16 @@ export class VirtualRows implements BatchSource {
       before: start,
       skipped: rows?.start ?? 0,
     };
+  }
+
+  async picked(
+    fragment: Fragment,
+    index: number,
+    columns: readonly string[],
+    rows: Uint32Array,
+  ): Promise<RecordBatch | undefined> {
+    const part = await this.#opened(fragment);
+    return part.pick?.(index, columns, rows);
   }
 
   /** Reads rows that a text search found. */
@@ -170,6 +185,10 @@ export class VirtualRows implements BatchSource {
 
 function unindexed(): Error {
   return new Error('rows of a virtual table have no index');
+}
+
+function listOf({ start, count }: RowRange): Uint32Array {
+  return Uint32Array.from({ length: count }, (_, at) => start + at);
 }
 
 /** The first row of each batch. */

@@ -7,6 +7,7 @@ import { writeSnapshot } from '../../catalog/journal/snapshot-file.ts';
 import { wireLocation } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { RetentionParts } from '../retention/parts.ts';
+import { copyMaskSecret, maskKeyOf } from '../../query/restrict/mask-secret.ts';
 import { BackupFiles } from './backup-files.ts';
 import { backupTables, movedEntries } from './backup-tables.ts';
 import { lostLines } from '../../catalog/journal/lost-lines.ts';
@@ -107,6 +108,7 @@ async function copy(parts: RetentionParts, options: BackupOptions): Promise<Back
   const id = await readId(storage, idPaths(parts.journal).final);
   if (id === undefined) throw new BackupRefusal('the catalog has no id: nothing to back up');
   await storage.putIfAbsent(idPaths(folder).final, Buffer.from(id));
+  await copyMaskSecret(storage, parts.maskKey, maskKeyOf(target, undefined));
   // From here on it is a data folder.
   await writeFormat(storage, target);
   const all = [...tables.values()];

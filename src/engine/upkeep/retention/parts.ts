@@ -15,6 +15,8 @@ export interface RetentionParts extends CatalogParts, WalkParts {
   readonly root: string;
   /** The folder of the catalog's journal. */
   readonly journal: string;
+  /** The file of the key of masks, which may be an object. */
+  readonly maskKey: string;
   /** The folder where Lance clients write: absolute. */
   readonly managed: string;
   /** Folders of the gateway itself, of which no removal takes anything: absolute. */
