@@ -46,6 +46,7 @@ import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { KeyFreezing } from './key-freezing.ts';
+import { openArchivedLogs, type ArchivedLogs } from './audit-archive.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
@@ -178,7 +179,9 @@ export async function compose(start: Start): Promise<Gateway> {
   let waits: WriteWaits | undefined;
   let stores: OpenStorage['stores'] = [];
   const damaged = new DamagedFiles(log, metrics);
+  const archived = await openArchivedLogs(start, folder);
   const watch: GatewayWatch = {
+    others: archived?.logs,
     onStore: (store) => {
       waits = store.writeWaits;
     },
@@ -197,7 +200,8 @@ export async function compose(start: Start): Promise<Gateway> {
     onDamage: (damage) => damaged.add(damage),
     onAvailability: (isAvailable) => logAvailability(log, isAvailable),
   };
-  const { audit, engine, fault } = await openLogAndCatalog(start, folder, watch, unwritable);
+  const places = { unwritable, archived };
+  const { audit, engine, fault } = await openLogAndCatalog(start, folder, watch, places);
   reloads.record(audit);
   const backendOf = (route: Parameters<Backends['nameFor']>[0]): string =>
     backends?.nameFor(route) ?? 'none';
@@ -246,7 +250,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder, audit),
+    console: openConsole(start, folder, audit, archived?.logs),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -273,12 +277,19 @@ interface LogAndCatalog {
   readonly fault: () => string | undefined;
 }
 
+interface LogPlaces {
+  /** Why the data folder can only be read; undefined if it can be written. */
+  readonly unwritable: string | undefined;
+  /** The archive of the audit log, if there is one. */
+  readonly archived: ArchivedLogs | undefined;
+}
+
 /** Opens both for writing; or for reading, as long as the data folder cannot be written. */
 async function openLogAndCatalog(
   start: Start,
   folder: DataFolder,
   given: GatewayWatch,
-  unwritable: string | undefined,
+  { unwritable, archived }: LogPlaces,
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
   await tryObjectStores(config.object_stores, { spill: folder.root, log });
@@ -292,7 +303,7 @@ async function openLogAndCatalog(
       recordMerge: mergeRecorder(audit),
     });
   if (unwritable === undefined) {
-    const audit = await openAudit(start, folder);
+    const audit = await openAudit(start, folder, archived);
     const engine = await openEngine(audit, opened);
     await resolveBefore(start, folder, audit, engine);
     return { audit, engine, fault: () => undefined };
@@ -302,7 +313,7 @@ async function openLogAndCatalog(
     log,
     examine: () => writeFault(folder, true),
     openReading: () => openReadingCatalog(config, folder, watch),
-    openAudit: (into) => openAudit({ ...start, opened: into }, folder),
+    openAudit: (into) => openAudit({ ...start, opened: into }, folder, archived),
     openEngine: (into) => openEngine(mode.audit, into),
     resolve: (audit, engine) => resolveBefore(start, folder, audit, engine),
   });
@@ -449,11 +460,13 @@ function openConsole(
   { config, log, opened }: Start,
   folder: DataFolder,
   audit: Pick<AuditLog, 'write'>,
+  others: ArchivedLogs['logs'] | undefined,
 ): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
     trail: new Trail({
       folder: folder.audit,
+      ...(others && { prepare: others.prepare }),
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
     keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
