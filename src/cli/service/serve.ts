@@ -216,10 +216,7 @@ export async function compose(start: Start): Promise<Gateway> {
   scrubInBackground(start, folder, engine, damaged);
   const agreement = compareOthers(start, folder, () => policy.current().digest);
   const quota = await openLimits(start);
-  const failures = new FailureLimit(
-    config['limits.failed_identifications'],
-    config['coordination.redis'] === null ? undefined : quota,
-  );
+  const failures = failureLimit(config, quota);
   const traces = await openTraces(start);
   backends = await openBackends(config.backends, {
     embedded: engine.backend,
@@ -264,6 +261,12 @@ export async function compose(start: Start): Promise<Gateway> {
   readInstruments(start, gateway, engine);
   readWaits(metrics, () => waits);
   return gateway;
+}
+
+/** The limit of failed authentications, which all gateways share with Redis. */
+function failureLimit(config: Config, quota: Quota): FailureLimit {
+  const shared = config['coordination.redis'] === null ? undefined : quota;
+  return new FailureLimit(config['limits.failed_identifications'], shared);
 }
 
 /** Additions of a gateway that need no audit log. */
