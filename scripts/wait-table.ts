@@ -1,3 +1,4 @@
+import { LAST_ARCHIVE_MILLIS } from '../src/audit/archive/background-archiving.ts';
 import { RECORDS_EXPORT_MILLIS, RECORDS_FLUSH_MILLIS } from '../src/audit/exporter.ts';
 import { backendTimeouts } from '../src/cli/config/config-backends.ts';
 import { settings, type ConfigPath } from '../src/cli/config/config-table.ts';
@@ -457,6 +458,13 @@ export const waits: readonly Wait[] = [
     files: ['audit/exporter.ts'],
   },
   {
+    what: 'object store of the audit archive: the last upload at a stop',
+    ...fixed(LAST_ARCHIVE_MILLIS),
+    end: 'the stop goes on; the next start uploads the rest. No request waits for it',
+    files: ['audit/archive/background-archiving.ts'],
+    test: 'audit/archive/background-archiving.test.ts',
+  },
+  {
     what: 'flush of a file to the disk: audit log, journal, table files',
     bound: 'none: the system decides',
     end: 'an error of the disk is 503 code 17; commits that wait behind it are refused after `coordination.wait`',
@@ -472,6 +480,7 @@ export const waits: readonly Wait[] = [
 export const intervals: Readonly<Record<string, string>> = {
   'audit/chain/queue.ts': 'collects records of a batch',
   'audit/checkpoints/publisher.ts': 'interval of checkpoints',
+  'audit/archive/background-archiving.ts': 'interval of uploads to the archive',
   'audit/segments/background-sealing.ts': 'interval of sealing, and its thread, in the background',
   'cli/service/recovery-rounds.ts': 'interval of examinations of processes that were killed',
   'cli/audit/audit-search.ts': 'interval of `--follow`, until the user stops it',

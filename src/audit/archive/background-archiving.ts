@@ -5,11 +5,11 @@ import { ArchiveUploads, type ArchiveOptions } from './archive-uploads.ts';
 /** Pause between two rounds, in ms. With the time of a round, lines are in the archive within ten seconds. */
 const PAUSE_MILLIS = 3_000;
 /** Time for which records may miss in the archive before `/readyz` says so, in ms. */
-const LATE_MILLIS = 30_000;
+const LATE_MILLIS = 15_000;
 /** Interval in which segments of gateways that are gone are examined for their retention, in ms. */
 const RETENTION_MILLIS = 3_600_000;
 /** Time for the last round at the end of a process, in ms. */
-const LAST_MILLIS = 5_000;
+export const LAST_ARCHIVE_MILLIS = 5_000;
 
 export interface BackgroundArchivingOptions
   extends ArchiveOptions, Pick<RetentionOptions, 'key' | 'retainMillis'> {
@@ -20,6 +20,7 @@ export interface BackgroundArchivingOptions
   /** Called after a round that worked. */
   readonly done: () => void;
   readonly pauseMillis?: number;
+  readonly lateMillis?: number;
 }
 
 /** Uploads the audit log of a data folder at intervals, and what retention ends in the archive. Nobody waits for it. */
@@ -46,13 +47,12 @@ export class BackgroundArchiving {
     this.#running = this.#run();
   }
 
-  /** Ends with a last round, which has the records of a log that was closed before. */
+  /** Ends with a last round, which has the records of a log that was closed before; a store that does not answer cannot delay it. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running;
     if (this.#running === undefined) return;
-    const last = this.#round().catch(() => undefined);
-    await Promise.race([last, sleep(LAST_MILLIS, undefined, { ref: false })]);
+    const last = this.#running.then(() => this.#round()).catch(() => undefined);
+    await Promise.race([last, sleep(LAST_ARCHIVE_MILLIS)]);
   }
 
   /** Upper bound of the age of the oldest record that is not in the archive, in seconds; 0 if the last round got all. */
@@ -61,10 +61,12 @@ export class BackgroundArchiving {
     return isBehind ? (performance.now() - this.#archivedUntil) / 1000 : 0;
   }
 
-  /** Why records are not in the archive; undefined if all are that are older than half a minute. */
+  /** Why records are not in the archive; undefined if all are that are older than 15 s. */
   fault(): string | undefined {
-    const seconds = Math.round(this.ageSeconds());
-    if (seconds * 1000 < LATE_MILLIS) return undefined;
+    const age = this.ageSeconds();
+    const { lateMillis = LATE_MILLIS } = this.#options;
+    if (age === 0 || age * 1000 < lateMillis) return undefined;
+    const seconds = Math.round(age);
     const why = this.#fault ?? 'the upload takes long';
     return `the audit records of the last ${seconds} s are not in the archive ${this.#options.name}: ${why}`;
   }
