@@ -480,7 +480,6 @@ export const waits: readonly Wait[] = [
 export const intervals: Readonly<Record<string, string>> = {
   'audit/chain/queue.ts': 'collects records of a batch',
   'audit/checkpoints/publisher.ts': 'interval of checkpoints',
-  'audit/archive/background-archiving.ts': 'interval of uploads to the archive',
   'audit/segments/background-sealing.ts': 'interval of sealing, and its thread, in the background',
   'cli/service/recovery-rounds.ts': 'interval of examinations of processes that were killed',
   'cli/audit/audit-search.ts': 'interval of `--follow`, until the user stops it',
