@@ -167,10 +167,6 @@ function places({ onResolve, onLoad }) {
       .join('\n'),
     resolveDir: root,
   }));
-  // undici has its parser twice. That without SIMD is for processors on which our own kernels do not run either.
-  onResolve({ filter: /\/llhttp-wasm\.js$/ }, ({ path, resolveDir }) => ({
-    path: join(resolveDir, path.replace('llhttp-wasm', 'llhttp_simd-wasm')),
-  }));
   onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
     if (kind === 'entry-point' || !APART.some((name) => isOf(name, path))) return undefined;
     return { path, external: true };
