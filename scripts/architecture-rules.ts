@@ -76,6 +76,7 @@ const floors: readonly string[] = [
   'audit/decided',
   'audit/verification',
   'audit',
+  'audit/archive',
   'engine/base',
   'engine/tokens',
   'engine/format/memory',

@@ -1,3 +1,4 @@
+import { LAST_ARCHIVE_MILLIS } from '../src/audit/archive/background-archiving.ts';
 import { RECORDS_EXPORT_MILLIS, RECORDS_FLUSH_MILLIS } from '../src/audit/exporter.ts';
 import { backendTimeouts } from '../src/cli/config/config-backends.ts';
 import { settings, type ConfigPath } from '../src/cli/config/config-table.ts';
@@ -455,6 +456,13 @@ export const waits: readonly Wait[] = [
     bound: `${RECORDS_EXPORT_MILLIS / 1000} s, ${RECORDS_FLUSH_MILLIS / 1000} s`,
     end: 'copies are lost; the log itself is whole. No request waits for it',
     files: ['audit/exporter.ts'],
+  },
+  {
+    what: 'object store of the audit archive: the last upload at a stop',
+    ...fixed(LAST_ARCHIVE_MILLIS),
+    end: 'the stop goes on; the next start uploads the rest. No request waits for it',
+    files: ['audit/archive/background-archiving.ts'],
+    test: 'audit/archive/background-archiving.test.ts',
   },
   {
     what: 'flush of a file to the disk: audit log, journal, table files',

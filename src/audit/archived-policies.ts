@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { basename, join } from 'node:path';
-import { logStorage, POLICIES_FOLDER, realFolder } from './chain/log-files.ts';
+import { basename, join, resolve } from 'node:path';
+import { copiesOf, logStorage, POLICIES_FOLDER, realFolder } from './chain/log-files.ts';
 
 /** Name of an incomplete folder, which is being written or was left by a crash. */
 const UNFINISHED = /^\..*\.tmp$/;
@@ -12,9 +12,13 @@ interface PolicyFile {
   readonly text: string;
 }
 
-/** Folder of the archived policy with a digest. */
+/** Folder of the archived policy with a digest: beside the log, or else among the copies of other gateways' logs. */
 export function archivedPolicy(audit: string, digest: string): string {
-  return join(audit, POLICIES_FOLDER, digest);
+  const own = join(audit, POLICIES_FOLDER, digest);
+  const copy = join(copiesOf(audit), POLICIES_FOLDER, digest);
+  const isCopied =
+    logStorage.stat(resolve(own)) === undefined && logStorage.stat(copy) !== undefined;
+  return isCopied ? copy : own;
 }
 
 /**

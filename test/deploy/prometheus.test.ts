@@ -37,7 +37,13 @@ describe('the alerts', () => {
   });
 
   it('watch what an operator must not miss', () => {
-    const watched = ['ready', 'requests', 'certificateExpiry', 'keyExpiry'] as const;
+    const watched = [
+      'ready',
+      'requests',
+      'certificateExpiry',
+      'keyExpiry',
+      'auditArchiveLag',
+    ] as const;
     const missing = watched.filter((name) => !text.includes(metricTable[name].name));
     expect(missing).toEqual([]);
   });

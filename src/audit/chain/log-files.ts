@@ -56,13 +56,29 @@ export async function instancesOf(folder: string): Promise<readonly string[]> {
   return names.sort();
 }
 
+/** Folder of the copies of archived instances, beside the folder of the log; it has the same layout. */
+export function copiesOf(folder: string): string {
+  return join(dirname(resolve(folder)), 'audit-copies');
+}
+
+/** The same instances, and those of other gateways whose archived log was copied here. */
+export async function readableInstancesOf(folder: string): Promise<readonly string[]> {
+  const copied = await instancesOf(copiesOf(folder));
+  return [...new Set([...(await instancesOf(folder)), ...copied])].sort();
+}
+
 /**
  * Parts of an instance's log, in the order in which they were written. Where both exist,
- * the file of lines is used: the segment may be incomplete.
+ * the file of lines is used: the segment may be incomplete. An instance that is not in the folder is
+ * looked for among the copies.
  */
 export async function logFilesOf(folder: string, instance: string): Promise<readonly LogFile[]> {
-  const inner = join(await realFolder(folder), instance);
-  const names = (await logStorage.names(inner)) ?? [];
+  let inner = join(await realFolder(folder), instance);
+  let names = await logStorage.names(inner);
+  if (names === undefined) {
+    inner = join(await realFolder(copiesOf(folder)), instance);
+    names = (await logStorage.names(inner)) ?? [];
+  }
   const lines = new Set(numbersIn(names, LINES));
   const numbers = new Set([...lines, ...numbersIn(names, SEAL)]);
   return [...numbers].sort().map((number) => ({

@@ -70,12 +70,17 @@ export async function readStarts(
   const found = names.filter((name) => name.endsWith(SUFFIX)).sort();
   return Promise.all(
     found.map(async (name) =>
-      startIn(name.slice(0, -SUFFIX.length), await readBeside(join(starts, name)), keys),
+      parseStart(name.slice(0, -SUFFIX.length), await readBeside(join(starts, name)), keys),
     ),
   );
 }
 
-function startIn(instance: string, text: string, keys: readonly PublicKey[]): InstanceStart {
+/** Parses the start statement of an instance; one that cannot be parsed is not trusted. */
+export function parseStart(
+  instance: string,
+  text: string,
+  keys: readonly PublicKey[],
+): InstanceStart {
   const digest = digestOf(text);
   try {
     const fields = statementFields(text);

@@ -9,31 +9,44 @@ import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual
 import { CatalogError } from '../../protocol/errors.ts';
 import { decodeRecord, RecordFault } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
-import { logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { allPartsOf, logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
 import { batchOfRecords, recordFields } from '../record/columns.ts';
 import { openSegment, withSegment, type OpenSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
 
 const schema = new Schema([...recordFields]);
 
+/** Where the logs of other gateways come from. */
+export interface OtherLogs {
+  /** Brings what their gateways wrote. @throws CatalogError */
+  readonly refresh: () => Promise<void>;
+  /** Brings a segment, if it is one of theirs. @throws CatalogError */
+  readonly bring: (path: string) => Promise<void>;
+}
+
 /** The records of an audit folder, attempts and outcomes, as the table `system$audit`. */
-export function logTable(folder: string): VirtualTable {
+export function logTable(folder: string, others?: OtherLogs): VirtualTable {
   const indices = new LineIndices();
   return {
     path: ['system', 'audit'],
     schema,
     parts: async () => {
-      const found = await readable(logPartsOf(folder));
+      await others?.refresh();
+      const found = await readable(others === undefined ? logPartsOf(folder) : allPartsOf(folder));
       indices.keepOnly(found);
       const parts: VirtualPart[] = [];
-      for (const part of found) parts.push(await virtualPart(part, indices));
+      for (const part of found) parts.push(await virtualPart(part, indices, others));
       return parts;
     },
   };
 }
 
-async function virtualPart(part: LogPart, indices: LineIndices): Promise<VirtualPart> {
-  if (part.seal !== undefined) return segmentPart(part);
+async function virtualPart(
+  part: LogPart,
+  indices: LineIndices,
+  others: OtherLogs | undefined,
+): Promise<VirtualPart> {
+  if (part.seal !== undefined) return segmentPart(part, others);
   try {
     return await linesPart(part, indices);
   } catch (error) {
@@ -44,13 +57,16 @@ async function virtualPart(part: LogPart, indices: LineIndices): Promise<Virtual
 }
 
 /** A segment, with the record count and the time range of its seal. */
-function segmentPart({ file, seal }: LogPart): VirtualPart {
+function segmentPart({ file, seal }: LogPart, others?: OtherLogs): VirtualPart {
   const { before, after, from, to } = seal!;
   const time = { least: microsOf(from), greatest: microsOf(to) };
   return {
     rows: Number(after.count - before.count),
     bounds: new Map([['time', time]]),
-    open: () => openedSegment(file.path, seal?.portions),
+    open: async () => {
+      await others?.bring(file.path);
+      return openedSegment(file.path, seal?.portions);
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { isMissing } from '../../storage/storage-error.ts';
 import { readUpTo } from '../../storage/open-object.ts';
-import { instancesOf, openLogFile } from '../chain/log-files.ts';
+import { openLogFile, readableInstancesOf } from '../chain/log-files.ts';
 import { partsOfInstance, type LogPart } from '../segments/log-part.ts';
 import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
@@ -22,7 +22,7 @@ export class LogTail {
 
   /** Reads the records since the last call, instance by instance; the first call reads all. */
   async *take(): AsyncGenerator<LoggedRecord> {
-    for (const instance of await instancesOf(this.#folder)) {
+    for (const instance of await readableInstancesOf(this.#folder)) {
       for (const part of await partsOfInstance(this.#folder, instance)) {
         for await (const record of this.#added(part)) {
           if (record.sequence <= (this.#last.get(instance) ?? 0n)) continue;
@@ -35,7 +35,7 @@ export class LogTail {
 
   /** Skips all existing records. */
   async skip(): Promise<void> {
-    for (const instance of await instancesOf(this.#folder)) {
+    for (const instance of await readableInstancesOf(this.#folder)) {
       for (const { file, seal } of await partsOfInstance(this.#folder, instance)) {
         if (seal !== undefined) this.#last.set(instance, seal.after.count);
         else await this.#skipLines(file.path, instance);

@@ -1,10 +1,12 @@
 import { RecordFault } from '../record/decoding.ts';
 import { StatementFault } from '../signing/statement.ts';
 import { isMissing } from '../../storage/storage-error.ts';
+import { basename } from 'node:path';
 import {
-  instancesOf,
+  copiesOf,
   logFilesOf,
   logStorage,
+  readableInstancesOf,
   readLogFile,
   segmentOf,
   type LogFile,
@@ -21,13 +23,26 @@ export interface LogPart {
   readonly seal?: SegmentSeal;
 }
 
-/** Readable parts of an audit folder: instance by instance, in the order in which they were written. */
+/**
+ * Readable parts of an audit folder: instance by instance, in the order in which they were written.
+ * Of archived logs it has the segments that were copied here.
+ */
 export async function logPartsOf(folder: string): Promise<readonly LogPart[]> {
+  return (await allPartsOf(folder)).filter(({ file }) => !isOnlyArchived(folder, file));
+}
+
+/** The same, and the segments of archived logs that were not copied. */
+export async function allPartsOf(folder: string): Promise<readonly LogPart[]> {
   const parts: LogPart[] = [];
-  for (const instance of await instancesOf(folder)) {
+  for (const instance of await readableInstancesOf(folder)) {
     parts.push(...(await partsOfInstance(folder, instance)));
   }
   return parts;
+}
+
+function isOnlyArchived(folder: string, { kind, path }: LogFile): boolean {
+  if (kind === 'lines' || !path.includes(`/${basename(copiesOf(folder))}/`)) return false;
+  return logStorage.stat(path) === undefined;
 }
 
 /** Readable parts of one instance. */

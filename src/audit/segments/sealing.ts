@@ -23,6 +23,8 @@ export interface SealingOptions {
   readonly staleMillis: number;
   /** Retention: segments whose records are all older are removed, in ms. */
   readonly retainMillis: number;
+  /** Whether a segment may be removed after its retention: an archive has it; all may when absent. */
+  readonly mayRetire?: (instance: string, file: LogFile) => boolean;
   /** Whether another process that runs seals the files of an instance; none does when absent. */
   readonly isOthers?: (instance: string) => Promise<boolean>;
   /**
@@ -79,7 +81,8 @@ async function sealInstance(options: SealingOptions, instance: string, done: Don
       return;
     }
     if (file.kind === 'lines') done.sealed += 1;
-    if (await retire(options, file, seal)) done.retired += 1;
+    const mayRetire = options.mayRetire?.(instance, file) !== false;
+    if (mayRetire && (await retire(options, file, seal))) done.retired += 1;
     head = seal.after;
   }
 }

@@ -40,6 +40,14 @@ interface InstanceFacts {
   readonly starts: readonly InstanceStart[];
   /** Whether the process of an instance is gone. */
   readonly isOver: (instance: string) => Promise<boolean>;
+  /** Instances of other gateways, whose files come from an archive. */
+  readonly archived?: ArchivedChains;
+}
+
+interface ArchivedChains {
+  readonly instances: readonly string[];
+  /** Brings the files of an instance. @returns The folder that has them */
+  readonly bring: (instance: string) => Promise<string>;
 }
 
 const noFacts: InstanceFacts = { starts: [], isOver: async () => false };
@@ -57,11 +65,14 @@ export async function verifyLog(
 ): Promise<VerificationResult> {
   const checked: CheckedChain[] = [];
   const present = await instancesOf(folder);
+  const archived = new Set(facts.archived?.instances ?? []);
   let records = 0n;
-  for (const instance of namesOf(present, trusted, facts)) {
-    const chain = present.includes(instance)
-      ? await checkChain(folder, instance, trusted, facts)
-      : missingChain(instance, trusted, facts);
+  for (const instance of namesOf([...present, ...archived], trusted, facts)) {
+    const place = archived.has(instance) ? await facts.archived?.bring(instance) : folder;
+    const chain =
+      place !== undefined && (archived.has(instance) || present.includes(instance))
+        ? await checkChain(place, instance, trusted, facts)
+        : missingChain(instance, trusted, facts);
     checked.push(chain);
     records += chain.head.count;
     progress(records);

@@ -1,3 +1,4 @@
+import { bringArchive } from '../service/audit-archive.ts';
 import { resolve } from 'node:path';
 import { ArrowError } from '../../arrow/arrow-error.ts';
 import { RecordFault } from '../../audit/record/decoding.ts';
@@ -68,6 +69,7 @@ async function evidenceOf(
   const since = window.since === undefined ? null : timeOf(window.since);
   const zone = zoneOf(flags.tz);
   const folder = await openedForReading(config);
+  await bringArchive(config, folder, window, run);
   const keyFile = config['audit.signing_key'];
   const signer = keyFile === null ? undefined : await readSigningKey(resolve(keyFile));
   const counts = new EvidenceCounts();

@@ -3,6 +3,7 @@ import type { RequestCounts } from '../../audit/search/request-counts.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
 import type { Config } from '../config/config-table.ts';
+import { bringArchive } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { csvText } from '../output/csv.ts';
 import { meterOf, type Run } from '../output/output.ts';
@@ -23,6 +24,7 @@ export async function reportAudit(config: Config, flags: ReportFlags, run: Run):
   const format = formats[formatName(flags)];
   const zone = zoneOf(flags.tz);
   const folder = await openedForReading(config);
+  await bringArchive(config, folder, filter, run);
   const found = await reportFound(
     folder.audit,
     by,

@@ -4,6 +4,8 @@ import { searchRequests, type FoundRequest } from '../../audit/search/search.ts'
 import { filterOf, type FilterFlags } from './audit-filter.ts';
 import { formatOf } from './audit-format.ts';
 import type { Config } from '../config/config-table.ts';
+import type { CopyWindow } from '../../audit/archive/archive-copies.ts';
+import { bringArchive } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import type { Run } from '../output/output.ts';
 import type { TableFlags } from '../output/table.ts';
@@ -17,13 +19,15 @@ import { timeOf } from '../../audit/record/time.ts';
 
 /** Polling interval of `--follow`, in milliseconds. */
 const PAUSE_MILLIS = 250;
+/** Polling interval of the records of other gateways, in milliseconds. */
+const BRING_MILLIS = 3_000;
 
 /**
  * The requests that a filter means, as they end, until it is stopped. Those
  * that ended before come first if the filter says since when.
  */
 async function* followRequests(
-  folder: string,
+  { folder, bring }: SearchedLog,
   filter: RequestFilter,
   stop: AbortSignal,
 ): AsyncGenerator<readonly FoundRequest[]> {
@@ -35,7 +39,11 @@ async function* followRequests(
       if (before.length > 0) yield before;
     }
   }
-  while (!stop.aborted) {
+  for (let brought = performance.now(); !stop.aborted;) {
+    if (performance.now() - brought > BRING_MILLIS) {
+      await bring({ since: BigInt(Date.now()) * 1000n });
+      brought = performance.now();
+    }
     for await (const record of tail.take()) {
       if (isSelected(filter, record)) yield [{ record, began: timeOf(beganOf(record)) }];
     }
@@ -59,27 +67,36 @@ export interface SearchFlags extends FilterFlags, TableFlags {
 export async function searchAudit(config: Config, flags: SearchFlags, run: Run): Promise<void> {
   const filter = filterOf(flags);
   const format = formatOf(formatName(flags), flags, run.output);
-  const { audit } = await openedForReading(config);
+  const folder = await openedForReading(config);
+  const bring = (window: CopyWindow): Promise<void> => bringArchive(config, folder, window, run);
+  await bring(filter);
   const { output } = run;
   await output.bytes(format.begin());
-  for await (const requests of found(audit, filter, flags)) {
+  const log = { folder: folder.audit, bring };
+  for await (const requests of found(log, filter, flags)) {
     if (!(await output.bytes(format.requests(requests)))) return;
   }
   await output.bytes(format.end());
 }
 
+interface SearchedLog {
+  readonly folder: string;
+  /** Brings the records of other gateways. */
+  readonly bring: (window: CopyWindow) => Promise<void>;
+}
+
 function found(
-  folder: string,
+  log: SearchedLog,
   filter: RequestFilter,
   flags: SearchFlags,
 ): AsyncGenerator<readonly FoundRequest[]> {
   const { follow } = flags;
   const last = lastOf(flags);
-  if (last !== undefined) return newest(folder, filter, last);
-  if (follow !== true) return searchRequests(folder, filter);
+  if (last !== undefined) return newest(log.folder, filter, last);
+  if (follow !== true) return searchRequests(log.folder, filter);
   const stop = new AbortController();
   void stopSignal().then(() => stop.abort());
-  return followRequests(folder, filter, stop.signal);
+  return followRequests(log, filter, stop.signal);
 }
 
 async function* newest(

@@ -1,5 +1,5 @@
 import { errorTable } from '../../protocol/errors.ts';
-import { instancesOf } from '../../audit/chain/log-files.ts';
+import { readableInstancesOf } from '../../audit/chain/log-files.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import { reportFound, reasonOf } from '../../audit/search/report.ts';
@@ -11,6 +11,7 @@ import { columns, type Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
 import { zoneOf, type Zone } from '../output/zone.ts';
 import { RuleTexts } from '../policy/rule-text.ts';
+import { bringArchive } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { jsonLine } from './audit-format.ts';
 
@@ -31,8 +32,10 @@ export async function showAudit(
 ): Promise<void> {
   if (id === '') throw new UsageError('the id is empty');
   const zone = zoneOf(flags.tz);
-  const { audit } = await openedForReading(config);
-  const isInstance = (await instancesOf(audit)).includes(id);
+  const folder = await openedForReading(config);
+  await bringArchive(config, folder, {}, run);
+  const { audit } = folder;
+  const isInstance = (await readableInstancesOf(audit)).includes(id);
   const shown = isInstance ? showInstance : showRequests;
   const found = await shown(audit, id, { zone, width: run.output.width });
   if (found === undefined) {

@@ -3,12 +3,17 @@ import { resolve } from 'node:path';
 import type { AuditFinding } from '../../audit/checkpoints/finding.ts';
 import { anchorFile } from '../../audit/checkpoints/places.ts';
 import { isOver } from '../../audit/instances/owner.ts';
-import { readStarts, type InstanceStart } from '../../audit/instances/start.ts';
+import { parseStart, readStarts, type InstanceStart } from '../../audit/instances/start.ts';
 import { readKeyLinks, withLinked } from '../../audit/signing/links.ts';
 import { readPublicKey, type PublicKey } from '../../audit/signing/keys.ts';
 import { verifyLog, type VerificationResult } from '../../audit/verification/verification.ts';
-import { readTrustedCheckpoints, type QueriedPlace } from '../../audit/checkpoints/trusted.ts';
+import {
+  readTrustedCheckpoints,
+  type QueriedPlace,
+  type TrustedCheckpoints,
+} from '../../audit/checkpoints/trusted.ts';
 import { checkpointLocation, readCheckpointPlaces } from '../service/audit-checkpoints.ts';
+import { archiveToVerify, type ArchiveToVerify } from '../service/audit-archive.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading, type ReadDataFolder } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
@@ -17,7 +22,7 @@ import { ForeignFile, linePieces } from '../../audit/chain/log-files.ts';
 import { logPartsOf, type LogPart } from '../../audit/segments/log-part.ts';
 import { openSegment } from '../../audit/segments/segment-file.ts';
 import { wordEquals, wordsWhere } from '../../audit/record/word-codes.ts';
-import { isMissing } from '../../storage/storage-error.ts';
+import { isMissing, isOutage } from '../../storage/storage-error.ts';
 
 const ATTEMPT = Buffer.from(',"phase":"attempt","time":"');
 const OUTCOME = Buffer.from(',"phase":"outcome","time":"');
@@ -116,12 +121,22 @@ export async function verifiedLog(
   const opened = new Opened();
   try {
     const anchors = (flags.anchor ?? []).map((path) => anchorFile(resolve(path)));
-    const places = [...(await readCheckpointPlaces(config, folder, opened)), ...anchors];
+    const archive = await readArchive(config, folder, opened);
+    const places = [
+      ...(await readCheckpointPlaces(config, folder, opened)),
+      ...anchors,
+      ...(archive.read === undefined ? [] : [archive.read.checkpoints]),
+    ];
     const given = await keysOf(config, folder, flags);
-    const trusted = withLinked(given, await readKeyLinks(folder.keyLinks));
+    const published = publishedKeys(config, flags, archive.read);
+    const trusted = withLinked([...given, ...published], await readKeyLinks(folder.keyLinks));
     const vouchers = await readTrustedCheckpoints(places, trusted);
-    const starts = await readStarts(folder.auditStarts, trusted);
+    const starts = [
+      ...(await readStarts(folder.auditStarts, trusted)),
+      ...archivedStarts(archive.read, trusted),
+    ];
     const log = { folder: folder.audit, processes: folder.auditProcesses };
+    const archived = new Set(archive.read?.instances ?? []);
     const total = vouchers.instances.reduce(
       (sum, instance) => sum + Number(vouchers.of(instance).at(-1)?.count ?? 0),
       0,
@@ -130,21 +145,89 @@ export async function verifiedLog(
       folder.audit,
       vouchers,
       meterOf(output, 'records', { total }),
-      { starts, isOver: (instance) => isOver(log, instance) },
+      {
+        starts,
+        isOver: async (instance) => !archived.has(instance) && isOver(log, instance),
+        ...(archive.read && { archived: archive.read }),
+      },
     );
+    const { findings, notes } = withoutLate(verified, vouchers, archive.read);
     const missing = unqueriedPlaces(starts, config, anchors.length > 0);
     return {
       ...verified,
-      findings: [...missing, ...verified.findings],
-      notes: [...verified.notes, ...(await unansweredNotes(folder.audit))],
+      findings: [...archive.findings, ...missing, ...findings],
+      notes: [...notes, ...(await unansweredNotes(folder.audit))],
       ...periodOf(verified),
-      keys: trusted.map(({ id }) => ({ id, why: whyTrusted(id, given, flags) })),
+      keys: trusted.map(({ id }) => ({ id, why: whyTrusted(id, given, published, flags) })),
       places: vouchers.places,
-      unknown: unknowable(config, flags),
+      unknown: unknowable(config, flags, published.length > 0),
     };
   } finally {
     await opened.close();
   }
+}
+
+interface ReadArchive {
+  /** Undefined without an archive, or one that cannot be read. */
+  readonly read: ArchiveToVerify | undefined;
+  readonly findings: readonly AuditFinding[];
+}
+
+async function readArchive(
+  config: Config,
+  folder: ReadDataFolder,
+  opened: Opened,
+): Promise<ReadArchive> {
+  try {
+    const read = await archiveToVerify(config, folder);
+    opened.add(() => read?.close());
+    return { read, findings: [] };
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+    const text = `the audit archive cannot be read, so the logs of other gateways are not verified: ${error.message}`;
+    const name = config['audit.archive'] ?? '';
+    return { read: undefined, findings: [notAskedFinding(name, text)] };
+  }
+}
+
+/** Keys that gateways published; they count only where no key was configured or given. */
+function publishedKeys(
+  config: Config,
+  flags: VerifyFlags,
+  archive: ArchiveToVerify | undefined,
+): readonly PublicKey[] {
+  const hasOther = config['audit.signing_key'] !== null || flags.publicKey !== undefined;
+  return hasOther ? [] : (archive?.keys ?? []);
+}
+
+function archivedStarts(
+  archive: ArchiveToVerify | undefined,
+  keys: readonly PublicKey[],
+): readonly InstanceStart[] {
+  const starts = [...(archive?.starts ?? [])];
+  return starts.map(([instance, text]) => parseStart(instance, text, keys));
+}
+
+/** Time after which a signed record of another gateway must be in the archive, in ms. */
+const ARCHIVED_MILLIS = 30_000;
+
+/** Another gateway signs records some seconds before they are in the archive: these are notes and no findings. */
+function withoutLate(
+  { findings, notes }: VerificationResult,
+  vouchers: TrustedCheckpoints,
+  archive: ArchiveToVerify | undefined,
+): Pick<VerificationResult, 'findings' | 'notes'> {
+  if (archive === undefined) return { findings, notes };
+  const isLate = ({ kind, instance, file }: AuditFinding): boolean => {
+    const isEnd = kind === 'cut short' || (kind === 'removed' && file === null);
+    const signed = vouchers.of(instance).at(-1)?.time;
+    return isEnd && signed !== undefined && Date.now() - Date.parse(signed) < ARCHIVED_MILLIS;
+  };
+  const late = findings.filter(isLate).map(({ instance }) => instance);
+  const found = late.map(
+    (instance) => `${instance}: its newest signed records are not in the archive yet`,
+  );
+  return { findings: findings.filter((each) => !isLate(each)), notes: [...notes, ...found] };
 }
 
 /** Places in which instances kept checkpoints, and which were not searched. */
@@ -184,12 +267,19 @@ function periodOf({ heads }: VerificationResult): Pick<Verification, 'from' | 't
   return { from, to: times.at(-1) ?? null };
 }
 
-function whyTrusted(id: string, given: readonly PublicKey[], flags: VerifyFlags): string {
+function whyTrusted(
+  id: string,
+  given: readonly PublicKey[],
+  published: readonly PublicKey[],
+  flags: VerifyFlags,
+): string {
+  const isPublished = published.some((key) => key.id === id);
+  if (isPublished && !given.some((key) => key.id === id)) return 'published in the audit archive';
   if (!given.some((key) => key.id === id)) return 'linked: a trusted key signed for it';
   return flags.publicKey === undefined ? 'the key in use' : 'given with --public-key';
 }
 
-function unknowable(config: Config, flags: VerifyFlags): readonly string[] {
+function unknowable(config: Config, flags: VerifyFlags, hasPublished: boolean): readonly string[] {
   const isOwnKey = config['audit.signing_key'] === null && flags.publicKey === undefined;
   const isAnchored =
     config['audit.anchor_file'] !== null ||
@@ -199,6 +289,11 @@ function unknowable(config: Config, flags: VerifyFlags): readonly string[] {
     ...(isOwnKey
       ? [
           'the keys were taken from the data folder: the owner of its disk could have rewritten the log and signed it again; --public-key with a key that is kept elsewhere rules that out',
+        ]
+      : []),
+    ...(hasPublished
+      ? [
+          'the keys of other gateways were taken from the archive: a writer of the bucket could have published a key and signed another log; one audit.signing_key for all gateways, or --public-key, rules that out',
         ]
       : []),
     ...(isAnchored

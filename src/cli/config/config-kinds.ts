@@ -193,16 +193,6 @@ function areNetworks(list: readonly string[]): boolean {
   }
 }
 
-/** A key that has no other value than null so far. @param why Why it has none. */
-export function nullOnly(why: string): SettingKind<null> {
-  const must = `null: ${why}`;
-  return {
-    name: 'null',
-    structured: false,
-    read: (value) => (value === null || value === 'null' ? good(null) : { kind: 'wrong', must }),
-  };
-}
-
 /** A value of the kind, or null for none. */
 export function orNull<Value>(inner: SettingKind<Value>): SettingKind<Value | null> {
   const read = (value: unknown): SettingReading<Value | null> =>

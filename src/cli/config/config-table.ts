@@ -12,7 +12,6 @@ import {
   httpUrl,
   networks,
   numberOrAuto,
-  nullOnly,
   orNull,
   pause,
   redisUrl,
@@ -200,7 +199,7 @@ export const settings = {
     objectStores,
     [],
     '[]',
-    'S3-compatible object stores, in which Lance tables and the journal may lie; tried at the start',
+    'S3-compatible object stores, in which Lance tables, the journal and the audit archive may lie; tried at the start',
   ),
   journal: setting(
     orNull(textSetting),
@@ -247,10 +246,16 @@ export const settings = {
     'file to which every checkpoint is appended, in addition to the store',
   ),
   'audit.archive': setting(
-    nullOnly('the audit log is not kept in object stores'),
+    orNull(textSetting),
     null,
     'null',
-    'reserved: the audit log of each gateway is in its data folder',
+    'where a copy of the audit log lies: `STORE:/PATH` in an object store; then searches and `audit verify` see the logs of all gateways',
+  ),
+  'audit.archive_cache': setting(
+    size,
+    4096 * MIB,
+    '4GiB',
+    "size of the copies of other gateways' audit segments in the data folder",
   ),
   'audit.redact': setting(
     texts,

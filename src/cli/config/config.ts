@@ -176,33 +176,58 @@ function checkFolders(config: Config, where: (path: ConfigPath) => string): void
     throw new ConfigError(`${where(path)} names ${JSON.stringify(location)}, but ${fault}`);
   }
   checkJournal(config, where('journal'), places);
+  const archive = config['audit.archive'];
+  if (archive === null) return;
+  checkObjectPlace(config, {
+    location: archive,
+    where: where('audit.archive'),
+    kind: 'an audit archive',
+    places: [...places, ['journal', config.journal]],
+  });
 }
 
 /** @throws ConfigError for a journal that is not in an object store, or that gateways could not share */
-function checkJournal(
-  { journal, object_stores: stores, ...config }: Config,
-  where: string,
-  places: readonly (readonly [ConfigPath, string | null])[],
-): void {
+function checkJournal(config: Config, where: string, places: Places): void {
+  const { journal } = config;
   if (journal === null) return;
-  const named = `${where} names ${JSON.stringify(journal)}`;
-  const fault = locationFault(journal, stores);
-  if (fault !== undefined) throw new ConfigError(`${named}, but ${fault}`);
-  const key = keyOfLocation(journal, stores);
-  if (key === undefined) {
-    throw new ConfigError(
-      `${named}, but a journal outside of the data folder is a place STORE:/PATH in an object store`,
-    );
-  }
-  for (const [path, location] of places) {
-    const other = keyOfLocation(location ?? '', stores);
-    if (other === undefined || !(isWithin(key, other) || isWithin(other, key))) continue;
-    throw new ConfigError(`${named}, which overlaps with ${path}, where tables lie`);
-  }
+  const kind = 'a journal outside of the data folder';
+  checkObjectPlace(config, { location: journal, where, kind, places });
   if (config['coordination.redis'] !== null) return;
   throw new ConfigError(
-    `${named}, but a journal in an object store needs coordination.redis: the embedded store cannot be shared`,
+    `${where} names ${JSON.stringify(journal)}, but a journal in an object store needs coordination.redis: the embedded store cannot be shared`,
   );
+}
+
+type Places = readonly (readonly [ConfigPath, string | null])[];
+
+interface ObjectPlace {
+  readonly location: string;
+  /** Where the configuration names it. */
+  readonly where: string;
+  /** What lies there. */
+  readonly kind: string;
+  /** Places with other content. */
+  readonly places: Places;
+}
+
+/** @throws ConfigError for a place that is not in an object store, or overlaps with others */
+function checkObjectPlace(
+  { object_stores: stores }: Config,
+  { location, where, kind, places }: ObjectPlace,
+): void {
+  const named = `${where} names ${JSON.stringify(location)}`;
+  const fault = locationFault(location, stores);
+  if (fault !== undefined) throw new ConfigError(`${named}, but ${fault}`);
+  const key = keyOfLocation(location, stores);
+  if (key === undefined) {
+    throw new ConfigError(`${named}, but ${kind} is a place STORE:/PATH in an object store`);
+  }
+  for (const [path, other] of places) {
+    const folder = keyOfLocation(other ?? '', stores);
+    if (folder === undefined || !(isWithin(key, folder) || isWithin(folder, key))) continue;
+    const what = path === 'journal' ? 'where the journal lies' : 'where tables lie';
+    throw new ConfigError(`${named}, which overlaps with ${path}, ${what}`);
+  }
 }
 
 function isWithin(key: string, folder: string): boolean {

@@ -20,6 +20,7 @@ import type { DecidedRequest } from '../../audit/decided/request.ts';
 import { readRequests } from '../../audit/decided/reader.ts';
 import { explainRecorded, type RecordedExplanation } from '../../gateway/replay/explanation.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
+import { bringArchive } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 
 interface ExplainFlags extends SupposedFlags {
@@ -83,7 +84,7 @@ async function explainOld(
   command: Command,
   run: Run,
 ): Promise<void> {
-  const explained = await decisionOf(configOf(command), id);
+  const explained = await decisionOf(configOf(command), id, run);
   run.code = explained.decision === 'allow' ? 0 : 1;
   run.output.line(flags.json === true ? JSON.stringify(explained) : decisionText(explained));
 }
@@ -225,8 +226,10 @@ function placeOf({ rule }: Explanation['verdict']): string {
 }
 
 /** An old decision, from the log and the stored policy. @throws UsageError when the log does not have it */
-async function decisionOf(config: Config, id: string): Promise<RecordedExplanation> {
-  const { audit } = await openedForReading(config);
+async function decisionOf(config: Config, id: string, run: Run): Promise<RecordedExplanation> {
+  const folder = await openedForReading(config);
+  await bringArchive(config, folder, {}, run);
+  const { audit } = folder;
   const policies = new PoliciesBefore(audit);
   const request = await find(audit, id);
   if (request === undefined) throw new UsageError(`the audit log has no decision ${id}`);

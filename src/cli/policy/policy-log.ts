@@ -12,6 +12,7 @@ import type { Config } from '../config/config-table.ts';
 import { meterOf, type Run } from '../output/output.ts';
 import { tableText, withTable, type TableFlags } from '../output/table.ts';
 import { zoneOf, type Zone } from '../output/zone.ts';
+import { bringArchive } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 
 interface LogFlags extends PeriodFlags, TableFlags {
@@ -52,10 +53,13 @@ export function addLog(policy: Command, run: Run): void {
 export async function policyEvents(
   config: Config,
   flags: PeriodFlags,
-  { output }: Run,
+  run: Run,
 ): Promise<readonly PolicyEvent[]> {
   const window = windowOf(flags);
-  const { audit } = await openedForReading(config);
+  const folder = await openedForReading(config);
+  await bringArchive(config, folder, window, run);
+  const { output } = run;
+  const { audit } = folder;
   const archived = new Set(await readdir(join(audit, POLICIES_FOLDER)).catch((): string[] => []));
   const current = await currentDigest(config);
   const counted = await reportRequests(audit, 'policy_digest', window, meterOf(output, 'records'));

@@ -10,6 +10,7 @@ import type {
 } from '../../gateway/replay/replay-report.ts';
 import { loadPolicyLines } from '../../policy/load.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
+import { bringArchive, windowOfPeriod } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { columns, meterOf, type Run } from '../output/output.ts';
 import { periodOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
@@ -30,14 +31,13 @@ export function addReplay(policy: Command, run: Run): void {
     });
 }
 
-async function replay(
-  flags: ReplayFlags,
-  command: Command,
-  { output }: Run,
-): Promise<ReplayReport> {
+async function replay(flags: ReplayFlags, command: Command, run: Run): Promise<ReplayReport> {
   const period = periodOf(flags);
   const config = configOf(command);
-  const { audit } = await openedForReading(config);
+  const folder = await openedForReading(config);
+  await bringArchive(config, folder, windowOfPeriod(period), run);
+  const { output } = run;
+  const { audit } = folder;
   const policies = new PoliciesBefore(audit);
   const proposed = await loadPolicyLines(resolve(config.policies));
   const replayed = new Replay({ proposed, before: (digest) => policies.of(digest) });

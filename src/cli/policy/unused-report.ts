@@ -10,6 +10,7 @@ import { loadPolicyLines, type LoadedPolicy } from '../../policy/load.ts';
 import { restrictionRule } from '../../policy/settings/restriction-book.ts';
 import { ruleName } from '../../policy/lines/policy-line.ts';
 import { configOf } from '../config/command-config.ts';
+import { bringArchive, windowOfPeriod } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { periodOf, type PeriodFlags } from '../config/key-details.ts';
 import { meterOf, type Run } from '../output/output.ts';
@@ -52,10 +53,13 @@ export async function printUnused(flags: UnusedFlags, command: Command, run: Run
   run.output.line(flags.json === true ? JSON.stringify(unused) : textOf(unused));
 }
 
-async function unusedOf(flags: UnusedFlags, command: Command, { output }: Run): Promise<Unused> {
+async function unusedOf(flags: UnusedFlags, command: Command, run: Run): Promise<Unused> {
   const period = periodOf(flags);
   const config = configOf(command);
-  const { audit, keys: keyFile } = await openedForReading(config);
+  const folder = await openedForReading(config);
+  await bringArchive(config, folder, windowOfPeriod(period), run);
+  const { output } = run;
+  const { audit, keys: keyFile } = folder;
   const policies = new PoliciesBefore(audit);
   const policy = await loadPolicyLines(resolve(config.policies));
   const usage = new Usage({ policy, before: (digest) => policies.of(digest) });

@@ -34,6 +34,8 @@ interface DataPlaces {
   readonly lance: string;
   /** The journal of the catalog, if it is in an object store: its key. */
   readonly journal: string | undefined;
+  /** The archive of the audit log, if it has one: its key. */
+  readonly auditArchive: string | undefined;
   /** Mode that the data folder is made with. */
   readonly mode: number;
 }
@@ -109,6 +111,7 @@ function placesOf(config: Config): DataPlaces {
     libraryScratch: join(root, 'private', 'library'),
     lance: managedOf(config, root),
     journal: keyOfLocation(config.journal ?? '', config.object_stores),
+    auditArchive: keyOfLocation(config['audit.archive'] ?? '', config.object_stores),
     mode: dataFolderMode(config),
   };
 }

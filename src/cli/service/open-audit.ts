@@ -2,6 +2,11 @@ import {
   BackgroundSealing,
   type BackgroundSealingOptions,
 } from '../../audit/segments/background-sealing.ts';
+import {
+  BackgroundArchiving,
+  type BackgroundArchivingOptions,
+} from '../../audit/archive/background-archiving.ts';
+import type { ArchivedLogs } from './audit-archive.ts';
 import { isOver } from '../../audit/instances/owner.ts';
 import { openExporter, withExporter } from '../../audit/exporter.ts';
 import {
@@ -57,7 +62,11 @@ function measuredAudit(audit: AuditLog, metrics: Metrics): AuditLog {
 }
 
 /** The audit log of this process, with its sealing and copies as configured. @throws SigningKeyError */
-export async function openAudit(start: Start, folder: DataFolder): Promise<AuditLog> {
+export async function openAudit(
+  start: Start,
+  folder: DataFolder,
+  archived: ArchivedLogs | undefined,
+): Promise<AuditLog> {
   const { config, log, opened } = start;
   const { key, trusted, unlinked } = await openSigningKey(config, folder);
   if (unlinked !== undefined) {
@@ -66,7 +75,19 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
       'the signing key of the audit log is another, and the one before did not sign it: audit rotate-key --from links them',
     );
   }
-  const places = await openCheckpointPlaces(config, folder, opened);
+  const stored = await openCheckpointPlaces(config, folder, opened);
+  const logs = { folder: folder.audit, processes: folder.auditProcesses };
+  const archiving = archived && {
+    ...archived.archive,
+    ...logs,
+    starts: folder.auditStarts,
+    key,
+    keys: trusted,
+    isOver: (instance: string) => isOver(logs, instance),
+    checkpoints: async () => (await stored[0]?.all()) ?? [],
+  };
+  const background = archiving && archiveInBackground(start, archiving);
+  const places = background === undefined ? stored : [...stored, background.uploads.place()];
   const audit = await openAuditLog({
     folder: folder.audit,
     processes: folder.auditProcesses,
@@ -80,7 +101,6 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
     start: { starts: folder.auditStarts, ...checkpointLocation(config) },
   });
   opened.add(() => audit.close());
-  const logs = { folder: folder.audit, processes: folder.auditProcesses };
   await signBefore(start, {
     ...logs,
     own: audit.instance,
@@ -93,8 +113,36 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
     own: audit.instance,
     key,
     isOthers: async (instance) => !(await isOver(logs, instance)),
+    ...(background && { mayRetire: (instance, file) => background.uploads.has(instance, file) }),
   });
-  return copied(start, audit);
+  background?.start(audit.instance);
+  if (background === undefined) return copied(start, audit);
+  return copied(start, { ...audit, weakness: () => audit.weakness() ?? background.fault() });
+}
+
+/** Uploads the log of the data folder until the end, when the log is closed. */
+function archiveInBackground(
+  { config, log, metrics, opened }: Start,
+  options: Omit<BackgroundArchivingOptions, 'name' | 'retainMillis' | 'failed' | 'done'>,
+): BackgroundArchiving {
+  const name = config['audit.archive'] ?? '';
+  let isBehind = false;
+  const background = new BackgroundArchiving({
+    ...options,
+    name,
+    retainMillis: config['audit.retain'],
+    failed: (error) => {
+      isBehind = true;
+      log.error({ err: error, archive: name }, 'the audit log could not be archived');
+    },
+    done: () => {
+      if (isBehind) log.info({ archive: name }, 'the audit log is archived again');
+      isBehind = false;
+    },
+  });
+  metrics.source('auditArchiveLag', () => [{ value: background.ageSeconds() }]);
+  opened.add(() => background.stop());
+  return background;
 }
 
 /** Bytes of a log that a start reads for a process that was killed; more is read in the background. */
@@ -189,7 +237,7 @@ const STALE_MILLIS = 24 * 3_600_000;
 /** Seals the files of the audit log that are finished. */
 function sealInBackground(
   { config, log, opened }: Start,
-  place: Pick<BackgroundSealingOptions, 'folder' | 'own' | 'key' | 'isOthers'>,
+  place: Pick<BackgroundSealingOptions, 'folder' | 'own' | 'key' | 'isOthers' | 'mayRetire'>,
 ): void {
   const sealing = new BackgroundSealing({
     ...place,

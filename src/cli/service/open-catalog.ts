@@ -4,7 +4,7 @@ import { openEngine, type Engine, type EngineOptions } from '../../engine/engine
 import type { RecordAdoption } from '../../engine/versions/managed/adoption.ts';
 import type { RecordMerge } from '../../engine/upkeep/jobs/background-compaction.ts';
 import type { RulesOptions } from '../../engine/rules/commit-judge.ts';
-import { logTable } from '../../audit/search/log-table.ts';
+import { logTable, type OtherLogs } from '../../audit/search/log-table.ts';
 import { openNotes, openStore, openStoreForReading } from '../../store/open/open-store.ts';
 import { formatOfConfig } from '../config/config-formats.ts';
 import { keyOfLocation } from '../config/config-object-stores.ts';
@@ -43,6 +43,8 @@ export interface CatalogWatch {
   readonly lance?: EngineOptions['lance'];
   /** How callers get credentials of tables in object stores. */
   readonly vending?: EngineOptions['vending'];
+  /** The audit logs of other gateways, if there is an archive. */
+  readonly others?: OtherLogs | undefined;
 }
 
 /** Opens the store and the engine of a data folder; the caller closes them. */
@@ -62,6 +64,7 @@ export async function openCatalog(
     onDamage,
     lance,
     vending,
+    others,
   }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = { ...storeOf(config, folder), waitMillis: config['coordination.wait'] };
@@ -82,7 +85,7 @@ export async function openCatalog(
   opened.add(close);
   onObjectStores?.(stores);
   const engine = await openEngine({
-    ...engineOptions(config, folder, store),
+    ...engineOptions(config, folder, store, others),
     ...(await sharedNothing(config, folder)),
     storage,
     ...(bound !== undefined && { rules: bound }),
@@ -105,7 +108,7 @@ export async function openCatalog(
 export async function openReadingCatalog(
   config: Config,
   folder: DataFolder,
-  { onSkew, onDamage, onObjectStores, integrity, lance, vending }: CatalogWatch,
+  { onSkew, onDamage, onObjectStores, integrity, lance, vending, others }: CatalogWatch,
 ): Promise<OpenedReading> {
   const store = await openStoreForReading({
     ...storeOf(config, folder),
@@ -115,7 +118,7 @@ export async function openReadingCatalog(
   onObjectStores?.(stores);
   try {
     const engine = await openEngine({
-      ...engineOptions(config, folder, store),
+      ...engineOptions(config, folder, store, others),
       ...(await sharedNothing(config, folder)),
       storage,
       onSkew,
@@ -146,7 +149,12 @@ function workersOf({ workers }: Config): number {
 }
 
 /** What every engine of a configuration has. */
-function engineOptions(config: Config, folder: DataFolder, store: Store): EngineOptions {
+function engineOptions(
+  config: Config,
+  folder: DataFolder,
+  store: Store,
+  others: OtherLogs | undefined,
+): EngineOptions {
   return {
     data: folder.root,
     store,
@@ -169,7 +177,7 @@ function engineOptions(config: Config, folder: DataFolder, store: Store): Engine
     },
     formatOf: formatOfConfig(config['tables.formats'], config['tables.format']),
     repeatMillis: config['idempotence.window'],
-    virtual: [logTable(folder.audit)],
+    virtual: [logTable(folder.audit, others)],
   };
 }
 

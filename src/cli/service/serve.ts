@@ -45,6 +45,7 @@ import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { openKeys } from './gateway-keys.ts';
 import { KeyFreezing } from './key-freezing.ts';
+import { openArchivedLogs, type ArchivedLogs } from './audit-archive.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
@@ -175,7 +176,9 @@ export async function compose(start: Start): Promise<Gateway> {
   let waits: WriteWaits | undefined;
   let stores: OpenStorage['stores'] = [];
   const damaged = new DamagedFiles(log, metrics);
+  const archived = await openArchivedLogs(start, folder);
   const watch: GatewayWatch = {
+    others: archived?.logs,
     onStore: (store) => {
       waits = store.writeWaits;
     },
@@ -194,7 +197,8 @@ export async function compose(start: Start): Promise<Gateway> {
     onDamage: (damage) => damaged.add(damage),
     onAvailability: (isAvailable) => logAvailability(log, isAvailable),
   };
-  const { audit, engine, fault } = await openLogAndCatalog(start, folder, watch, unwritable);
+  const places = { unwritable, archived };
+  const { audit, engine, fault } = await openLogAndCatalog(start, folder, watch, places);
   reloads.record(audit);
   const { keys, book } = await openKeys(start, folder, unwritable);
   const backendOf = (route: Parameters<Backends['nameFor']>[0]): string =>
@@ -210,10 +214,7 @@ export async function compose(start: Start): Promise<Gateway> {
   scrubInBackground(start, folder, engine, damaged);
   const agreement = compareOthers(start, folder, () => policy.current().digest);
   const quota = await openLimits(start);
-  const failures = new FailureLimit(
-    config['limits.failed_identifications'],
-    config['coordination.redis'] === null ? undefined : quota,
-  );
+  const failures = failureLimit(config, quota);
   const traces = await openTraces(start);
   backends = await openBackends(config.backends, {
     embedded: engine.backend,
@@ -244,7 +245,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder, audit, book),
+    console: openConsole(start, folder, { audit, book, others: archived?.logs }),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -260,6 +261,12 @@ export async function compose(start: Start): Promise<Gateway> {
   return gateway;
 }
 
+/** The limit of failed authentications, which all gateways share with Redis. */
+function failureLimit(config: Config, quota: Quota): FailureLimit {
+  const shared = config['coordination.redis'] === null ? undefined : quota;
+  return new FailureLimit(config['limits.failed_identifications'], shared);
+}
+
 /** Additions of a gateway that need no audit log. */
 type GatewayWatch = Omit<CatalogWatch, 'recordAdoption' | 'recordMerge' | 'lance' | 'vending'>;
 
@@ -271,12 +278,19 @@ interface LogAndCatalog {
   readonly fault: () => string | undefined;
 }
 
+interface LogPlaces {
+  /** Why the data folder can only be read; undefined if it can be written. */
+  readonly unwritable: string | undefined;
+  /** The archive of the audit log, if there is one. */
+  readonly archived: ArchivedLogs | undefined;
+}
+
 /** Opens both for writing; or for reading, as long as the data folder cannot be written. */
 async function openLogAndCatalog(
   start: Start,
   folder: DataFolder,
   given: GatewayWatch,
-  unwritable: string | undefined,
+  { unwritable, archived }: LogPlaces,
 ): Promise<LogAndCatalog> {
   const { config, log, opened } = start;
   await tryObjectStores(config.object_stores, { spill: folder.root, log });
@@ -290,7 +304,7 @@ async function openLogAndCatalog(
       recordMerge: mergeRecorder(audit),
     });
   if (unwritable === undefined) {
-    const audit = await openAudit(start, folder);
+    const audit = await openAudit(start, folder, archived);
     const engine = await openEngine(audit, opened);
     await resolveBefore(start, folder, audit, engine);
     return { audit, engine, fault: () => undefined };
@@ -300,7 +314,7 @@ async function openLogAndCatalog(
     log,
     examine: () => writeFault(folder, true),
     openReading: () => openReadingCatalog(config, folder, watch),
-    openAudit: (into) => openAudit({ ...start, opened: into }, folder),
+    openAudit: (into) => openAudit({ ...start, opened: into }, folder, archived),
     openEngine: (into) => openEngine(mode.audit, into),
     resolve: (audit, engine) => resolveBefore(start, folder, audit, engine),
   });
@@ -448,17 +462,24 @@ function compareOthers(
   return agreement;
 }
 
+interface ConsoleParts {
+  readonly audit: Pick<AuditLog, 'write'>;
+  readonly book: KeyBook;
+  /** The audit logs of other gateways, if there is an archive. */
+  readonly others: ArchivedLogs['logs'] | undefined;
+}
+
 /** The review console. */
 function openConsole(
   { config, log, opened }: Start,
   folder: DataFolder,
-  audit: Pick<AuditLog, 'write'>,
-  book: KeyBook,
+  { audit, book, others }: ConsoleParts,
 ): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
     trail: new Trail({
       folder: folder.audit,
+      ...(others && { prepare: others.prepare }),
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
     keys: { book, act: actRecorder(audit) },

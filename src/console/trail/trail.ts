@@ -1,7 +1,11 @@
 import { Worker } from 'node:worker_threads';
+import { microsOf } from '../../audit/record/time.ts';
 import { CatalogError, errorTable, TryAgain } from '../../protocol/errors.ts';
+import type { FilterText } from './filter-text.ts';
 import type { NumberedTask, TaskAnswer, TrailTask } from './trail-task.ts';
 
+/** Period of traffic without a filter, in microseconds. */
+const DAY_MICROS = 86_400_000_000n;
 const THREAD = new URL('../../../dist/console/trail/trail-thread.js', import.meta.url);
 
 /** Maximum duration of a task, waiting included, in ms. Then its thread ends. */
@@ -24,6 +28,8 @@ interface TrailOptions {
   readonly folder: string;
   /** Called with errors of the log that callers only learn as internal. */
   readonly failed: (error: Error) => void;
+  /** Brings the logs of other gateways for a period. @throws CatalogError */
+  readonly prepare?: (window: TaskWindow) => Promise<void>;
   /** Maximum duration of a task, in ms. */
   readonly millis?: number;
 }
@@ -45,6 +51,13 @@ export class Trail {
    * @throws CatalogError InvalidInput for a task that is wrong or takes too long; ServiceUnavailable if too many wait; Internal
    */
   run(task: TrailTask): Promise<string> {
+    const { prepare } = this.#options;
+    const window = prepare && windowOf(task);
+    if (prepare === undefined || window === undefined) return this.#run(task);
+    return prepare(window).then(() => this.#run(task));
+  }
+
+  #run(task: TrailTask): Promise<string> {
     if (this.#waiting.size >= MOST_TASKS) {
       const sentence = 'too many searches of the audit log are running: try again in a few seconds';
       throw new TryAgain(sentence, '5');
@@ -114,6 +127,32 @@ export class Trail {
     }
     this.#waiting.clear();
   }
+}
+
+/** Period of a task, in microseconds since 1970. */
+interface TaskWindow {
+  readonly since?: bigint | undefined;
+  readonly until?: bigint | undefined;
+}
+
+/** The records that a task may read; undefined if it reads none. */
+function windowOf(task: TrailTask): TaskWindow | undefined {
+  if (task.kind === 'who' || task.kind === 'explain') return undefined;
+  if (task.kind === 'page') return periodOf(task.filter);
+  if (task.kind === 'arrow') return periodOf(task.page.filter);
+  if (task.kind === 'traffic') {
+    const { since, until } = periodOf(task.filter);
+    const end = until ?? BigInt(task.now) * 1000n;
+    return { since: since ?? end - DAY_MICROS, until: end };
+  }
+  if (task.kind !== 'request' || task.began === undefined) return {};
+  const began = microsOf(task.began);
+  return { since: began, until: began + 1n };
+}
+
+function periodOf({ since, until }: FilterText): TaskWindow {
+  const micros = (time: string | undefined) => (time === undefined ? undefined : microsOf(time));
+  return { since: micros(since), until: micros(until) };
 }
 
 function tooLong(millis: number): CatalogError {

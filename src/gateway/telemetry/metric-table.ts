@@ -74,6 +74,12 @@ export const metricTable = {
     [],
     'Time until an audit record that is waited for was on stable storage.',
   ),
+  auditArchiveLag: gauge(
+    'audit_archive_lag_seconds',
+    [],
+    'Greatest possible age of the oldest audit record that is not in the archive; 0 if all were there at the last upload.',
+    'max',
+  ),
   policyReloads: counter(
     'policy_reloads_total',
     ['result'],

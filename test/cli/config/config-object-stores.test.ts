@@ -195,7 +195,19 @@ describe('The list of object stores', () => {
     ],
     [
       `audit: { archive: "lake:/audit" }\n`,
-      'F:1: audit.archive is "lake:/audit", but must be null: the audit log is not kept in object stores',
+      'F:1: audit.archive names "lake:/audit", but object_stores has no store "lake"',
+    ],
+    [
+      `audit: { archive: "/var/audit" }\n`,
+      'F:1: audit.archive names "/var/audit", but an audit archive is a place STORE:/PATH in an object store',
+    ],
+    [
+      `${store('')}audit: { archive: "lake:/lance/audit" }\nlocations: { managed: "lake:/lance" }\n`,
+      'F:4: audit.archive names "lake:/lance/audit", which overlaps with locations.managed, where tables lie',
+    ],
+    [
+      `${store('')}audit: { archive: "lake:/catalog" }\n${REDIS}journal: "lake:/catalog"\n`,
+      'F:4: audit.archive names "lake:/catalog", which overlaps with journal, where the journal lies',
     ],
   ])('%j is refused', (yaml, sentence) => {
     expect(() => load(yaml)).toThrow(sentence.replace('F', file));
