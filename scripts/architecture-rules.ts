@@ -130,6 +130,7 @@ const floors: readonly string[] = [
   'gateway/replay',
   'console/sessions',
   'console/trail',
+  'console/policy',
   'console',
   'cli/output',
   'cli/config',

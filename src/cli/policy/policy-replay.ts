@@ -22,7 +22,7 @@ export function addReplay(policy: Command, run: Run): void {
     .action(async (flags: ReplayFlags, command: Command) => {
       const report = await replay(flags, command, run);
       run.code = report.changed.length === 0 ? 0 : 1;
-      run.output.line(flags.json === true ? jsonOf(report) : textOf(report));
+      run.output.line(flags.json === true ? JSON.stringify(report.shown()) : textOf(report));
     });
 }
 
@@ -43,12 +43,6 @@ async function replay(
     progress(replayed.report.requests);
   }
   return replayed.report;
-}
-
-function jsonOf(report: ReplayReport): string {
-  const { requests, same, changed, skipped } = report;
-  const [lost, gained] = [report.count('lose'), report.count('gain')];
-  return JSON.stringify({ requests, same, lost, gained, changed, skipped });
 }
 
 const heading = ['', 'SUBJECT', 'ACTION', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];

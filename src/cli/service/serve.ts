@@ -1,5 +1,7 @@
+import { resolve } from 'node:path';
 import { Console } from '../../console/console.ts';
 import { Sessions } from '../../console/sessions/sessions.ts';
+import { PolicyDesk } from '../../console/policy/desk.ts';
 import { Trail } from '../../console/trail/trail.ts';
 import { databasesOf } from '../config/config-databases.ts';
 import type { Logger } from 'pino';
@@ -444,6 +446,11 @@ function compareOthers(
   return agreement;
 }
 
+const DESK_THREAD = new URL(
+  '../../../dist/cli/service/policy-desk-thread.js',
+  import.meta.url,
+);
+
 /** The review console. */
 function openConsole(
   { config, log, opened }: Start,
@@ -457,6 +464,17 @@ function openConsole(
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
     keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
+    desk: new PolicyDesk({
+      thread: DESK_THREAD,
+      places: {
+        data: folder.root,
+        audit: folder.audit,
+        policies: resolve(config.policies),
+        keys: folder.keys,
+        certificates: config['listen.tls.client_ca'] !== null,
+      },
+      failed: (error) => log.error({ err: error }, 'the console cannot look at the policy'),
+    }),
   });
   opened.add(() => console.close());
   return console;

@@ -71,6 +71,20 @@ export class ReplayReport {
     return this.changed.reduce((sum, one) => sum + (one.kind === kind ? one.requests : 0), 0);
   }
 
+  /** The results as plain data. */
+  shown(): {
+    readonly requests: number;
+    readonly same: number;
+    readonly lost: number;
+    readonly gained: number;
+    readonly changed: readonly ChangedRequests[];
+    readonly skipped: readonly SkippedRequests[];
+  } {
+    const { requests, same, changed, skipped } = this;
+    const [lost, gained] = [this.count('lose'), this.count('gain')];
+    return { requests, same, lost, gained, changed, skipped };
+  }
+
   add(replayed: Replayed, request: DecidedRequest): void {
     this.#requests += 1;
     if (replayed.kind === 'same') this.#same += 1;

@@ -1,0 +1,37 @@
+import { CatalogError } from '../protocol/errors.ts';
+import { isOperationName } from '../protocol/operations/operations.ts';
+import { parseObject } from '../policy/lines/pattern.ts';
+import { accessGroups } from '../policy/lines/rights.ts';
+import { typedName } from '../policy/lines/typed-name.ts';
+
+/** Parameters of calls. */
+
+/** @throws CatalogError InvalidInput */
+export function actionOf(query: URLSearchParams): string {
+  const action = query.get('action') ?? '';
+  if (isOperationName(action) || accessGroups.some((group) => group === action)) return action;
+  throw invalid(
+    `action is ${JSON.stringify(action)}, but must be an operation such as QueryTable or a group such as read`,
+  );
+}
+
+/** @throws CatalogError InvalidInput */
+export function objectOf(query: URLSearchParams): string {
+  const object = query.get('object') ?? '';
+  if (parseObject(object) !== undefined) return object;
+  throw invalid(
+    `object is ${JSON.stringify(object)}, but must be a canonical path such as /prod/sales`,
+  );
+}
+
+/** @throws CatalogError InvalidInput */
+export function namedIn(kind: 'user' | 'group' | 'role', typed: string): string {
+  const name = typedName(kind, typed);
+  if ('fault' in name) throw invalid(name.fault);
+  return name.value;
+}
+
+/** A refusal of a parameter. */
+export function invalid(sentence: string): CatalogError {
+  return new CatalogError('InvalidInput', sentence);
+}
