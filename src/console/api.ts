@@ -5,6 +5,7 @@ import { principalOf } from '../gateway/identity/key-ring.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import { readiness } from '../gateway/readiness.ts';
 import { apiAnswer, type ApiCall, type Endpoint } from './call.ts';
+import { checkedPast, listedDropped, undropped } from './catalog-access.ts';
 import { deskEndpoints } from './policy-calls.ts';
 import { actionOf, invalid, namedIn as named, objectOf } from './parameters.ts';
 import { createdKey, listedKeys, revokedKey, rotatedKey } from './keys.ts';
@@ -31,7 +32,12 @@ export const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint
   ['keys/create', { object: AUDIT, method: 'POST', answer: jsonOf(createdKey) }],
   ['keys/rotate', { object: AUDIT, method: 'POST', answer: jsonOf(rotatedKey) }],
   ['keys/revoke', { object: AUDIT, method: 'POST', answer: jsonOf(revokedKey) }],
-  ...Object.entries(deskEndpoints).map(([name, answers]) => [name, { object: AUDIT, ...answers }] as const),
+  ['dropped', { object: AUDIT, answer: jsonOf(listedDropped) }],
+  ['dropped/undrop', { object: AUDIT, method: 'POST', answer: jsonOf(undropped) }],
+  ['commits/check', { object: AUDIT, answer: jsonOf(checkedPast) }],
+  ...Object.entries(deskEndpoints).map(
+    ([name, answers]) => [name, { object: AUDIT, ...answers }] as const,
+  ),
 ]);
 
 /** Requests of a page: 50 unless the query says how many, up to 200. */

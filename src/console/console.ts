@@ -10,6 +10,7 @@ import { endpoints } from './api.ts';
 import { apiAnswer } from './call.ts';
 import { handleCall, readingCall } from './protocol-call.ts';
 import { jsonBody } from './json-body.ts';
+import type { CatalogAccess } from './catalog-access.ts';
 import type { KeyAccess } from './keys.ts';
 import type { PolicyDesk } from './policy/desk.ts';
 import { cookieOf, hasCookie, noCookie, sessionCookie } from './sessions/cookie.ts';
@@ -31,6 +32,7 @@ interface ConsoleOptions {
   readonly trail: Trail;
   readonly keys: KeyAccess;
   readonly desk: PolicyDesk;
+  readonly catalog: CatalogAccess;
 }
 
 /** Serves the review console: static pages, sessions, and an API whose calls are decided and recorded. */
@@ -142,8 +144,17 @@ export class Console implements ConsoleSite {
       prepare: () => this.#identify(gateway, received),
       answer: (recorded) => {
         const isAllowed = () => this.#isStillAllowed(gateway, recorded);
-        const { trail, keys, desk } = this.#options;
-        return endpoint.answer({ gateway, recorded, query, trail, keys, desk, isAllowed });
+        const { trail, keys, desk, catalog } = this.#options;
+        return endpoint.answer({
+          gateway,
+          recorded,
+          query,
+          trail,
+          keys,
+          desk,
+          catalog,
+          isAllowed,
+        });
       },
     });
   }

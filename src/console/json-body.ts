@@ -23,7 +23,8 @@ export async function jsonBody(
   let bytes = 0;
   for await (const piece of body) {
     bytes += piece.byteLength;
-    if (bytes > most) throw new CatalogError('InvalidInput', `the body is larger than ${most} bytes`);
+    if (bytes > most)
+      throw new CatalogError('InvalidInput', `the body is larger than ${most} bytes`);
     pieces.push(piece);
   }
   const value = parsed(Buffer.concat(pieces).toString());

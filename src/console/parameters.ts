@@ -1,3 +1,4 @@
+import type { ObjectPath } from '../protocol/identifier.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { isOperationName } from '../protocol/operations/operations.ts';
 import { parseObject } from '../policy/lines/pattern.ts';
@@ -18,10 +19,8 @@ export function actionOf(query: URLSearchParams): string {
 /** @throws CatalogError InvalidInput */
 export function objectOf(query: URLSearchParams): string {
   const object = query.get('object') ?? '';
-  if (parseObject(object) !== undefined) return object;
-  throw invalid(
-    `object is ${JSON.stringify(object)}, but must be a canonical path such as /prod/sales`,
-  );
+  pathOf('object', object);
+  return object;
 }
 
 /** @throws CatalogError InvalidInput */
@@ -34,4 +33,13 @@ export function namedIn(kind: 'user' | 'group' | 'role', typed: string): string 
 /** A refusal of a parameter. */
 export function invalid(sentence: string): CatalogError {
   return new CatalogError('InvalidInput', sentence);
+}
+
+/** The path of an object. @throws CatalogError InvalidInput */
+export function pathOf(name: string, typed: string): ObjectPath {
+  const path = parseObject(typed);
+  if (path !== undefined) return path;
+  throw invalid(
+    `${name} is ${JSON.stringify(typed)}, but must be a canonical path such as /prod/sales`,
+  );
 }

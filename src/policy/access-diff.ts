@@ -92,7 +92,10 @@ function textOf({ subject, pattern, action, effect, condition }: PolicyLine): st
 }
 
 /** An object for each pattern of some lines, and existing objects that no pattern spells out. */
-export function placesOf(lines: readonly PolicyLine[], objects: readonly ObjectPath[]): readonly Place[] {
+export function placesOf(
+  lines: readonly PolicyLine[],
+  objects: readonly ObjectPath[],
+): readonly Place[] {
   const places = new Map<string, Place>();
   for (const { pattern } of lines) {
     const label = formatPattern(pattern);

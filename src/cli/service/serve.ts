@@ -44,6 +44,7 @@ import { openLance } from './open-lance.ts';
 import { openVending, vendingWarnings } from './vending-stores.ts';
 import { tryObjectStores, type OpenStorage } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
+import { catalogAccess } from './console-catalog.ts';
 import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
@@ -248,7 +249,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder, audit),
+    console: openConsole(start, folder, audit, engine),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -446,16 +447,14 @@ function compareOthers(
   return agreement;
 }
 
-const DESK_THREAD = new URL(
-  '../../../dist/cli/service/policy-desk-thread.js',
-  import.meta.url,
-);
+const DESK_THREAD = new URL('../../../dist/cli/service/policy-desk-thread.js', import.meta.url);
 
 /** The review console. */
 function openConsole(
   { config, log, opened }: Start,
   folder: DataFolder,
   audit: Pick<AuditLog, 'write'>,
+  engine: Engine,
 ): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
@@ -464,6 +463,7 @@ function openConsole(
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
     keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
+    catalog: catalogAccess(engine, config['drop.retention']),
     desk: new PolicyDesk({
       thread: DESK_THREAD,
       places: {

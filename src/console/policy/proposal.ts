@@ -84,9 +84,7 @@ function proposedFolder(files: ReadonlyMap<string, string>): PolicyFolder | Poli
 
 function patchOf(now: ReadonlyMap<string, string>, next: ReadonlyMap<string, string>): string {
   const names = [...new Set([...now.keys(), ...next.keys()])].toSorted();
-  return unifiedDiff(
-    names.map((name) => ({ name, before: now.get(name), after: next.get(name) })),
-  );
+  return unifiedDiff(names.map((name) => ({ name, before: now.get(name), after: next.get(name) })));
 }
 
 async function comparedAccess(

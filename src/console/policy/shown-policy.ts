@@ -6,6 +6,7 @@ import { loadRead, type FolderPolicy } from '../../policy/load.ts';
 import { findingOf, PolicyError, type PolicyFinding } from '../../policy/lines/policy-error.ts';
 import {
   policyDigest,
+  readFileNames,
   readPolicyFolder,
   sealedFiles,
   type PolicyFolder,
@@ -42,15 +43,20 @@ interface CheckedPolicy {
   readonly cases: readonly ShownCase[];
 }
 
+/** Files that a change may contain. */
+const names = readFileNames.filter((name) => name !== SEAL_FILE);
+
 /** The files of the policy folder with what is wrong with them, and whether they are in force. */
 export async function shownPolicy(desk: Desk, digest: string): Promise<object> {
   const read = await folderNow(desk.policies);
-  if ('findings' in read) return { digest, folder_digest: null, files: [], cases: [], ...read };
+  if ('findings' in read)
+    return { digest, folder_digest: null, names, files: [], cases: [], ...read };
   const { findings, cases } = await checkedPolicy(desk, read);
   const seal = read.seal === undefined ? [] : [{ name: SEAL_FILE, text: read.seal }];
   return {
     digest,
     folder_digest: policyDigest(read.texts),
+    names,
     files: [...sealedFiles(read), ...seal],
     findings,
     cases,

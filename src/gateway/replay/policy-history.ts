@@ -51,7 +51,8 @@ export async function policyEventsOf(
     for (const { record, began } of found) {
       const { digest, lines_added: added, lines_removed: removed, findings } = record.context;
       if (digest === undefined) refused.push(refusedEvent(began, findings ?? null, record.subject));
-      else if (!reloads.has(digest)) reloads.set(digest, { began, added, removed, by: record.subject });
+      else if (!reloads.has(digest))
+        reloads.set(digest, { began, added, removed, by: record.subject });
     }
   }
   const events = counted.flatMap(({ key, requests, open, first, last }) => {
@@ -90,11 +91,7 @@ function numberOf(text: string | undefined): number | null {
   return text === undefined || !/^\d+$/.test(text) ? null : Number(text);
 }
 
-function refusedEvent(
-  since: string,
-  findings: string | null,
-  by: string | null,
-): PolicyEvent {
+function refusedEvent(since: string, findings: string | null, by: string | null): PolicyEvent {
   const nothing = { digest: null, last: null, requests: 0, lines_added: null, lines_removed: null };
   return { ...nothing, since, state: 'refused', findings, by };
 }
