@@ -191,3 +191,16 @@ export interface DroppedTables {
     readonly may_undrop: boolean;
   }[];
 }
+
+/** Rates that are in use now. */
+export interface LimitLevels {
+  readonly levels: readonly {
+    readonly limit: string;
+    readonly rule: string;
+    readonly per: string;
+    readonly value: string;
+    readonly left: number;
+    readonly burst: number;
+    readonly full_ms: number;
+  }[];
+}

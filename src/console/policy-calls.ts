@@ -2,6 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { MOMENTS, typedMoment, utcCalendar } from '../protocol/moment.ts';
+import { operationNames } from '../protocol/operations/operations.ts';
+import { readKeys } from '../gateway/identity/key-file.ts';
+import { keyState } from '../gateway/identity/keys.ts';
+import { limitLevels } from '../gateway/limit-levels.ts';
 import { timeOf } from '../audit/record/time.ts';
 import { readFileNames } from '../policy/policy-folder.ts';
 import { SEAL_FILE } from '../policy/seal.ts';
@@ -25,6 +29,7 @@ export const deskEndpoints: Readonly<Record<string, Omit<Endpoint, 'object'>>> =
   },
   'policy/propose': { method: 'POST', answer: proposed },
   rules: { answer: (call) => whole(call, { kind: 'rules', digest: digestOf(call) }) },
+  'limits/levels': { answer: levels },
   rights: { answer: rights },
   unused: { answer: (call) => streamed(call, taskSince(call, 'unused')) },
 };
@@ -65,6 +70,27 @@ function rights(call: ApiCall): Promise<Answer> {
     roles: query.getAll('role').map((name) => namedIn('role', name)),
   };
   return whole(call, { kind: 'rights', digest, caller });
+}
+
+/** Subjects of a question about limits, and keys that are looked at. */
+const MOST_SUBJECTS = 50;
+const MOST_KEYS = 200;
+
+/** Rates that are in use now: of the named subjects, of keys, of operations and of everyone. */
+async function levels({ gateway, keys, query }: ApiCall): Promise<Answer> {
+  const subjects = query.getAll('subject').map((name) => namedIn('user', name));
+  if (subjects.length > MOST_SUBJECTS) {
+    throw invalid(`there are ${subjects.length} subjects, but may be ${MOST_SUBJECTS} at most`);
+  }
+  const now = new Date();
+  const active = (await readKeys(keys.file)).filter((key) => keyState(key, now) === 'active');
+  const found = await limitLevels(gateway.policy.current(), gateway.quota, {
+    subject: subjects,
+    credential: active.slice(0, MOST_KEYS).map(({ id }) => `key:${id}`),
+    operation: operationNames.map((name) => `operation:${name}`),
+    all: ['all'],
+  });
+  return apiAnswer(JSON.stringify({ levels: found }));
 }
 
 /** A user, unless the name says that it is a role or a group. */

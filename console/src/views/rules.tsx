@@ -5,6 +5,7 @@ import { address, Link } from '../router.tsx';
 import { Empty, StateOf } from '../states.tsx';
 import { Tabs } from '../tabs.tsx';
 import type { Traffic, TrafficKey } from '../types.ts';
+import { Levels } from './levels.tsx';
 import { PastCommits } from './past-commits.tsx';
 import { RuleLink } from './rights.tsx';
 
@@ -63,6 +64,7 @@ export function Rules({ query }: { readonly query: URLSearchParams }) {
             />
           )}
         </StateOf>
+        <Levels />
       </div>
       <StateOf of={rules} what="rules and limits">
         {(found) => (
