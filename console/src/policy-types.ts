@@ -109,7 +109,7 @@ export interface CallerRights {
     readonly object: string;
     readonly effect: 'allow' | 'deny';
     readonly actions: readonly string[];
-    readonly rule: string | null;
+    readonly rule: string;
     readonly text: string | null;
   }[];
   readonly conditional: readonly { readonly rule: string; readonly text: string }[];

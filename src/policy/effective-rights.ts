@@ -20,10 +20,10 @@ interface EffectiveRight {
   /** A pattern of a line, or the path of an object. */
   readonly object: string;
   readonly effect: 'allow' | 'deny';
-  /** Access groups, and operations that no listed group contains. */
-  readonly actions: readonly Action[];
-  /** `policy.csv:12`; null where something else than a line decides, such as the scopes of a key. */
-  readonly rule: string | null;
+  /** `*` for all; else access groups, and operations that no listed group contains. */
+  readonly actions: readonly string[];
+  /** `policy.csv:12`. */
+  readonly rule: string;
   readonly text: string | null;
 }
 
@@ -89,16 +89,16 @@ interface Asked {
   readonly written: readonly string[];
 }
 
-/** One right for each line that decides something there; refusals that no line decides are left out. */
+/** One right for each line that decides something there. What no line decides, as every listing, is left out. */
 function rightsAt(
   { snapshot }: LoadedPolicy,
   principal: Principal,
   { label, path, actions, written }: Asked,
 ): readonly EffectiveRight[] {
-  const found = new Map<string, { effect: 'allow' | 'deny'; rule: string | null; on: Action[] }>();
+  const found = new Map<string, { effect: 'allow' | 'deny'; rule: string; on: Action[] }>();
   for (const action of actions) {
     const { allowed, rule } = snapshot.decide(principal, action, path);
-    if (!allowed && rule === null) continue;
+    if (rule === null) continue;
     const effect = allowed ? 'allow' : 'deny';
     const key = `${effect} ${rule}`;
     const entry = found.get(key);
@@ -106,15 +106,17 @@ function rightsAt(
     else entry.on.push(action);
   }
   return [...found.values()].map(({ effect, rule, on }) => {
-    const line = rule === null ? undefined : lineOfRule(rule);
+    const line = lineOfRule(rule);
     const text = line === undefined ? null : (written[line - 1] ?? null);
     return { object: label, effect, actions: withoutMembers(on), rule, text };
   });
 }
 
 /** Operations within a listed group are left out. */
-function withoutMembers(actions: readonly Action[]): readonly Action[] {
+function withoutMembers(actions: readonly Action[]): readonly string[] {
   const groups = accessGroups.filter((group) => actions.includes(group));
+  // Everyone may list, so no line decides it.
+  if (accessGroups.every((group) => group === 'list' || groups.includes(group))) return ['*'];
   const members = new Set<Action>(groups.flatMap((group) => operationsOf(group)));
   return actions.filter((action) => !isOperationName(action) || !members.has(action));
 }
@@ -144,7 +146,7 @@ interface ObjectRights {
   readonly subject: string;
   /** Id of the key; null for a name of the policy. */
   readonly key: string | null;
-  readonly rights: readonly { readonly action: Action; readonly rule: string | null }[];
+  readonly rights: readonly { readonly action: Action; readonly rule: string }[];
   readonly restrictions: readonly RestrictionSummary[];
 }
 
@@ -161,6 +163,8 @@ export function rightsOnObject(
   for (const action of accessGroups) {
     for (const found of principalsAllowed(policy, action, object, undefined, keys)) {
       const { principal, key, rule, restrictions } = found;
+      // Everyone may list; a listing shows what its caller may see.
+      if (rule === null) continue;
       const { subject } = principal;
       const name = `${subject}\n${key ?? ''}`;
       const entry = callers.get(name) ?? { subject, key, rights: [], restrictions };

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { open, send, type Reply } from '../service/http.ts';
 import { eventually } from '../support/eventually.ts';
 import { Service } from '../support/service.ts';
+import { makeTable } from './example-table.ts';
 
 /** The policy over the API of the console: its files, history, rights, use, and what a change would do. */
 
@@ -13,7 +14,7 @@ const POLICY = `p, role:admin, /**, *, allow
 p, user:eve, /**, audit, allow
 p, role:analyst, /prod/**, read, allow
 p, role:analyst, /prod/hr/**, *, deny
-p, role:night, /prod/**, write, allow
+p, role:night, /prod/**, append, allow
 g, user:alice, role:analyst
 g, user:carol, role:analyst
 `;
@@ -32,13 +33,17 @@ const CASES = `cases:
 
 const COMMITS = `rules:
   - name: kept
-    tables: ["/prod/**"]
+    tables: ["/prod/t"]
     require:
       no_drop: true
   - name: watched
-    mode: shadow
+    mode: warn
     tables: ["/hr/**"]
     require: { append_only: true }
+  - name: checked
+    tables: ["/prod/people"]
+    mode: warn
+    require: { check: "id > 1000000" }
 `;
 
 const LIMITS = `limits:
@@ -46,6 +51,9 @@ const LIMITS = `limits:
   - name: fair
     per: subject
     rate: 1000/s
+  - name: slow
+    subjects: ["user:admin"]
+    rate: 1000/h
 `;
 
 const RESTRICTIONS = `restrictions:
@@ -69,7 +77,7 @@ beforeAll(async () => {
   eve = await service.keyByCommand('eve');
   alice = await service.keyByCommand('alice');
   night = await service.keyByCommand('nora', 'night');
-  await send(service.url, 'POST /v1/namespace/prod/create', { body: {} });
+  await makeTable(service.url);
   for (const table of ['prod$t', 'prod$hr$t', 'prod$t']) {
     await send(service.url, `POST /v1/table/${table}/count_rows`, { body: {}, key: alice });
   }
@@ -165,9 +173,10 @@ describe('the policy', () => {
         rule: 'commits.yaml:2',
         requires: ['no_drop'],
         enforced: true,
-        text: '- name: kept\n  tables: ["/prod/**"]\n  require:\n    no_drop: true',
+        text: '- name: kept\n  tables: ["/prod/t"]\n  require:\n    no_drop: true',
       }),
-      expect.objectContaining({ name: 'watched', rule: 'commits.yaml:6' }),
+      expect.objectContaining({ name: 'watched', rule: 'commits.yaml:6', enforced: false }),
+      expect.objectContaining({ name: 'checked', rule: 'commits.yaml:10' }),
     ]);
     expect(json['limits']).toEqual([
       expect.objectContaining({
@@ -177,6 +186,7 @@ describe('the policy', () => {
         rate: { text: '1000/s', burst: 1000 },
         text: '- name: fair\n  per: subject\n  rate: 1000/s',
       }),
+      expect.objectContaining({ name: 'slow', subjects: ['user:admin'] }),
     ]);
   });
 });
@@ -189,11 +199,11 @@ describe('effective rights', () => {
       {
         object: '/prod/**',
         effect: 'allow',
-        actions: ['read'],
+        actions: ['describe', 'read'],
         rule: 'policy.csv:3',
         text: 'p, role:analyst, /prod/**, read, allow',
       },
-      expect.objectContaining({ object: '/prod/hr/**', effect: 'deny', rule: 'policy.csv:4' }),
+      expect.objectContaining({ object: '/prod/hr/**', effect: 'deny', actions: ['*'] }),
     ]);
     expect(json['restrictions']).toEqual([
       expect.objectContaining({
@@ -213,7 +223,11 @@ describe('effective rights', () => {
     const { json } = await api(`rights?key=${idOf(night)}`);
     expect(json).toMatchObject({ subject: 'user:nora', state: 'active' });
     expect(json['rights']).toEqual([
-      expect.objectContaining({ object: '/prod/**', actions: ['write'], rule: 'policy.csv:5' }),
+      expect.objectContaining({
+        object: '/prod/**',
+        actions: ['describe', 'append'],
+        rule: 'policy.csv:5',
+      }),
     ]);
   });
 
@@ -222,12 +236,18 @@ describe('effective rights', () => {
     const callers = json['callers'] as readonly Line[];
     expect(callers.find(({ subject }) => subject === 'user:alice')).toMatchObject({
       key: null,
-      rights: [{ action: 'read', rule: 'policy.csv:3' }],
+      rights: [
+        { action: 'describe', rule: 'policy.csv:3' },
+        { action: 'read', rule: 'policy.csv:3' },
+      ],
       restrictions: [expect.objectContaining({ name: 'own-region' })],
     });
     expect(callers.find(({ key }) => key === idOf(night))).toMatchObject({
       subject: 'user:nora',
-      rights: [{ action: 'write', rule: 'policy.csv:5' }],
+      rights: [
+        { action: 'describe', rule: 'policy.csv:5' },
+        { action: 'append', rule: 'policy.csv:5' },
+      ],
     });
   });
 
@@ -237,10 +257,73 @@ describe('effective rights', () => {
     expect(unused?.['lines']).toEqual(
       expect.arrayContaining([
         { rule: 'policy.csv:7', text: 'g, user:carol, role:analyst' },
-        { rule: 'policy.csv:5', text: 'p, role:night, /prod/**, write, allow' },
+        { rule: 'policy.csv:5', text: 'p, role:night, /prod/**, append, allow' },
       ]),
     );
     expect(unused?.['keys']).toEqual([{ id: idOf(night), subject: 'user:nora' }]);
+  });
+});
+
+describe('limits, dropped tables and past commits', () => {
+  it('has the rates that are in use', async () => {
+    await eventually(async () => {
+      const ask = () => send(service.url, 'POST /v1/table/prod$t/count_rows', { body: {} });
+      await Promise.all(Array.from({ length: 20 }, ask));
+      const { json } = await api('limits/levels?subject=admin&subject=alice');
+      expect(json['levels']).toEqual([
+        expect.objectContaining({ limit: 'slow', rule: 'limits.yaml:6', value: 'user:admin' }),
+      ]);
+    });
+  });
+
+  it('brings a dropped table back for callers who may manage it, and records it', async () => {
+    await send(service.url, 'POST /v1/table/prod$people/drop', { body: {} });
+    const list = async (key?: string) => {
+      const { json } = await send(service.url, 'GET /console/api/dropped', { ...(key && { key }) });
+      return json['dropped'] as readonly Line[];
+    };
+    const [dropped] = await list();
+    expect(dropped).toMatchObject({ table: '/prod/people', may_undrop: true });
+    expect(await list(eve)).toEqual([]);
+    const body = JSON.stringify({ table: '/prod/people', id: dropped?.['id'] });
+    const undrop = (key?: string) =>
+      send(service.url, 'POST /console/api/dropped/undrop', {
+        body,
+        headers: { 'content-type': 'application/json' },
+        ...(key && { key }),
+      });
+    const refused = await undrop(eve);
+    expect([refused.status, refused.json['error']]).toEqual([
+      403,
+      'user:eve may not manage on /prod/people',
+    ]);
+    expect((await undrop()).json).toEqual({ table: '/prod/people', id: dropped?.['id'] });
+    expect(await list()).toEqual([]);
+    const again = await undrop();
+    expect([again.status, again.json['code']]).toEqual([404, 4]);
+    const acts = (await service.audit()).filter((line) => line['operation'] === 'CatalogUndrop');
+    expect(acts.map((line) => [line['phase'], line['decision'], line['subject']])).toEqual([
+      ['attempt', 'allow', 'user:admin'],
+      ['outcome', 'allow', 'user:admin'],
+      ['attempt', 'allow', 'user:admin'],
+      ['outcome', 'invalid', 'user:admin'],
+    ]);
+  });
+
+  it('judges past commits by the rules in force, and shows no row to who may not read it', async () => {
+    const admin = await send(service.url, 'GET /console/api/commits/check?object=/prod/people');
+    expect(admin.json).toMatchObject({
+      rules: ['checked'],
+      total: { refused: expect.any(Number), unjudged: 0 },
+    });
+    const [first] = admin.json['refused'] as readonly Line[];
+    expect(first).toMatchObject({ rule: 'checked', place: 'commits.yaml:10' });
+    expect(first?.['fault']).toMatch(/is not true of a row with/);
+    const { json } = await api('commits/check?object=/prod/people');
+    const [hidden] = json['refused'] as readonly Line[];
+    expect(hidden?.['fault']).toBe(
+      'rows break it; callers with the right read on the whole table see which',
+    );
   });
 });
 
@@ -395,6 +478,20 @@ describe('a refusal', () => {
       400,
       13,
       'object is "prod", but must be a canonical path such as /prod/sales',
+    ],
+    [
+      'of levels of a role',
+      () => api('limits/levels?subject=role:x'),
+      400,
+      13,
+      'role:x is a role, but a user is needed',
+    ],
+    [
+      'of a check of no table',
+      () => api('commits/check?object=/prod/none'),
+      400,
+      13,
+      'there is no table /prod/none with versions',
     ],
     [
       'of a history of no period',

@@ -161,7 +161,7 @@ function RightTable({ rights }: Pick<CallerRights, 'rights'>) {
             </td>
             <td data-label="Actions">{one.actions.join(', ')}</td>
             <td data-label="Decided by">
-              {one.rule === null ? 'the scopes of the key' : <RuleLink rule={one.rule} />}
+              <RuleLink rule={one.rule} />
             </td>
             <td data-label="Line" class="mono">
               {one.text ?? '–'}
