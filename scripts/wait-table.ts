@@ -12,7 +12,7 @@ import {
   MOMENT_ATTEMPTS,
   MOMENT_PAUSE_MILLIS,
 } from '../src/engine/catalog/journal/journal-moment.ts';
-import { CHECK_PAST_MILLIS } from '../src/console/catalog-access.ts';
+import { CHECK_PAST_MILLIS } from '../src/console/catalog-calls.ts';
 import { DESK_TASK_MILLIS } from '../src/console/policy/desk.ts';
 import { FOLLOW_MILLIS } from '../src/console/trail/follow.ts';
 import { TRAIL_TASK_MILLIS } from '../src/console/trail/trail.ts';
@@ -108,7 +108,7 @@ export const waits: readonly Wait[] = [
     what: 'judging the past commits of a table for the console',
     ...fixed(CHECK_PAST_MILLIS),
     end: '400 code 13: use `arrowgate commits check`',
-    files: ['console/catalog-access.ts'],
+    files: ['console/catalog-calls.ts'],
   },
   {
     what: 'following the audit log in the console',

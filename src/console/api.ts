@@ -5,9 +5,9 @@ import { principalOf } from '../gateway/identity/key-ring.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import { readiness } from '../gateway/readiness.ts';
 import { apiAnswer, type ApiCall, type Endpoint } from './call.ts';
-import { checkedPast, listedDropped, undropped } from './catalog-access.ts';
+import { checkedPast, listedDropped, undropped } from './catalog-calls.ts';
 import { deskEndpoints } from './policy-calls.ts';
-import { actionOf, invalid, namedIn as named, objectOf } from './parameters.ts';
+import { typedAction, invalid, namedIn as named, typedObject } from './parameters.ts';
 import { createdKey, listedKeys, revokedKey, rotatedKey } from './keys.ts';
 import { exported } from './trail/export.ts';
 import { followed } from './trail/follow.ts';
@@ -100,7 +100,7 @@ async function state({ gateway, recorded }: ApiCall): Promise<Answer> {
 
 /** Who is allowed an action on an object, by the policy in force. */
 async function who({ gateway, trail, keys, query }: ApiCall): Promise<Answer> {
-  const [action, object] = [actionOf(query), objectOf(query)];
+  const [action, object] = [typedAction(query), typedObject(query)];
   const { digest } = gateway.policy.current();
   const stored = await readKeys(keys.file);
   const now = new Date();
@@ -111,13 +111,13 @@ async function who({ gateway, trail, keys, query }: ApiCall): Promise<Answer> {
 /** The newest changes of a table, with what each did. */
 async function commits({ trail, query }: ApiCall): Promise<Answer> {
   return apiAnswer(
-    await trail.run({ kind: 'commits', object: objectOf(query), limit: MOST_OF_PAGE }),
+    await trail.run({ kind: 'commits', object: typedObject(query), limit: MOST_OF_PAGE }),
   );
 }
 
 async function explained({ gateway, trail, query }: ApiCall): Promise<Answer> {
   const subject = named('user', query.get('subject') ?? '');
-  const [action, object] = [actionOf(query), objectOf(query)];
+  const [action, object] = [typedAction(query), typedObject(query)];
   const groups = query.getAll('group').map((name) => named('group', name));
   const roles = query.getAll('role').map((name) => named('role', name));
   const { digest } = gateway.policy.current();

@@ -8,7 +8,7 @@ import { typedName } from '../policy/lines/typed-name.ts';
 /** Parameters of calls. */
 
 /** @throws CatalogError InvalidInput */
-export function actionOf(query: URLSearchParams): string {
+export function typedAction(query: URLSearchParams): string {
   const action = query.get('action') ?? '';
   if (isOperationName(action) || accessGroups.some((group) => group === action)) return action;
   throw invalid(
@@ -17,7 +17,7 @@ export function actionOf(query: URLSearchParams): string {
 }
 
 /** @throws CatalogError InvalidInput */
-export function objectOf(query: URLSearchParams): string {
+export function typedObject(query: URLSearchParams): string {
   const object = query.get('object') ?? '';
   pathOf('object', object);
   return object;

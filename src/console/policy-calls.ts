@@ -11,7 +11,7 @@ import { readFileNames } from '../policy/policy-folder.ts';
 import { SEAL_FILE } from '../policy/seal.ts';
 import { apiAnswer, type ApiCall, type Endpoint } from './call.ts';
 import { jsonBody } from './json-body.ts';
-import { invalid, namedIn, objectOf } from './parameters.ts';
+import { invalid, namedIn, typedObject } from './parameters.ts';
 import type { DeskTask } from './policy/desk-task.ts';
 
 /** The caller is checked again so often while an answer goes on, in ms. */
@@ -61,7 +61,7 @@ function rights(call: ApiCall): Promise<Answer> {
     throw invalid('give one of subject, key and object');
   }
   if (typeof object === 'string') {
-    return whole(call, { kind: 'object-rights', digest, object: objectOf(query) });
+    return whole(call, { kind: 'object-rights', digest, object: typedObject(query) });
   }
   if (typeof key === 'string') return whole(call, { kind: 'key-rights', digest, key });
   const caller = {

@@ -32,7 +32,7 @@ export interface AccessChange {
 type Compared = Pick<LoadedPolicy, 'policies' | 'roles' | 'snapshot'>;
 
 /** An object that stands for a pattern, or an existing one. */
-export interface Place {
+interface Place {
   readonly label: string;
   readonly path: ObjectPath;
   readonly pattern: Pattern | undefined;
@@ -53,7 +53,7 @@ export function accessChanges(
   objects: readonly ObjectPath[],
   progress: (callers: number) => void = () => undefined,
 ): readonly AccessChange[] {
-  const places = placesOf([...before.policies, ...after.policies], objects);
+  const places = patternPlaces([...before.policies, ...after.policies], objects);
   const actions = actionsOf([...before.policies, ...after.policies]);
   const touched = touchedNames(before, after);
   const graphs = [before, after].map(({ roles }) => new RoleGraph(roles));
@@ -92,7 +92,7 @@ function textOf({ subject, pattern, action, effect, condition }: PolicyLine): st
 }
 
 /** An object for each pattern of some lines, and existing objects that no pattern spells out. */
-export function placesOf(
+export function patternPlaces(
   lines: readonly PolicyLine[],
   objects: readonly ObjectPath[],
 ): readonly Place[] {

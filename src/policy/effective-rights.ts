@@ -2,7 +2,7 @@ import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operations/operation.ts';
 import { isOperationName, operationsOf } from '../protocol/operations/operations.ts';
 import type { Principal } from '../protocol/principal.ts';
-import { actionsOf, placesOf } from './access-diff.ts';
+import { actionsOf, patternPlaces } from './access-diff.ts';
 import { lineOfRule, linesOfText } from './lines/line-text.ts';
 import { ANY, EVERYONE, formatPattern, type Pattern } from './lines/pattern.ts';
 import { ruleName } from './lines/policy-line.ts';
@@ -61,7 +61,7 @@ export function rightsOfCaller(policy: LoadedPolicy, principal: Principal): Call
   const { limits, commits } = snapshot;
   return {
     roles: roleSources(principal, roles, { roles: 'the credential', groups: 'the credential' }),
-    rights: placesOf(own, []).flatMap(({ label, path }) =>
+    rights: patternPlaces(own, []).flatMap(({ label, path }) =>
       rightsAt(policy, principal, { label, path, actions: actionsOf(own), written }),
     ),
     conditional: own

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { PolicyDesk } from '../../src/console/policy/desk.ts';
-import { entryText } from '../../src/console/policy/rules-in-force.ts';
+import { entryText } from '../../src/policy/rules-in-force.ts';
 import { testFolders } from '../support/folder.ts';
 
 /** The threads that work on policies for the console. */

@@ -32,8 +32,7 @@ export function Proposal({ policy }: { readonly policy: ShownPolicy }) {
   const now = textOf(policy, name);
   const change = (changed: Draft): void =>
     setDraft((before) => withoutSame(policy, { ...before, ...changed }));
-  const upload = async (event: Event): Promise<void> => {
-    const input = event.currentTarget as HTMLInputElement;
+  const upload = async (input: HTMLInputElement): Promise<void> => {
     const files = [...(input.files ?? [])];
     const texts = await Promise.all(files.map((file) => file.text()));
     change(Object.fromEntries(files.map((file, at) => [file.name, texts[at] ?? ''])));
@@ -72,7 +71,12 @@ export function Proposal({ policy }: { readonly policy: ShownPolicy }) {
           </div>
           <div>
             <label for="upload">Or upload files of these names</label>
-            <input id="upload" type="file" multiple onChange={upload} />
+            <input
+              id="upload"
+              type="file"
+              multiple
+              onChange={(event) => void upload(event.currentTarget)}
+            />
           </div>
         </div>
         <div>

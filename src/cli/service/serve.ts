@@ -1,8 +1,3 @@
-import { resolve } from 'node:path';
-import { Console } from '../../console/console.ts';
-import { Sessions } from '../../console/sessions/sessions.ts';
-import { PolicyDesk } from '../../console/policy/desk.ts';
-import { Trail } from '../../console/trail/trail.ts';
 import { databasesOf } from '../config/config-databases.ts';
 import type { Logger } from 'pino';
 import type { Engine } from '../../engine/engine.ts';
@@ -44,11 +39,10 @@ import { openLance } from './open-lance.ts';
 import { openVending, vendingWarnings } from './vending-stores.ts';
 import { tryObjectStores, type OpenStorage } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
-import { catalogAccess } from './console-catalog.ts';
-import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { KeyFreezing } from './key-freezing.ts';
+import { openConsole } from './open-console.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
@@ -451,39 +445,6 @@ function compareOthers(
   agreement.begin();
   opened.add(() => agreement.close());
   return agreement;
-}
-
-const DESK_THREAD = new URL('../../../dist/cli/service/policy-desk-thread.js', import.meta.url);
-
-/** The review console. */
-function openConsole(
-  { config, log, opened }: Start,
-  folder: DataFolder,
-  audit: Pick<AuditLog, 'write'>,
-  engine: Engine,
-): Console {
-  const console = new Console({
-    sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
-    trail: new Trail({
-      folder: folder.audit,
-      failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
-    }),
-    keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
-    catalog: catalogAccess(engine, config['drop.retention']),
-    desk: new PolicyDesk({
-      thread: DESK_THREAD,
-      places: {
-        data: folder.root,
-        audit: folder.audit,
-        policies: resolve(config.policies),
-        keys: folder.keys,
-        certificates: config['listen.tls.client_ca'] !== null,
-      },
-      failed: (error) => log.error({ err: error }, 'the console cannot look at the policy'),
-    }),
-  });
-  opened.add(() => console.close());
-  return console;
 }
 
 /** Counters of the limits of the policy. */

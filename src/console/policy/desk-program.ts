@@ -7,12 +7,12 @@ import { policyEventsOf } from '../../gateway/replay/policy-history.ts';
 import { unusedOf } from '../../gateway/replay/unused.ts';
 import { rightsOfCaller, rightsOnObject } from '../../policy/effective-rights.ts';
 import { parseObject } from '../../policy/lines/pattern.ts';
+import { rulesInForce } from '../../policy/rules-in-force.ts';
 import { policyDigest, readPolicyTexts } from '../../policy/policy-folder.ts';
 import { microsOf } from '../../audit/record/time.ts';
 import type { DeskAnswer, DeskPlaces, DeskTask, NumberedDeskTask } from './desk-task.ts';
 import { policyInForce, progressTo, usableKeys, type Desk } from './desk-work.ts';
 import { judgedProposal } from './proposal.ts';
-import { rulesInForce } from './rules-in-force.ts';
 import { shownPolicy } from './shown-policy.ts';
 
 /** Work on policies, on a thread of its own. */

@@ -3,7 +3,7 @@ import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { runCases } from '../../policy/cases.ts';
 import { lintFolder } from '../../policy/lint.ts';
 import { loadRead, type FolderPolicy } from '../../policy/load.ts';
-import { findingOf, PolicyError, type PolicyFinding } from '../../policy/lines/policy-error.ts';
+import { parsedFinding, PolicyError, type PolicyFinding } from '../../policy/lines/policy-error.ts';
 import {
   policyDigest,
   readFileNames,
@@ -71,7 +71,7 @@ async function folderNow(
     return await readPolicyFolder(folder);
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error;
-    return { findings: error.findings.map((text) => shown('fault', findingOf(text))) };
+    return { findings: error.findings.map((text) => shown('fault', parsedFinding(text))) };
   }
 }
 
@@ -103,7 +103,7 @@ export async function checkedPolicy(
     };
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error;
-    const faults = [...broken, ...error.findings.map(findingOf)];
+    const faults = [...broken, ...error.findings.map(parsedFinding)];
     return { loaded: undefined, findings: faults.map((one) => shown('fault', one)), cases: [] };
   }
 }

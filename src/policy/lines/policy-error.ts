@@ -16,7 +16,7 @@ export function formatFinding(finding: PolicyFinding): string {
 const FORMATTED = /^([\w.-]+)(?::([1-9]\d*))?: ([^]*)$/;
 
 /** The finding of a formatted text; about no file if the text names none. */
-export function findingOf(text: string): PolicyFinding {
+export function parsedFinding(text: string): PolicyFinding {
   const [, file = '', line, rest = text] = FORMATTED.exec(text) ?? [];
   return { file, ...(line === undefined ? {} : { line: Number(line) }), text: rest };
 }

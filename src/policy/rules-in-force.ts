@@ -1,8 +1,8 @@
-import { formatPattern } from '../../policy/lines/pattern.ts';
-import type { LoadedPolicy } from '../../policy/load.ts';
-import { LIMITS_FILE, type Limit } from '../../policy/settings/limit.ts';
-import type { WrittenRule } from '../../policy/settings/commits.ts';
-import { COMMITS_FILE } from '../../rules/commit-rule.ts';
+import { formatPattern } from './lines/pattern.ts';
+import type { LoadedPolicy } from './load.ts';
+import { LIMITS_FILE, type Limit } from './settings/limit.ts';
+import type { WrittenRule } from './settings/commits.ts';
+import { COMMITS_FILE } from '../rules/commit-rule.ts';
 
 /** Commit rules and limits in force, each with its place and its text in its file. */
 export function rulesInForce({ snapshot, texts }: LoadedPolicy): object {
@@ -14,11 +14,16 @@ export function rulesInForce({ snapshot, texts }: LoadedPolicy): object {
   };
 }
 
+/** `commits.yaml:LINE` of a commit rule. */
+export function placeOfRule({ line }: Pick<WrittenRule, 'line'>): string {
+  return `${COMMITS_FILE}:${line}`;
+}
+
 function shownRule(rule: WrittenRule, text: string): object {
   const { name, line, tables, enforced, except, require, webhook } = rule;
   return {
     name,
-    rule: `${COMMITS_FILE}:${line}`,
+    rule: placeOfRule(rule),
     text: entryText(text, line),
     tables,
     enforced,
