@@ -43,12 +43,12 @@ export function Policy({ part, query }: PolicyProps) {
       ) : (
         <StateOf of={policy} what="the policy">
           {(found) => (
-            <>
+            <div class="stack">
               {part !== 'propose' && <Summary policy={found} />}
               {part === '' && <Files policy={found} file={query.get('file') ?? ''} />}
               {part === 'cases' && <Cases cases={found.cases} />}
               {part === 'propose' && <Proposal policy={found} />}
-            </>
+            </div>
           )}
         </StateOf>
       )}
