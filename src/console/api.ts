@@ -1,6 +1,5 @@
 import type { Answer } from '../protocol/backend.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
-import { readKeys } from '../gateway/identity/key-file.ts';
 import { principalOf } from '../gateway/identity/key-ring.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import { readiness } from '../gateway/readiness.ts';
@@ -102,7 +101,7 @@ async function state({ gateway, recorded }: ApiCall): Promise<Answer> {
 async function who({ gateway, trail, keys, query }: ApiCall): Promise<Answer> {
   const [action, object] = [typedAction(query), typedObject(query)];
   const { digest } = gateway.policy.current();
-  const stored = await readKeys(keys.file);
+  const stored = await keys.book.read();
   const now = new Date();
   const active = stored.filter((key) => keyState(key, now) === 'active').map(principalOf);
   return apiAnswer(await trail.run({ kind: 'who', digest, keys: active, action, object }));

@@ -3,7 +3,6 @@ import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { MOMENTS, typedMoment, utcCalendar } from '../protocol/moment.ts';
 import { operationNames } from '../protocol/operations/operations.ts';
-import { readKeys } from '../gateway/identity/key-file.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import { limitLevels } from '../gateway/limit-levels.ts';
 import { timeOf } from '../audit/record/time.ts';
@@ -83,7 +82,7 @@ async function levels({ gateway, keys, query }: ApiCall): Promise<Answer> {
     throw invalid(`there are ${subjects.length} subjects, but may be ${MOST_SUBJECTS} at most`);
   }
   const now = new Date();
-  const active = (await readKeys(keys.file)).filter((key) => keyState(key, now) === 'active');
+  const active = (await keys.book.read()).filter((key) => keyState(key, now) === 'active');
   const found = await limitLevels(gateway.policy.current(), gateway.quota, {
     subject: subjects,
     credential: active.slice(0, MOST_KEYS).map(({ id }) => `key:${id}`),

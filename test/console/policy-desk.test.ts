@@ -22,10 +22,15 @@ async function newDesk(options: { readonly millis?: number } = {}): Promise<Poli
     data: folder,
     audit: folder,
     policies: folder,
-    keys: join(folder, 'keys.json'),
     certificates: false,
   };
-  const desk = new PolicyDesk({ thread, places, failed: () => undefined, ...options });
+  const desk = new PolicyDesk({
+    thread,
+    keys: async () => [],
+    places,
+    failed: () => undefined,
+    ...options,
+  });
   desks.push(desk);
   return desk;
 }

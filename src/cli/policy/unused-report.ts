@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { readKeys } from '../../gateway/identity/key-file.ts';
 import { unusedOf, type Unused } from '../../gateway/replay/unused.ts';
 import { loadPolicyLines } from '../../policy/load.ts';
 import { configOf } from '../config/command-config.ts';
@@ -22,7 +23,8 @@ export async function printUnused(flags: UnusedFlags, command: Command, run: Run
 async function reported(flags: UnusedFlags, command: Command, { output }: Run): Promise<Unused> {
   const period = periodOf(flags);
   const config = configOf(command);
-  const { audit, keys } = await openedForReading(config);
+  const { audit, keys: keyFile } = await openedForReading(config);
+  const keys = await readKeys(keyFile);
   const policy = await loadPolicyLines(resolve(config.policies));
   return unusedOf(audit, { policy, keys, period, progress: meterOf(output, 'requests') });
 }

@@ -5,6 +5,7 @@ import { Console } from '../../console/console.ts';
 import { PolicyDesk } from '../../console/policy/desk.ts';
 import { Sessions } from '../../console/sessions/sessions.ts';
 import { Trail } from '../../console/trail/trail.ts';
+import type { KeyBook } from '../../gateway/identity/key-book.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { openNotes } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
@@ -19,14 +20,20 @@ interface ConsoleParts {
   readonly opened: Opened;
 }
 
+/** What the console shows and changes. */
+interface ConsoleServices {
+  readonly audit: Pick<AuditLog, 'write'>;
+  readonly engine: Engine;
+  readonly book: KeyBook;
+}
+
 const DESK_THREAD = new URL('../../../dist/cli/service/policy-desk-thread.js', import.meta.url);
 
 /** The review console. */
 export function openConsole(
   { config, log, opened }: ConsoleParts,
   folder: DataFolder,
-  audit: Pick<AuditLog, 'write'>,
-  engine: Engine,
+  { audit, engine, book }: ConsoleServices,
 ): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
@@ -34,15 +41,15 @@ export function openConsole(
       folder: folder.audit,
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
-    keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
+    keys: { book, act: actRecorder(audit) },
     catalog: catalogAccess(engine, config['drop.retention']),
     desk: new PolicyDesk({
       thread: DESK_THREAD,
+      keys: () => book.read(),
       places: {
         data: folder.root,
         audit: folder.audit,
         policies: resolve(config.policies),
-        keys: folder.keys,
         certificates: config['listen.tls.client_ca'] !== null,
       },
       failed: (error) => log.error({ err: error }, 'the console cannot look at the policy'),

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { CatalogError } from '../../protocol/errors.ts';
-import { readKeys } from '../../gateway/identity/key-file.ts';
 import { keyState } from '../../gateway/identity/keys.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { policyEventsOf } from '../../gateway/replay/policy-history.ts';
@@ -39,7 +38,7 @@ async function callerRights(desk: Desk, { digest, caller }: Task<'rights'>): Pro
 }
 
 async function keyRights(desk: Desk, { digest, key: id }: Task<'key-rights'>): Promise<object> {
-  const key = (await readKeys(desk.keys)).find((one) => one.id === id);
+  const key = desk.keys.find((one) => one.id === id);
   if (key === undefined) throw new CatalogError('InvalidInput', `there is no key ${id}`);
   const policy = await policyInForce(desk.audit, digest);
   const principal = principalOf(key);
@@ -55,7 +54,7 @@ async function objectRights(
   const path = parseObject(object);
   if (path === undefined) throw new CatalogError('InvalidInput', `${object} is no canonical path`);
   const policy = await policyInForce(desk.audit, digest);
-  const keys = (await usableKeys(desk.keys)).map(principalOf);
+  const keys = usableKeys(desk.keys).map(principalOf);
   return rightsOnObject(policy, path, keys);
 }
 
@@ -89,6 +88,6 @@ export function serveDesk(objects: Desk['objects']): void {
   const send = (message: DeskAnswer): void => parentPort?.postMessage(message, []);
   parentPort?.on('message', (numbered: NumberedDeskTask) => {
     const part = (value: object): void => send({ id: numbered.id, part: JSON.stringify(value) });
-    void answer({ ...places, objects, part }, numbered).then(send);
+    void answer({ ...places, keys: numbered.keys, objects, part }, numbered).then(send);
   });
 }

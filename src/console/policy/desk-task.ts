@@ -1,3 +1,4 @@
+import type { StoredKey } from '../../gateway/identity/keys.ts';
 import type { Principal } from '../../protocol/principal.ts';
 
 /** Where a desk looks. */
@@ -8,8 +9,6 @@ export interface DeskPlaces {
   readonly audit: string;
   /** The policy folder. */
   readonly policies: string;
-  /** File of the keys. */
-  readonly keys: string;
   /** Whether certificates of clients name subjects. */
   readonly certificates: boolean;
 }
@@ -34,9 +33,13 @@ export type DeskTask =
   | { readonly kind: 'key-rights'; readonly digest: string; readonly key: string }
   | { readonly kind: 'object-rights'; readonly digest: string; readonly object: string };
 
-/** A task with its number. */
+/** A key without its hash. */
+export type DeskKey = Omit<StoredKey, 'hash'>;
+
+/** A task with its number, and the keys as they are now. */
 export interface NumberedDeskTask {
   readonly id: number;
+  readonly keys: readonly DeskKey[];
   readonly task: DeskTask;
 }
 

@@ -1,13 +1,13 @@
 import { CatalogError } from '../../protocol/errors.ts';
-import { readKeys } from '../../gateway/identity/key-file.ts';
-import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
+import { keyState } from '../../gateway/identity/keys.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import type { KnownObjects } from '../../policy/reach-lint.ts';
-import type { DeskPlaces } from './desk-task.ts';
+import type { DeskKey, DeskPlaces } from './desk-task.ts';
 
 /** What a task works with. */
 export interface Desk extends DeskPlaces {
+  readonly keys: readonly DeskKey[];
   /** Existing objects; undefined if there is no catalog here. */
   readonly objects: () => Promise<KnownObjects | undefined>;
   /** Hands a part of the answer to the caller. */
@@ -35,7 +35,7 @@ export async function policyInForce(audit: string, digest: string): Promise<Load
 }
 
 /** The keys that may be used now. */
-export async function usableKeys(file: string): Promise<readonly StoredKey[]> {
+export function usableKeys(keys: readonly DeskKey[]): readonly DeskKey[] {
   const now = new Date();
-  return (await readKeys(file)).filter((key) => keyState(key, now) === 'active');
+  return keys.filter((key) => keyState(key, now) === 'active');
 }

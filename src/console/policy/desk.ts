@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { CatalogError, errorTable, TryAgain } from '../../protocol/errors.ts';
+import type { StoredKey } from '../../gateway/identity/keys.ts';
 import type { DeskAnswer, DeskPlaces, DeskTask, NumberedDeskTask } from './desk-task.ts';
 
 /** Maximum duration of a task, in ms. Then its thread ends. */
@@ -15,6 +16,8 @@ const THREAD_MEMORY = 512;
 
 interface DeskOptions {
   readonly places: DeskPlaces;
+  /** Reads the keys. */
+  readonly keys: () => Promise<readonly StoredKey[]>;
   /** Program of the threads. */
   readonly thread: URL;
   /** Called with errors that callers only learn as internal. */
@@ -59,16 +62,18 @@ export class PolicyDesk {
   async run(task: DeskTask, options: RunOptions = {}): Promise<string> {
     await this.#turn();
     try {
+      const keys = (await this.#options.keys()).map(({ hash: _hash, ...key }) => key);
+      // Asked last: a signal that was given before tells nobody again.
       if (this.#isClosed) throw stopping();
       if (options.signal?.aborted === true) throw ended();
-      return await this.#work(task, options);
+      return await this.#work({ task, keys }, options);
     } finally {
       this.#taken -= 1;
       this.#waiting.shift()?.();
     }
   }
 
-  #work(task: DeskTask, options: RunOptions): Promise<string> {
+  #work(work: Omit<NumberedDeskTask, 'id'>, options: RunOptions): Promise<string> {
     const worker = this.#free() ?? this.#start();
     const id = this.#tasks++;
     return new Promise<string>((resolve, reject) => {
@@ -83,7 +88,7 @@ export class PolicyDesk {
         else reject(end.error);
       };
       this.#running.set(worker, { ...options, id, worker, settle });
-      const message: NumberedDeskTask = { id, task };
+      const message: NumberedDeskTask = { id, ...work };
       worker.postMessage(message, []);
     });
   }

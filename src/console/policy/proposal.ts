@@ -92,7 +92,7 @@ async function comparedAccess(
   before: LoadedPolicy,
   after: LoadedPolicy,
 ): Promise<object> {
-  const callers = comparedCallers(before, after, await comparedKeys(desk.keys));
+  const callers = comparedCallers(before, after, comparedKeys(desk.keys));
   const objects = await desk.objects();
   const paths = [...(objects?.namespaces ?? []), ...(objects?.tables ?? []).map((one) => one.path)];
   const progress = progressTo(desk.part, 'access');

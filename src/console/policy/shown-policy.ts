@@ -13,6 +13,7 @@ import {
 } from '../../policy/policy-folder.ts';
 import { SEAL_FILE, sealFindings } from '../../policy/seal.ts';
 import { CASES_FILE, type PolicyCase } from '../../policy/settings/case-reader.ts';
+import type { DeskKey } from './desk-task.ts';
 import { usableKeys, type Desk } from './desk-work.ts';
 
 /** A finding in its file: `fault` where a gateway refuses the policy or a line can never act. */
@@ -87,7 +88,7 @@ export async function checkedPolicy(
   const broken = read.seal === undefined ? [] : sealFindings(read.seal, sealedFiles(read));
   try {
     const loaded = await loadRead(read, desk.policies);
-    const keys = await usableKeys(desk.keys);
+    const keys = usableKeys(desk.keys);
     const callers = { keys: keys.length === 0 ? undefined : keys, certificates: desk.certificates };
     const surroundings = { callers, objects: await desk.objects(), added };
     const { findings, warnings } = await lintFolder(desk.policies, loaded, surroundings);
@@ -109,9 +110,8 @@ export async function checkedPolicy(
 }
 
 /** The keys whose rights differ from those of their owners. */
-export async function comparedKeys(file: string): Promise<readonly Principal[]> {
-  const keys = await usableKeys(file);
-  return keys
+export function comparedKeys(keys: readonly DeskKey[]): readonly Principal[] {
+  return usableKeys(keys)
     .filter(({ roles, scopes }) => roles.length > 0 || scopes !== undefined)
     .map(principalOf);
 }

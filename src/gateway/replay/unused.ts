@@ -2,7 +2,6 @@ import { readRequests, type Period } from '../../audit/decided/reader.ts';
 import { linesOfText } from '../../policy/lines/line-text.ts';
 import { ruleName } from '../../policy/lines/policy-line.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
-import { readKeys } from '../identity/key-file.ts';
 import { keyState, type StoredKey } from '../identity/keys.ts';
 import { PoliciesBefore } from './policy-before.ts';
 import { Usage } from './usage.ts';
@@ -25,8 +24,7 @@ export interface Unused {
 
 interface UnusedOptions {
   readonly policy: LoadedPolicy;
-  /** File of the keys. */
-  readonly keys: string;
+  readonly keys: readonly Omit<StoredKey, 'hash'>[];
   readonly period: Period;
   /** Called with the number of requests that were looked at. */
   readonly progress: (requests: number) => void;
@@ -38,7 +36,7 @@ interface UnusedOptions {
  */
 export async function unusedOf(
   audit: string,
-  { policy, keys: file, period, progress }: UnusedOptions,
+  { policy, keys, period, progress }: UnusedOptions,
 ): Promise<Unused> {
   const policies = new PoliciesBefore(audit);
   const usage = new Usage({ policy, before: (digest) => policies.of(digest) });
@@ -46,7 +44,6 @@ export async function unusedOf(
     await usage.add(requests);
     progress(usage.requests);
   }
-  const keys = await readKeys(file);
   return {
     requests: usage.requests,
     lines: linesOf(policy, usage),
@@ -68,7 +65,10 @@ function linesOf({ policies, roles, texts }: LoadedPolicy, usage: Usage): readon
 }
 
 /** Every role that a line or a key names. */
-function rolesOf({ policies, roles }: LoadedPolicy, keys: readonly StoredKey[]): readonly string[] {
+function rolesOf(
+  { policies, roles }: LoadedPolicy,
+  keys: UnusedOptions['keys'],
+): readonly string[] {
   const names = [
     ...policies.map(({ subject }) => subject),
     ...roles.flatMap(({ member, role }) => [member, role]),
