@@ -17,6 +17,7 @@ p, role:analyst, /prod/hr/**, *, deny
 p, role:night, /prod/**, append, allow
 g, user:alice, role:analyst
 g, user:carol, role:analyst
+p, user:mia, /system/**, audit, allow
 `;
 
 const CASES = `cases:
@@ -143,7 +144,7 @@ describe('the policy', () => {
         {
           kind: 'fault',
           file: 'policy.csv',
-          line: 8,
+          line: 9,
           text: expect.stringContaining('raed'),
         },
       ]);
@@ -284,7 +285,9 @@ describe('limits, dropped tables and past commits', () => {
     };
     const [dropped] = await list();
     expect(dropped).toMatchObject({ table: '/prod/people', may_undrop: true });
-    expect(await list(eve)).toEqual([]);
+    expect(await list(eve)).toMatchObject([{ table: '/prod/people', may_undrop: false }]);
+    // Who may not describe a table does not learn that there was one.
+    expect(await list(await service.keyByCommand('mia'))).toEqual([]);
     const body = JSON.stringify({ table: '/prod/people', id: dropped?.['id'] });
     const undrop = (key?: string) =>
       send(service.url, 'POST /console/api/dropped/undrop', {
@@ -391,7 +394,7 @@ describe('a proposed change', () => {
     expect(Object.keys(results)).toEqual(['check']);
     expect(results['check']).toMatchObject({
       refused: true,
-      findings: [{ kind: 'fault', file: 'policy.csv', line: 8 }],
+      findings: [{ kind: 'fault', file: 'policy.csv', line: 9 }],
     });
   });
 
