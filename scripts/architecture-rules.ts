@@ -131,6 +131,7 @@ const floors: readonly string[] = [
   'gateway/replay',
   'console/sessions',
   'console/trail',
+  'console/policy',
   'console',
   'cli/output',
   'cli/config',

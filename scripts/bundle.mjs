@@ -19,6 +19,7 @@ const PROGRAMS = [
   'audit/segments/sealing-thread',
   'audit/search/report-thread',
   'console/trail/trail-thread',
+  'cli/service/policy-desk-thread',
   'gateway/identity/key-thread',
   'policy/reading-thread',
 ];

@@ -13,6 +13,8 @@ import {
   MOMENT_ATTEMPTS,
   MOMENT_PAUSE_MILLIS,
 } from '../src/engine/catalog/journal/journal-moment.ts';
+import { CHECK_PAST_MILLIS } from '../src/console/catalog-calls.ts';
+import { DESK_TASK_MILLIS } from '../src/console/policy/desk.ts';
 import { FOLLOW_MILLIS } from '../src/console/trail/follow.ts';
 import { TRAIL_TASK_MILLIS } from '../src/console/trail/trail.ts';
 import { COMMIT_ATTEMPTS } from '../src/engine/catalog/records/commit-loop.ts';
@@ -95,6 +97,19 @@ export const waits: readonly Wait[] = [
     end: '400 code 13: choose a shorter period',
     files: ['console/trail/trail.ts'],
     test: 'console/trail.test.ts',
+  },
+  {
+    what: 'work on the policy for the console, on a thread',
+    ...fixed(DESK_TASK_MILLIS),
+    end: '400 code 13: choose a shorter period',
+    files: ['console/policy/desk.ts', 'console/policy-calls.ts'],
+    test: 'console/policy-desk.test.ts',
+  },
+  {
+    what: 'judging the past commits of a table for the console',
+    ...fixed(CHECK_PAST_MILLIS),
+    end: '400 code 13: use `arrowgate commits check`',
+    files: ['console/catalog-calls.ts'],
   },
   {
     what: 'following the audit log in the console',

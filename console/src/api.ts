@@ -48,9 +48,21 @@ export async function signOut(): Promise<void> {
   await reach('/console/session', { method: 'DELETE' });
 }
 
-/** Lines of JSON as they come, until the service or the signal ends it. @throws ApiError */
-export async function* lines<Line>(path: string, signal: AbortSignal): AsyncGenerator<Line> {
-  const response = await reach(BASE + path, { signal });
+/** Lines of JSON as they come, until the service or the signal ends it. A body is sent by POST. @throws ApiError */
+export async function* lines<Line>(
+  path: string,
+  signal: AbortSignal,
+  body?: object,
+): AsyncGenerator<Line> {
+  const sent =
+    body === undefined
+      ? {}
+      : {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        };
+  const response = await reach(BASE + path, { ...sent, signal });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (let piece = await reader?.read(); piece?.value !== undefined; piece = await reader?.read()) {

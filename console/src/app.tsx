@@ -5,7 +5,10 @@ import { Failure, Loading } from './states.tsx';
 import type { Me } from './types.ts';
 import { Access } from './views/access.tsx';
 import { Catalog } from './views/catalog.tsx';
+import { Dropped } from './views/dropped.tsx';
 import { Keys } from './views/keys.tsx';
+import { Policy } from './views/policy.tsx';
+import { Rules } from './views/rules.tsx';
 import { Overview } from './views/overview.tsx';
 import { RequestPage } from './views/request.tsx';
 import { SignIn } from './views/sign-in.tsx';
@@ -57,6 +60,8 @@ const VIEWS = [
   ['trail', 'Trail'],
   ['catalog', 'Catalog'],
   ['access', 'Access'],
+  ['policy', 'Policy'],
+  ['rules', 'Rules'],
   ['keys', 'Keys'],
 ] as const;
 
@@ -114,8 +119,11 @@ function View({ place }: { readonly place: Place }) {
   const [section, id] = place.path.split('/');
   if (section === '') return <Overview query={place.query} />;
   if (section === 'trail') return <Trail query={place.query} />;
-  if (section === 'access') return <Access query={place.query} />;
+  if (section === 'access') return <Access part={id ?? ''} query={place.query} />;
+  if (section === 'catalog' && id === 'dropped') return <Dropped />;
   if (section === 'catalog') return <Catalog query={place.query} />;
+  if (section === 'policy') return <Policy part={id ?? ''} query={place.query} />;
+  if (section === 'rules') return <Rules query={place.query} />;
   if (section === 'keys') return <Keys query={place.query} />;
   if (section === 'request' && id !== undefined) {
     return <RequestPage key={id} decisionId={id} began={place.query.get('began')} />;

@@ -28,20 +28,21 @@ export function Loading({ what }: { readonly what: string }) {
   );
 }
 
-export function Failure({
-  error,
-  retry,
-}: {
+interface FailureProps {
   readonly error: ApiError;
   readonly retry: () => void;
-}) {
+  /** Name of the button that retries. */
+  readonly again?: string;
+}
+
+export function Failure({ error, retry, again = 'Try again' }: FailureProps) {
   if (error.status === 403) return <NoRight sentence={error.message} />;
   return (
     <div class="state failure" role="alert">
       <h2>That did not work</h2>
       <p>{error.message}</p>
       <button type="button" onClick={retry}>
-        Try again
+        {again}
       </button>
     </div>
   );

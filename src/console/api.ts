@@ -1,39 +1,16 @@
 import type { Answer } from '../protocol/backend.ts';
-import { CatalogError } from '../protocol/errors.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
-import { isOperationName } from '../protocol/operations/operations.ts';
-import { parseObject } from '../policy/lines/pattern.ts';
-import { typedName } from '../policy/lines/typed-name.ts';
-import { accessGroups } from '../policy/lines/rights.ts';
-import type { Recorded } from '../gateway/decision/steps.ts';
 import { principalOf } from '../gateway/identity/key-ring.ts';
 import { keyState } from '../gateway/identity/keys.ts';
-import type { Gateway } from '../gateway/gateway.ts';
 import { readiness } from '../gateway/readiness.ts';
-import { createdKey, listedKeys, revokedKey, rotatedKey, type KeyAccess } from './keys.ts';
+import { apiAnswer, type ApiCall, type Endpoint } from './call.ts';
+import { checkedPast, listedDropped, undropped } from './catalog-calls.ts';
+import { deskEndpoints } from './policy-calls.ts';
+import { typedAction, invalid, namedIn as named, typedObject } from './parameters.ts';
+import { createdKey, listedKeys, revokedKey, rotatedKey } from './keys.ts';
 import { exported } from './trail/export.ts';
 import { followed } from './trail/follow.ts';
 import { filterTextOf } from './trail/filter-text.ts';
-import type { Trail } from './trail/trail.ts';
-
-/** A call of the API, once it is allowed. */
-export interface ApiCall {
-  readonly gateway: Gateway;
-  readonly trail: Trail;
-  readonly keys: KeyAccess;
-  readonly recorded: Recorded;
-  readonly query: URLSearchParams;
-  /** Whether the caller still has the credential and the right that the call was allowed with. */
-  readonly isAllowed: () => Promise<boolean>;
-}
-
-/** An endpoint: the object that its caller must be allowed to read, and its answer. */
-interface Endpoint {
-  /** Default: GET. */
-  readonly method?: 'POST';
-  readonly object: ObjectPath;
-  readonly answer: (call: ApiCall) => Promise<Answer> | Answer;
-}
 
 const AUDIT: ObjectPath = ['system', 'audit'];
 
@@ -54,6 +31,12 @@ export const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint
   ['keys/create', { object: AUDIT, method: 'POST', answer: jsonOf(createdKey) }],
   ['keys/rotate', { object: AUDIT, method: 'POST', answer: jsonOf(rotatedKey) }],
   ['keys/revoke', { object: AUDIT, method: 'POST', answer: jsonOf(revokedKey) }],
+  ['dropped', { object: AUDIT, answer: jsonOf(listedDropped) }],
+  ['dropped/undrop', { object: AUDIT, method: 'POST', answer: jsonOf(undropped) }],
+  ['commits/check', { object: AUDIT, answer: jsonOf(checkedPast) }],
+  ...Object.entries(deskEndpoints).map(
+    ([name, answers]) => [name, { object: AUDIT, ...answers }] as const,
+  ),
 ]);
 
 /** Requests of a page: 50 unless the query says how many, up to 200. */
@@ -116,7 +99,7 @@ async function state({ gateway, recorded }: ApiCall): Promise<Answer> {
 
 /** Who is allowed an action on an object, by the policy in force. */
 async function who({ gateway, trail, keys, query }: ApiCall): Promise<Answer> {
-  const [action, object] = [actionOf(query), objectOf(query)];
+  const [action, object] = [typedAction(query), typedObject(query)];
   const { digest } = gateway.policy.current();
   const stored = await keys.book.read();
   const now = new Date();
@@ -127,42 +110,18 @@ async function who({ gateway, trail, keys, query }: ApiCall): Promise<Answer> {
 /** The newest changes of a table, with what each did. */
 async function commits({ trail, query }: ApiCall): Promise<Answer> {
   return apiAnswer(
-    await trail.run({ kind: 'commits', object: objectOf(query), limit: MOST_OF_PAGE }),
-  );
-}
-
-/** @throws CatalogError InvalidInput */
-function actionOf(query: URLSearchParams): string {
-  const action = query.get('action') ?? '';
-  if (isOperationName(action) || accessGroups.some((group) => group === action)) return action;
-  throw invalid(
-    `action is ${JSON.stringify(action)}, but must be an operation such as QueryTable or a group such as read`,
-  );
-}
-
-/** @throws CatalogError InvalidInput */
-function objectOf(query: URLSearchParams): string {
-  const object = query.get('object') ?? '';
-  if (parseObject(object) !== undefined) return object;
-  throw invalid(
-    `object is ${JSON.stringify(object)}, but must be a canonical path such as /prod/sales`,
+    await trail.run({ kind: 'commits', object: typedObject(query), limit: MOST_OF_PAGE }),
   );
 }
 
 async function explained({ gateway, trail, query }: ApiCall): Promise<Answer> {
   const subject = named('user', query.get('subject') ?? '');
-  const [action, object] = [actionOf(query), objectOf(query)];
+  const [action, object] = [typedAction(query), typedObject(query)];
   const groups = query.getAll('group').map((name) => named('group', name));
   const roles = query.getAll('role').map((name) => named('role', name));
   const { digest } = gateway.policy.current();
   const principal = { subject, groups, roles };
   return apiAnswer(await trail.run({ kind: 'explain', digest, principal, action, object }));
-}
-
-function named(kind: 'user' | 'group' | 'role', typed: string): string {
-  const name = typedName(kind, typed);
-  if ('fault' in name) throw invalid(name.fault);
-  return name.value;
 }
 
 function limitOf(typed: string | null): number {
@@ -181,18 +140,4 @@ function placeOf(
   const [, began, decisionId] = /^(\d{1,17})\.([\w-]{1,64})$/.exec(typed) ?? [];
   if (began !== undefined && decisionId !== undefined) return { began, decisionId };
   throw invalid('the parameter after is no place of a page before');
-}
-
-/** An answer of the API, which nothing may keep. */
-export function apiAnswer(body: string, headers: Readonly<Record<string, string>> = {}): Answer {
-  return {
-    status: 200,
-    contentType: 'application/json',
-    headers: { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers },
-    body,
-  };
-}
-
-function invalid(sentence: string): CatalogError {
-  return new CatalogError('InvalidInput', sentence);
 }

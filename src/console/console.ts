@@ -6,10 +6,13 @@ import { identify } from '../gateway/identify.ts';
 import { authorizeWhole, handleOwn } from '../gateway/own-request.ts';
 import { answerPlain, NoSuchPage } from '../gateway/plain.ts';
 import { MethodRefused, targetPath } from '../gateway/route.ts';
-import { endpoints, apiAnswer } from './api.ts';
+import { endpoints } from './api.ts';
+import { apiAnswer } from './call.ts';
 import { handleCall, readingCall } from './protocol-call.ts';
 import { jsonBody } from './json-body.ts';
+import type { CatalogAccess } from './catalog-access.ts';
 import type { KeyAccess } from './keys.ts';
+import type { PolicyDesk } from './policy/desk.ts';
 import { cookieOf, hasCookie, noCookie, sessionCookie } from './sessions/cookie.ts';
 import type { Sessions, SignedIn } from './sessions/sessions.ts';
 import { requireSameOrigin, transportOf, type Transport } from './sessions/transport.ts';
@@ -28,6 +31,8 @@ interface ConsoleOptions {
   readonly sessions: Sessions;
   readonly trail: Trail;
   readonly keys: KeyAccess;
+  readonly desk: PolicyDesk;
+  readonly catalog: CatalogAccess;
 }
 
 /** Serves the review console: static pages, sessions, and an API whose calls are decided and recorded. */
@@ -55,6 +60,7 @@ export class Console implements ConsoleSite {
 
   async close(): Promise<void> {
     await this.#options.trail.close();
+    await this.#options.desk.close();
     await this.#options.sessions.close();
   }
 
@@ -138,8 +144,17 @@ export class Console implements ConsoleSite {
       prepare: () => this.#identify(gateway, received),
       answer: (recorded) => {
         const isAllowed = () => this.#isStillAllowed(gateway, recorded);
-        const { trail, keys } = this.#options;
-        return endpoint.answer({ gateway, recorded, query, trail, keys, isAllowed });
+        const { trail, keys, desk, catalog } = this.#options;
+        return endpoint.answer({
+          gateway,
+          recorded,
+          query,
+          trail,
+          keys,
+          desk,
+          catalog,
+          isAllowed,
+        });
       },
     });
   }

@@ -9,16 +9,22 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /**
  * The object in the body of a request.
  * @param shape A sentence about the body, for refusals.
+ * @param most Its largest size, in bytes.
  * @throws CatalogError InvalidInput
  */
-export async function jsonBody({ incoming, body }: Received, shape: string): Promise<JsonObject> {
+export async function jsonBody(
+  { incoming, body }: Received,
+  shape: string,
+  most: number = MOST_BODY,
+): Promise<JsonObject> {
   const type = incoming.headers['content-type'] ?? '';
   if (!/^application\/json\s*(;|$)/i.test(type)) throw new CatalogError('InvalidInput', shape);
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of body) {
     bytes += piece.byteLength;
-    if (bytes > MOST_BODY) throw new CatalogError('InvalidInput', 'the body is too large');
+    if (bytes > most)
+      throw new CatalogError('InvalidInput', `the body is larger than ${most} bytes`);
     pieces.push(piece);
   }
   const value = parsed(Buffer.concat(pieces).toString());

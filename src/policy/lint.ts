@@ -24,16 +24,22 @@ import { SHADOW_FOLDER } from './shadow-policy.ts';
 /** Files that look as if they were read: those of the kinds that policy files are of. */
 const POLICY_LIKE = /\.(ya?ml|csv|conf|toml|json)$/i;
 
+/** A file or folder in a policy folder. */
+interface FolderEntry {
+  readonly name: string;
+  readonly isFolder: boolean;
+}
+
 /** Files of a policy folder that look like policy files, and that nothing reads. @param folder An absolute path. */
-async function unreadFiles(
+function unreadFiles(
   folder: string,
+  entries: readonly FolderEntry[],
   issuers: readonly Issuer[],
-): Promise<readonly PolicyFinding[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
+): readonly PolicyFinding[] {
   const listed = new Set([...readFileNames, ...keySetsIn(folder, issuers)]);
   return entries.flatMap((entry) => {
     const { name } = entry;
-    if (entry.isDirectory()) return folderFinding(name);
+    if (entry.isFolder) return folderFinding(name);
     if (listed.has(name)) return [];
     const meant = nearestFile(name);
     if (meant === undefined && !POLICY_LIKE.test(name)) return [];
@@ -106,13 +112,28 @@ interface PolicySurroundings {
   readonly callers: Callers;
   /** Existing objects; undefined if unknown. */
   readonly objects: KnownObjects | undefined;
+  /** Names of files that a proposal adds to the folder. */
+  readonly added?: readonly string[];
+}
+
+async function entriesOf(
+  folder: string,
+  added: readonly string[],
+): Promise<readonly FolderEntry[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const found = entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
+  const names = new Set(found.map(({ name }) => name));
+  return [
+    ...found,
+    ...added.filter((name) => !names.has(name)).map((name) => ({ name, isFolder: false })),
+  ];
 }
 
 /** Reads a policy and its folder as a whole, beside the callers and objects that there are. */
 export async function lintFolder(
   folder: string,
   policy: FolderPolicy,
-  { callers, objects }: PolicySurroundings,
+  { callers, objects, added = [] }: PolicySurroundings,
 ): Promise<Lint> {
   const { findings, warnings } = lintPolicy(policy);
   const { issuers } = policy.snapshot;
@@ -121,7 +142,7 @@ export async function lintFolder(
     ...shallowFindings(policy, objects),
     ...unreachedFindings(policy),
     ...(objects === undefined ? [] : await missingColumns(policy, objects)),
-    ...(await unreadFiles(folder, issuers)),
+    ...unreadFiles(folder, await entriesOf(folder, added), issuers),
   ];
   return { findings, warnings: [...warnings, ...more].sort(byPlace) };
 }

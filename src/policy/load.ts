@@ -78,7 +78,12 @@ export async function loadPolicyLines(folder: string): Promise<FolderPolicy> {
   return loadRead(await readPolicyFolder(folder), folder);
 }
 
-async function loadRead(read: PolicyFolder, folder: string): Promise<FolderPolicy> {
+/**
+ * Loads what was read of a folder, or is proposed for it, as `loadPolicyLines` does.
+ * @param folder Where files lie that `issuers.yaml` names.
+ * @throws PolicyError
+ */
+export async function loadRead(read: PolicyFolder, folder: string): Promise<FolderPolicy> {
   const cases = await readCases(read.cases ?? '');
   const loaded = await buildPolicy(read.texts, await issuersOf(read.texts, folder));
   return { ...loaded, cases, folder: read };

@@ -67,6 +67,17 @@ export function sealedFiles({
   return [...filesOfPolicy(texts), ...fileOf(CASES_FILE, cases)];
 }
 
+/** The folder that files by their names make. @throws PolicyError if a file that must exist is missing */
+export function folderOfFiles(files: ReadonlyMap<string, string>): PolicyFolder {
+  const missing = [MODEL_FILE, POLICY_FILE].filter((name) => !files.has(name));
+  if (missing.length > 0) {
+    throw new PolicyError(missing.map((file) => ({ file, text: 'the file is missing' })));
+  }
+  const parts = Object.entries(decidingFiles).map(([part, name]) => [part, files.get(name)]);
+  const texts = Object.fromEntries(parts) as unknown as PolicyTexts;
+  return { texts, cases: files.get(CASES_FILE), seal: files.get(SEAL_FILE) };
+}
+
 function fileOf(name: string, text: string | undefined): readonly PolicyFile[] {
   return text === undefined ? [] : [{ name, text }];
 }

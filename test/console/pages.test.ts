@@ -1,4 +1,6 @@
-import { mkdir } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { send } from '../service/http.ts';
@@ -16,6 +18,37 @@ p, role:analyst, /prod/hr/**, *, deny
 g, user:alice, role:analyst
 g, user:eve, role:auditor
 p, role:auditor, /prod/people, read, allow
+p, role:nobody, /prod/people, read, allow
+`;
+
+const CASES = `cases:
+  - subject: user:alice
+    action: QueryTable
+    object: /prod/hr/salaries
+    expect: deny
+    because: salaries are for few
+  - subject: user:alice
+    action: QueryTable
+    object: /prod/people
+    expect: allow
+`;
+
+const COMMITS = `rules:
+  - name: people-stay
+    tables: ["/prod/people"]
+    require:
+      no_drop: true
+      max_rows: 1000000
+  - name: positive
+    tables: ["/prod/people"]
+    mode: warn
+    require: { check: "id > 5" }
+`;
+
+const LIMITS = `limits:
+  - name: fair
+    per: subject
+    rate: 100000/h
 `;
 
 /** A folder to keep pictures in, for people; none are kept without. */
@@ -31,7 +64,9 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
   let alice: string;
 
   beforeAll(async () => {
-    service = await Service.start({ policy: POLICY });
+    service = await Service.prepare({ policy: POLICY, commits: COMMITS, limits: LIMITS });
+    await writeFile(`${service.policies}/cases.yaml`, CASES);
+    await service.restart();
     eve = await service.keyByCommand('eve');
     alice = await service.keyByCommand('alice');
     await makeTable(service.url);
@@ -151,6 +186,15 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
       ['overview', '', 'table.top'],
       ['trail', 'trail', 'table.rows'],
       ['access', 'access?subject=alice&action=QueryTable&object=/prod/x', '.card'],
+      ['rights', 'access?subject=alice', 'table.rows'],
+      ['rights-of-object', 'access?object=/prod/people', 'table.rows'],
+      ['unused', 'access/unused', '.wide-card'],
+      ['policy', 'policy', '.code li'],
+      ['cases', 'policy/cases', 'table.rows'],
+      ['history', 'policy/history', 'table.rows'],
+      ['propose', 'policy/propose', 'textarea'],
+      ['rules', 'rules?table=/prod/people', '.total'],
+      ['dropped', 'catalog/dropped', '.state.empty'],
       ['keys', 'keys', 'table.rows'],
       ['catalog', 'catalog?in=/prod', '.names a'],
       ['table', 'catalog?table=/prod/people&one=1&other=2', 'table.rows'],
@@ -198,6 +242,118 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     await picture(page, 'table');
     await page.getByRole('link', { name: 'AlterTableAddColumns' }).click();
     await page.getByRole('heading', { name: 'Request' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('judges a change of the policy, and hands it out as a patch', async () => {
+    const { page, complaints } = await signedIn();
+    await page.getByRole('link', { name: 'Policy', exact: true }).click();
+    await page.getByRole('region', { name: 'Text of policy.csv' }).waitFor();
+    expect(await page.locator('.code li.warning').innerText()).toContain('role:nobody');
+    await page.getByRole('link', { name: 'Propose a change' }).click();
+    const text = page.getByLabel('Text of policy.csv');
+    const before = await text.inputValue();
+    expect(before).toBe(POLICY);
+    await text.fill(before.replace('p, role:analyst, /prod/hr/**, *, deny\n', ''));
+    await page.getByRole('button', { name: 'Check the change' }).click();
+    const replay = page.getByRole('region', { name: 'Replay' });
+    await replay.getByText('Would be allowed now').waitFor();
+    expect(await replay.locator('tbody tr').first().innerText()).toMatch(
+      /gains[^]*user:alice[^]*\/prod\/hr\/salaries/,
+    );
+    const access = page.getByRole('region', { name: 'Whose access changes' });
+    expect(await access.innerText()).toContain('/prod/hr/**');
+    await page.getByText('Gateways would refuse this change').waitFor();
+    await picture(page, 'proposal');
+    expect(await accessFindings(page)).toEqual([]);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download the patch' }).click();
+    const folder = await mkdtemp(`${tmpdir()}/arrowgate-patch-`);
+    try {
+      await (await download).saveAs(`${folder}/policy.patch`);
+      await cp(service.policies, folder, { recursive: true });
+      const env = { ...process.env, GIT_CEILING_DIRECTORIES: tmpdir() };
+      const applied = spawnSync('git', ['apply', 'policy.patch'], { cwd: folder, env });
+      expect([applied.status, String(applied.stderr)]).toEqual([0, '']);
+      expect(await readFile(`${folder}/policy.csv`, 'utf8')).not.toContain('/prod/hr/**');
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+    expect(await readFile(`${service.policies}/policy.csv`, 'utf8')).toBe(POLICY);
+    expect(complaints).toEqual([]);
+  });
+
+  it('takes uploaded files, and stops work that takes long', async () => {
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/console/policy/propose`);
+    const files = [
+      { name: 'limits.yaml', mimeType: 'text/yaml', buffer: Buffer.from('limits: []\n') },
+      { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x\n') },
+    ];
+    await page.getByLabel('Or upload files').setInputFiles(files);
+    await page.getByText('Changed: limits.yaml, notes.txt').waitFor();
+    await page.getByRole('button', { name: 'Check the change' }).click();
+    await page.getByText('"notes.txt" is no policy file').waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Discard it' }).click();
+    await page.getByText('Nothing is changed yet').waitFor();
+    await page.route('**/console/api/policy/propose', () => undefined);
+    await page.getByLabel('Text of limits.yaml').fill('limits: []\n');
+    await page.getByRole('button', { name: 'Check the change' }).click();
+    await page.getByText('Checking the files and cases').waitFor();
+    await picture(page, 'working');
+    expect(await accessFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await eventually(async () =>
+      expect(await page.getByText('Checking the files and cases').count()).toBe(0),
+    );
+  });
+
+  it('shows the rights of a user with the line behind each, and follows them to the file', async () => {
+    const { page, complaints } = await signedIn();
+    await page.getByRole('link', { name: 'Access', exact: true }).click();
+    await page.getByText('Whose rights?').waitFor();
+    await page.getByLabel('Name, id or path').fill('alice');
+    await page.keyboard.press('Enter');
+    const rows = page.locator('table.rows tbody tr');
+    await eventually(async () =>
+      expect(await rows.allInnerTexts()).toEqual([
+        expect.stringMatching(/\/prod\/\*\*[^]*allow[^]*read[^]*policy\.csv:3/),
+        expect.stringMatching(/\/prod\/hr\/\*\*[^]*deny[^]*policy\.csv:4/),
+      ]),
+    );
+    await page.getByLabel('Name, id or path').fill('/prod/people');
+    await page.keyboard.press('Enter');
+    await rows.getByText('role:analyst').first().waitFor();
+    await page.getByRole('link', { name: 'policy.csv:3' }).first().click();
+    await page.getByRole('region', { name: 'Text of policy.csv' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows what the rules would have refused, and rates in use', async () => {
+    const { page, complaints } = await signedIn();
+    await page.getByRole('link', { name: 'Rules', exact: true }).click();
+    await page.getByRole('region', { name: 'Commit rules' }).getByText('people-stay').waitFor();
+    await page.getByRole('region', { name: 'In use now' }).getByText('user:alice').waitFor();
+    await page.getByLabel('Table', { exact: true }).fill('/prod/people');
+    await page.getByRole('button', { name: 'Check its commits' }).click();
+    const past = page.getByRole('region', { name: 'Check of past commits' });
+    await past.getByText('positive', { exact: true }).first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('brings a dropped table back', async () => {
+    const { page, complaints } = await signedIn({}, ADMIN_KEY);
+    const namespace = 'POST /v1/table/prod$gone';
+    await send(service.url, `${namespace}/declare`, { body: {} });
+    await send(service.url, `${namespace}/drop`, { body: {} });
+    await page.getByRole('link', { name: 'Catalog', exact: true }).click();
+    await page.getByRole('link', { name: 'Dropped tables' }).click();
+    await page.getByRole('button', { name: 'Bring back /prod/gone' }).click();
+    await picture(page, 'undrop');
+    expect(await accessFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Bring it back' }).click();
+    await page.getByText('is back, with its versions').waitFor();
     expect(complaints).toEqual([]);
   });
 

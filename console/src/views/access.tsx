@@ -3,7 +3,10 @@ import { fieldOf } from '../form.ts';
 import { digest } from '../format.ts';
 import { address, go, Link } from '../router.tsx';
 import { Empty, StateOf } from '../states.tsx';
+import { Tabs } from '../tabs.tsx';
 import type { Explained } from '../types.ts';
+import { Rights } from './rights.tsx';
+import { Unused } from './unused.tsx';
 
 const FIELDS = [
   ['subject', 'Who', 'user:alice'],
@@ -11,7 +14,41 @@ const FIELDS = [
   ['object', 'Object', '/prod/sales'],
 ] as const;
 
-export function Access({ query }: { readonly query: URLSearchParams }) {
+const PARTS = [
+  ['', 'Rights'],
+  ['explain', 'Explain'],
+  ['unused', 'Unused'],
+] as const;
+
+interface AccessProps {
+  readonly part: string;
+  readonly query: URLSearchParams;
+}
+
+export function Access({ part, query }: AccessProps) {
+  // An address with an action is a question.
+  const shown = part === '' && query.has('action') ? 'explain' : part;
+  return (
+    <>
+      <div class="title">
+        <h1>Access</h1>
+        <Tabs
+          label="Parts of access"
+          tabs={PARTS.map(([path, name]) => [
+            path === '' ? 'access' : `access/${path}`,
+            name,
+            path === shown,
+          ])}
+        />
+      </div>
+      {shown === '' && <Rights query={query} />}
+      {shown === 'explain' && <Explain query={query} />}
+      {shown === 'unused' && <Unused since={query.get('since') ?? '30d'} />}
+    </>
+  );
+}
+
+function Explain({ query }: { readonly query: URLSearchParams }) {
   const given = Object.fromEntries(FIELDS.map(([name]) => [name, query.get(name) ?? '']));
   const roles = query.getAll('role');
   const groups = query.getAll('group');
@@ -29,11 +66,10 @@ export function Access({ query }: { readonly query: URLSearchParams }) {
       const names = fieldOf(data, name).split(/[\s,]+/);
       for (const each of names) if (each !== '') next.append(name, each);
     }
-    go(`access?${next}`);
+    go(`access/explain?${next}`);
   };
   return (
     <>
-      <h1>Access</h1>
       <p class="lead">What the policy in force says of a request, and the line behind it.</p>
       <form class="filters" onSubmit={submit} key={query.toString()}>
         {FIELDS.map(([name, label, hint]) => (

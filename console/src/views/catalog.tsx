@@ -24,12 +24,19 @@ export function Catalog({ query }: { readonly query: URLSearchParams }) {
           <Trace names={names} />
           <h1>{names.at(-1) ?? 'Catalog'}</h1>
         </div>
-        <Link
-          to={address('trail', { since: '7d', object: didPattern(names, table !== null) })}
-          class="button"
-        >
-          Who did
-        </Link>
+        <div class="actions">
+          {names.length === 0 && (
+            <Link to="catalog/dropped" class="button">
+              Dropped tables
+            </Link>
+          )}
+          <Link
+            to={address('trail', { since: '7d', object: didPattern(names, table !== null) })}
+            class="button"
+          >
+            Who did
+          </Link>
+        </div>
       </div>
       {table === null ? (
         <Namespace key={pathOf(names)} names={names} query={query} />

@@ -9,7 +9,7 @@ import {
   type PolicyTexts,
 } from '../../policy/policy-folder.ts';
 import type { Config } from '../config/config-table.ts';
-import type { PolicyEvent } from '../policy/policy-log.ts';
+import type { PolicyEvent } from '../../gateway/replay/policy-history.ts';
 import type { PolicyInForce } from './report-page.ts';
 
 /** The policies of a period, with their texts. */

@@ -3,7 +3,7 @@ import type { RequestCounts } from '../../audit/search/request-counts.ts';
 import type { FoundRequest } from '../../audit/search/search.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import type { Zone } from '../output/zone.ts';
-import type { PolicyEvent } from '../policy/policy-log.ts';
+import type { PolicyEvent } from '../../gateway/replay/policy-history.ts';
 import type { KeyInventory } from '../service/known-keys.ts';
 import { shareBar, timeChart } from './charts.ts';
 import { fieldsOf, MOST_LISTED, type EvidenceCounts } from './evidence-counts.ts';

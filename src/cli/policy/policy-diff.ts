@@ -6,8 +6,13 @@ import { POLICIES_FOLDER } from '../../audit/chain/log-files.ts';
 import { readOutline } from '../../engine/upkeep/verification/catalog-outline.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
+import {
+  accessChanges,
+  comparedCallers,
+  comparisonNotes,
+  type AccessChange,
+} from '../../policy/access-diff.ts';
 import { filesOfPolicy, policyDigest, readPolicyTexts } from '../../policy/policy-folder.ts';
-import { namesInLines } from '../../policy/strangers.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
@@ -18,7 +23,6 @@ import { dataFolderOf, disk } from '../service/data-folder.ts';
 import { activeKeys, isDataFolder } from '../service/known-keys.ts';
 import { readKeys } from '../../gateway/identity/key-file.ts';
 import { sightDifferences, type SightDifference } from './sight-diff.ts';
-import { accessChanges, type AccessChange, type ComparedCaller } from './access-diff.ts';
 
 interface DiffFlags extends TableFlags {
   readonly json?: boolean;
@@ -68,13 +72,11 @@ async function diffOf(
   const after = await loaded(folder.audit, to);
   const isThere = await isDataFolder(folder.root).catch(() => false);
   const keys = isThere ? activeKeys(await readKeys(folder.keys), new Date()) : [];
-  const names = new Set([...namesInLines(before), ...namesInLines(after)]);
-  const callers: readonly ComparedCaller[] = [
-    ...[...names].toSorted().map((name) => ({ name, principal: named(name) })),
-    ...keys
-      .filter(({ roles, scopes }) => roles.length > 0 || scopes !== undefined)
-      .map((key) => ({ name: `${key.subject} (key ${key.id})`, principal: principalOf(key) })),
-  ];
+  const callers = comparedCallers(
+    before,
+    after,
+    keys.filter(({ roles, scopes }) => roles.length > 0 || scopes !== undefined).map(principalOf),
+  );
   const { namespaces, tables } = await existingObjects(isThere ? folder.root : null);
   const access = accessChanges(
     before,
@@ -89,7 +91,7 @@ async function diffOf(
     files: fileChanges(before, after),
     access,
     sight: sightDifferences(before, after, callers, tables),
-    notes: notesOf(before, after),
+    notes: comparisonNotes(before, after),
   };
 }
 
@@ -128,23 +130,6 @@ async function existingObjects(
     namespaces: outline?.namespaces ?? [],
     tables: outline?.tables.map(({ path }) => path) ?? [],
   };
-}
-
-function named(subject: string): ComparedCaller['principal'] {
-  return { subject, groups: [], roles: [], credential: { kind: 'key', id: '' } };
-}
-
-function notesOf(...policies: readonly LoadedPolicy[]): readonly string[] {
-  const isConditional = policies.some((one) => one.policies.some((line) => line.condition));
-  const isForeign = policies.some(({ packed }) => packed === null);
-  return [
-    ...(isConditional
-      ? ['conditions were not met: those of allow lines fail, those of deny lines hold']
-      : []),
-    ...(isForeign
-      ? ['a policy has another model: only changed lines are compared, not access']
-      : []),
-  ];
 }
 
 function fileChanges(before: LoadedPolicy, after: LoadedPolicy): readonly FileChange[] {

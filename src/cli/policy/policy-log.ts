@@ -1,10 +1,6 @@
-import { readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { POLICIES_FOLDER } from '../../audit/chain/log-files.ts';
-import { timeOf } from '../../audit/record/time.ts';
-import { reportRequests } from '../../audit/search/report.ts';
-import { searchRequests } from '../../audit/search/search.ts';
+import { policyEventsOf, type PolicyEvent } from '../../gateway/replay/policy-history.ts';
 import { policyDigest, readPolicyTexts } from '../../policy/policy-folder.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { windowOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
@@ -17,22 +13,6 @@ import { openedForReading } from '../service/data-folder.ts';
 
 interface LogFlags extends PeriodFlags, TableFlags {
   readonly json?: boolean;
-}
-
-/** A policy that was in force, or a reload that was refused. */
-export interface PolicyEvent {
-  /** Null for a refused reload. */
-  readonly digest: string | null;
-  /** Reload, or the first request that it decided; null if it decided none. */
-  readonly since: string | null;
-  /** Last request that it decided. */
-  readonly last: string | null;
-  readonly requests: number;
-  readonly lines_added: number | null;
-  readonly lines_removed: number | null;
-  readonly state: 'current' | 'archived' | 'not archived' | 'refused';
-  /** Why a reload was refused. */
-  readonly findings: string | null;
 }
 
 /** `arrowgate policy log`. */
@@ -60,58 +40,8 @@ export async function policyEvents(
   await bringArchive(config, folder, window, run);
   const { output } = run;
   const { audit } = folder;
-  const archived = new Set(await readdir(join(audit, POLICIES_FOLDER)).catch((): string[] => []));
   const current = await currentDigest(config);
-  const counted = await reportRequests(audit, 'policy_digest', window, meterOf(output, 'records'));
-  const reloads = new Map<string, Reload>();
-  const refused: PolicyEvent[] = [];
-  for await (const found of searchRequests(audit, {
-    ...window,
-    operations: new Set(['PolicyReload']),
-  })) {
-    for (const { record, began } of found) {
-      const { digest, lines_added: added, lines_removed: removed, findings } = record.context;
-      if (digest === undefined) refused.push(refusedEvent(began, findings ?? null));
-      else if (!reloads.has(digest)) reloads.set(digest, { began, added, removed });
-    }
-  }
-  const events = counted.flatMap(({ key, requests, open, first, last }) => {
-    if (key === null) return [];
-    const reload = reloads.get(key);
-    const state = key === current ? 'current' : archived.has(key) ? 'archived' : 'not archived';
-    const own = reload === undefined ? 0 : 1;
-    return [
-      {
-        digest: key,
-        since: reload?.began ?? timeOf(first),
-        last: timeOf(last),
-        requests: requests + open - own,
-        lines_added: numberOf(reload?.added),
-        lines_removed: numberOf(reload?.removed),
-        state,
-        findings: null,
-      } as const,
-    ];
-  });
-  return [...events, ...refused].toSorted((one, other) =>
-    (one.since ?? '') < (other.since ?? '') ? -1 : 1,
-  );
-}
-
-interface Reload {
-  readonly began: string;
-  readonly added: string | undefined;
-  readonly removed: string | undefined;
-}
-
-/** A first policy has no lines to compare with. */
-function numberOf(text: string | undefined): number | null {
-  return text === undefined || !/^\d+$/.test(text) ? null : Number(text);
-}
-
-function refusedEvent(since: string, findings: string | null): PolicyEvent {
-  const nothing = { digest: null, last: null, requests: 0, lines_added: null, lines_removed: null };
-  return { ...nothing, since, state: 'refused', findings };
+  return policyEventsOf(audit, { window, current, progress: meterOf(output, 'records') });
 }
 
 /** Digest of the policy folder of the configuration, if there is one that can be read. */

@@ -27,7 +27,7 @@ export function addReplay(policy: Command, run: Run): void {
     .action(async (flags: ReplayFlags, command: Command) => {
       const report = await replay(flags, command, run);
       run.code = report.changed.length + report.seen.length === 0 ? 0 : 1;
-      run.output.line(flags.json === true ? jsonOf(report) : textOf(report));
+      run.output.line(flags.json === true ? JSON.stringify(report.shown()) : textOf(report));
     });
 }
 
@@ -47,12 +47,6 @@ async function replay(flags: ReplayFlags, command: Command, run: Run): Promise<R
     progress(replayed.report.requests);
   }
   return replayed.report;
-}
-
-function jsonOf(report: ReplayReport): string {
-  const { requests, same, changed, seeing, seen, skipped } = report;
-  const [lost, gained] = [report.count('lose'), report.count('gain')];
-  return JSON.stringify({ requests, same, lost, gained, seeing, changed, seen, skipped });
 }
 
 const heading = ['', 'SUBJECT', 'ACTION', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];

@@ -2,7 +2,7 @@ import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import { ANY, formatPattern } from '../../policy/lines/pattern.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import { sightChanges, type SightChange } from '../../policy/settings/sight.ts';
-import { SOME_NAME, type ComparedCaller } from './access-diff.ts';
+import { SOME_NAME, type ComparedCaller } from '../../policy/access-diff.ts';
 
 /** What one caller sees otherwise of one table, or of the tables of a pattern. */
 export interface SightDifference extends SightChange {

@@ -1,6 +1,3 @@
-import { Console } from '../../console/console.ts';
-import { Sessions } from '../../console/sessions/sessions.ts';
-import { Trail } from '../../console/trail/trail.ts';
 import { databasesOf } from '../config/config-databases.ts';
 import type { Logger } from 'pino';
 import type { Engine } from '../../engine/engine.ts';
@@ -9,7 +6,6 @@ import { BackgroundScrub } from '../../engine/upkeep/verification/background-scr
 import type { ExpiryOptions } from '../../engine/upkeep/retention/expiry.ts';
 import { Drain } from '../../gateway/drain.ts';
 import type { Gateway, ReadinessPart } from '../../gateway/gateway.ts';
-import type { KeyBook } from '../../gateway/identity/key-book.ts';
 import { FailureLimit } from '../../gateway/identity/failure-limit.ts';
 import {
   Identification,
@@ -40,12 +36,12 @@ import { openLance } from './open-lance.ts';
 import { openVending, vendingWarnings } from './vending-stores.ts';
 import { tryObjectStores, type OpenStorage } from './object-stores.ts';
 import { PolicyReloads } from './policy-reloads.ts';
-import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
 import { openKeys } from './gateway-keys.ts';
 import { KeyFreezing } from './key-freezing.ts';
 import { openArchivedLogs, type ArchivedLogs } from './audit-archive.ts';
+import { openConsole } from './open-console.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
@@ -245,7 +241,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder, { audit, book, others: archived?.logs }),
+    console: openConsole(start, folder, { audit, engine, book, others: archived?.logs }),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -460,32 +456,6 @@ function compareOthers(
   agreement.begin();
   opened.add(() => agreement.close());
   return agreement;
-}
-
-interface ConsoleParts {
-  readonly audit: Pick<AuditLog, 'write'>;
-  readonly book: KeyBook;
-  /** The audit logs of other gateways, if there is an archive. */
-  readonly others: ArchivedLogs['logs'] | undefined;
-}
-
-/** The review console. */
-function openConsole(
-  { config, log, opened }: Start,
-  folder: DataFolder,
-  { audit, book, others }: ConsoleParts,
-): Console {
-  const console = new Console({
-    sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
-    trail: new Trail({
-      folder: folder.audit,
-      ...(others && { prepare: others.prepare }),
-      failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
-    }),
-    keys: { book, act: actRecorder(audit) },
-  });
-  opened.add(() => console.close());
-  return console;
 }
 
 /** Counters of the limits of the policy. */

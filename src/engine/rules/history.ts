@@ -43,6 +43,8 @@ export interface HistoryOptions {
   /** The only table to judge; all if absent. */
   readonly table?: ObjectPath;
   readonly onTable?: (path: ObjectPath) => void;
+  /** Ends the judging, which is refused with its reason. */
+  readonly signal?: AbortSignal;
 }
 
 interface HistoryParts {
@@ -74,6 +76,7 @@ export async function judgeHistory(parts: HistoryParts, options: HistoryOptions)
     for (const chain of await parts.tables.chains(record)) {
       const line = new PastLine(parts, { path, record, chain, rules });
       for await (const found of line.judged()) {
+        options.signal?.throwIfAborted();
         history.commits++;
         history.refused.push(...found.refused);
         history.unjudged.push(...found.unjudged);

@@ -231,7 +231,7 @@ function held(key: StoredKey): HeldKey {
   return { key, identity: { kind: 'known', principal: principalOf(key) } };
 }
 
-export function principalOf(key: StoredKey): Principal {
+export function principalOf(key: Omit<StoredKey, 'hash'>): Principal {
   return {
     subject: key.subject,
     groups: [],

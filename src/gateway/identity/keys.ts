@@ -102,7 +102,7 @@ export function keyContextTexts(context: Readonly<Record<string, string>> = {}):
 }
 
 /** Whether a key may be used at a moment. */
-export function keyState(key: StoredKey, now: Date): KeyState {
+export function keyState(key: Omit<StoredKey, 'hash'>, now: Date): KeyState {
   if (key.revoked !== null) return 'revoked';
   if (key.expires !== null && Date.parse(key.expires) <= now.getTime()) return 'expired';
   return key.frozen === undefined ? 'active' : 'frozen';

@@ -103,6 +103,23 @@ export class ReplayReport {
     return this.changed.reduce((sum, one) => sum + (one.kind === kind ? one.requests : 0), 0);
   }
 
+  /** The results as plain data. */
+  shown(): {
+    readonly requests: number;
+    readonly same: number;
+    readonly lost: number;
+    readonly gained: number;
+    /** Requests that would see other rows or columns. */
+    readonly seeing: number;
+    readonly changed: readonly ChangedRequests[];
+    readonly seen: readonly SeenRequests[];
+    readonly skipped: readonly SkippedRequests[];
+  } {
+    const { requests, same, changed, seeing, seen, skipped } = this;
+    const [lost, gained] = [this.count('lose'), this.count('gain')];
+    return { requests, same, lost, gained, seeing, changed, seen, skipped };
+  }
+
   add(replayed: Replayed, request: DecidedRequest): void {
     this.#requests += 1;
     if (replayed.kind === 'same') this.#same += 1;

@@ -13,6 +13,14 @@ export function formatFinding(finding: PolicyFinding): string {
   return `${place}: ${finding.text}`;
 }
 
+const FORMATTED = /^([\w.-]+)(?::([1-9]\d*))?: ([^]*)$/;
+
+/** The finding of a formatted text; about no file if the text names none. */
+export function parsedFinding(text: string): PolicyFinding {
+  const [, file = '', line, rest = text] = FORMATTED.exec(text) ?? [];
+  return { file, ...(line === undefined ? {} : { line: Number(line) }), text: rest };
+}
+
 /** A policy that is refused as a whole, with all of its faults. */
 export class PolicyError extends Error {
   /** `file:line: fault`, in the order of the lines. */

@@ -1,12 +1,13 @@
-import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import type { Action } from '../../protocol/operations/operation.ts';
-import { isOperationName, operationsOf } from '../../protocol/operations/operations.ts';
-import type { Principal } from '../../protocol/principal.ts';
-import type { LoadedPolicy } from '../../policy/load.ts';
-import { ANY, formatPattern, patternMatches, type Pattern } from '../../policy/lines/pattern.ts';
-import type { PolicyLine } from '../../policy/lines/policy-line.ts';
-import { accessGroups } from '../../policy/lines/rights.ts';
-import { RoleGraph } from '../../policy/lines/role-graph.ts';
+import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operations/operation.ts';
+import { isOperationName, operationsOf } from '../protocol/operations/operations.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { LoadedPolicy } from './load.ts';
+import { ANY, formatPattern, patternMatches, type Pattern } from './lines/pattern.ts';
+import type { PolicyLine } from './lines/policy-line.ts';
+import { accessGroups } from './lines/rights.ts';
+import { RoleGraph } from './lines/role-graph.ts';
+import { namesInLines } from './strangers.ts';
 
 /** A caller of a comparison: a name of a policy, or a key with its own roles. */
 export interface ComparedCaller {
@@ -30,6 +31,7 @@ export interface AccessChange {
 
 type Compared = Pick<LoadedPolicy, 'policies' | 'roles' | 'snapshot'>;
 
+/** An object that stands for a pattern, or an existing one. */
 interface Place {
   readonly label: string;
   readonly path: ObjectPath;
@@ -51,7 +53,7 @@ export function accessChanges(
   objects: readonly ObjectPath[],
   progress: (callers: number) => void = () => undefined,
 ): readonly AccessChange[] {
-  const places = placesOf([...before.policies, ...after.policies], objects);
+  const places = patternPlaces([...before.policies, ...after.policies], objects);
   const actions = actionsOf([...before.policies, ...after.policies]);
   const touched = touchedNames(before, after);
   const graphs = [before, after].map(({ roles }) => new RoleGraph(roles));
@@ -89,7 +91,11 @@ function textOf({ subject, pattern, action, effect, condition }: PolicyLine): st
   return JSON.stringify([subject, formatPattern(pattern), action, effect, condition?.text ?? '']);
 }
 
-function placesOf(lines: readonly PolicyLine[], objects: readonly ObjectPath[]): readonly Place[] {
+/** An object for each pattern of some lines, and existing objects that no pattern spells out. */
+export function patternPlaces(
+  lines: readonly PolicyLine[],
+  objects: readonly ObjectPath[],
+): readonly Place[] {
   const places = new Map<string, Place>();
   for (const { pattern } of lines) {
     const label = formatPattern(pattern);
@@ -105,9 +111,44 @@ function placesOf(lines: readonly PolicyLine[], objects: readonly ObjectPath[]):
 }
 
 /** All access groups, and the operations that lines name. */
-function actionsOf(lines: readonly PolicyLine[]): readonly Action[] {
+export function actionsOf(lines: readonly PolicyLine[]): readonly Action[] {
   const named = lines.flatMap(({ action }) => (isOperationName(action) ? [action] : []));
   return [...accessGroups, ...new Set(named)];
+}
+
+/** The callers of a comparison: the names of both policies, and keys that differ from their owners. */
+export function comparedCallers(
+  before: LoadedPolicy,
+  after: LoadedPolicy,
+  keys: readonly Principal[],
+): readonly ComparedCaller[] {
+  const names = new Set([...namesInLines(before), ...namesInLines(after)]);
+  return [
+    ...[...names].toSorted().map((name) => ({ name, principal: principalNamed(name) })),
+    ...keys.map((principal) => ({ name: keyName(principal), principal })),
+  ];
+}
+
+function principalNamed(subject: string): Principal {
+  return { subject, groups: [], roles: [], credential: { kind: 'key', id: '' } };
+}
+
+function keyName({ subject, credential }: Principal): string {
+  return credential.kind === 'key' ? `${subject} (key ${credential.id})` : subject;
+}
+
+/** What a comparison leaves out. */
+export function comparisonNotes(...policies: readonly LoadedPolicy[]): readonly string[] {
+  const isConditional = policies.some((one) => one.policies.some((line) => line.condition));
+  const isForeign = policies.some(({ packed }) => packed === null);
+  return [
+    ...(isConditional
+      ? ['conditions were not met: those of allow lines fail, those of deny lines hold']
+      : []),
+    ...(isForeign
+      ? ['a policy has another model: only changed lines are compared, not access']
+      : []),
+  ];
 }
 
 interface Placed extends AccessChange {

@@ -1,0 +1,64 @@
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { AuditLog } from '../../audit/writer.ts';
+import { Console } from '../../console/console.ts';
+import { PolicyDesk } from '../../console/policy/desk.ts';
+import { Sessions } from '../../console/sessions/sessions.ts';
+import { Trail } from '../../console/trail/trail.ts';
+import type { KeyBook } from '../../gateway/identity/key-book.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { openNotes } from '../../store/open/open-store.ts';
+import type { Config } from '../config/config-table.ts';
+import type { ArchivedLogs } from './audit-archive.ts';
+import { catalogAccess } from './console-catalog.ts';
+import { storeOf, type DataFolder } from './data-folder.ts';
+import type { Opened } from './opened.ts';
+import { actRecorder } from './recorded-command.ts';
+
+interface ConsoleParts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly opened: Opened;
+}
+
+/** What the console shows and changes. */
+interface ConsoleServices {
+  readonly audit: Pick<AuditLog, 'write'>;
+  readonly engine: Engine;
+  readonly book: KeyBook;
+  /** The audit logs of other gateways, if there is an archive. */
+  readonly others: ArchivedLogs['logs'] | undefined;
+}
+
+const DESK_THREAD = new URL('../../../dist/cli/service/policy-desk-thread.js', import.meta.url);
+
+/** The review console. */
+export function openConsole(
+  { config, log, opened }: ConsoleParts,
+  folder: DataFolder,
+  { audit, engine, book, others }: ConsoleServices,
+): Console {
+  const console = new Console({
+    sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
+    trail: new Trail({
+      folder: folder.audit,
+      ...(others && { prepare: others.prepare }),
+      failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
+    }),
+    keys: { book, act: actRecorder(audit) },
+    catalog: catalogAccess(engine, config['drop.retention']),
+    desk: new PolicyDesk({
+      thread: DESK_THREAD,
+      keys: () => book.read(),
+      places: {
+        data: folder.root,
+        audit: folder.audit,
+        policies: resolve(config.policies),
+        certificates: config['listen.tls.client_ca'] !== null,
+      },
+      failed: (error) => log.error({ err: error }, 'the console cannot look at the policy'),
+    }),
+  });
+  opened.add(() => console.close());
+  return console;
+}
