@@ -87,6 +87,7 @@ export class Console implements ConsoleSite {
         present(received, given);
       },
       answer: async ({ principal }) => {
+        this.#options.trail.prepare();
         const cookie = await this.#options.sessions.begin(given!);
         const { subject } = principal;
         const headers = { 'set-cookie': sessionCookie(cookie, transport!) };

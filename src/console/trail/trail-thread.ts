@@ -3,6 +3,7 @@ import type { LoggedRecord } from '../../audit/record/record.ts';
 import { microsOf } from '../../audit/record/time.ts';
 import { newestRequests } from '../../audit/search/newest.ts';
 import { RequestStream } from '../../audit/search/request-stream.ts';
+import { keepSegmentsOpen } from '../../audit/segments/open-segments.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { countTraffic } from '../../audit/search/traffic.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
@@ -214,6 +215,10 @@ async function answer({ id, folder, task }: NumberedTask): Promise<TaskAnswer> {
   }
 }
 
+/** Segments that stay open between searches; a million records are in fifteen. */
+const OPEN_SEGMENTS = 32;
+
+keepSegmentsOpen(OPEN_SEGMENTS);
 let last: Promise<void> = Promise.resolve();
 parentPort?.on('message', (task: NumberedTask) => {
   last = last.then(async () => parentPort?.postMessage(await answer(task), []));
