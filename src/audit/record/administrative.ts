@@ -11,6 +11,8 @@ export const administrativeOperations = [
   'KeysThaw',
   'PolicyReload',
   'AuditRotateKey',
+  'AuditReview',
+  'AuditVerify',
   'CatalogRebuild',
   'CatalogGc',
   'CatalogExpire',

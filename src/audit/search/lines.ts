@@ -123,6 +123,7 @@ function needlesOf(filter: RequestFilter): readonly Buffer[] {
     text !== undefined && !SURROGATE.test(text) && JSON.stringify(text).slice(1, -1),
     decision !== undefined && `,"decision":${JSON.stringify(decision)}`,
     statusNeedle(filter),
+    filter.canary === true && ',"canary":"',
     operation !== undefined && others.length === 0 && `,"operation":${JSON.stringify(operation)}`,
   ];
   return needles.filter((needle) => needle !== false).map((needle) => Buffer.from(needle));

@@ -2,6 +2,7 @@ import { microsOf } from '../record/time.ts';
 import { logPartsOf, type LogPart } from '../segments/log-part.ts';
 import { instanceStart, RecordDensity } from './record-density.ts';
 import type { RequestFilter } from './filter.ts';
+import { withMarks } from './review-marks.ts';
 import { searchRequests, type FoundRequest } from './search.ts';
 
 /** Records of the period that is searched first, about; each further one has more by the factor. */
@@ -38,9 +39,10 @@ interface NewestOptions {
  */
 export async function newestRequests(
   folder: string,
-  filter: RequestFilter,
+  typed: RequestFilter,
   { limit, after, except }: NewestOptions,
 ): Promise<NewestRequests> {
+  const filter = await withMarks(folder, typed);
   const page = new NewestPage(limit, after, except);
   const parts = await logPartsOf(folder);
   const oldest = greatest(filter.since, startOf(parts));

@@ -162,6 +162,11 @@ function testsOf(filter: RequestFilter): readonly ColumnTest[] {
     );
   }
   if (object !== undefined) add(['object', 'objects'], wordMatches(object));
+  if (filter.canary === true) marked(['canary'], wordsWhere(wordMatches(() => true)));
+  const { review, reviewed } = filter;
+  if (reviewed !== undefined && review !== 'unreviewed') {
+    marked(['decision_id'], (data) => idMarks(data, reviewed));
+  }
   const test = text === undefined ? undefined : textTest(text);
   if (test !== undefined) tests.push(test);
   return tests;
@@ -171,6 +176,15 @@ function testsOf(filter: RequestFilter): readonly ColumnTest[] {
 function columnMarks(column: string): RowMarks {
   const marks = wordsWhere(wordEquals(column));
   return (read) => marks(read.children[0]!);
+}
+
+/** Marks the rows with an id that passes a test. */
+function idMarks(data: Data, test: (id: string) => boolean): Uint8Array {
+  const marks = new Uint8Array(data.length);
+  for (let row = 0; row < marks.length; row++) {
+    if (test(textValues.read(data, row)!)) marks[row] = 1;
+  }
+  return marks;
 }
 
 /** Marks the rows with a status that passes a test. */

@@ -1,7 +1,8 @@
 import { isAbout, isInWindow, matches, type RequestFilter } from '../../audit/search/filter.ts';
+import { reviewMarks, withMarks } from '../../audit/search/review-marks.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
-import { formatOf } from './audit-format.ts';
+import { formatOf, requireFormat } from './audit-format.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import type { Run } from '../output/output.ts';
@@ -55,9 +56,13 @@ export interface SearchFlags extends FilterFlags, TableFlags {
 
 /** Does `arrowgate audit search`. @throws UsageError for flags that can mean nothing */
 export async function searchAudit(config: Config, flags: SearchFlags, run: Run): Promise<void> {
-  const filter = filterOf(flags);
-  const format = formatOf(formatName(flags), flags, run.output);
+  const typed = filterOf(flags);
+  const name = formatName(flags);
+  requireFormat(name);
   const { audit } = await openedForReading(config);
+  const marks = await reviewMarks(audit);
+  const filter = await withMarks(audit, typed, marks);
+  const format = formatOf(name, flags, run.output, marks);
   const { output } = run;
   await output.bytes(format.begin());
   for await (const requests of found(audit, filter, flags)) {
