@@ -1,12 +1,20 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import type { Logger } from 'pino';
 import type { Gateway } from '../gateway/gateway.ts';
+import type { Received } from '../gateway/decision/steps.ts';
 import { Metrics } from '../gateway/telemetry/metrics.ts';
 import { isOwnPath } from '../gateway/own-paths.ts';
 import { targetPath } from '../gateway/route.ts';
+import { receive } from '../gateway/admit.ts';
 import { exchange } from '../gateway/exchange.ts';
+import {
+  decideDescribed,
+  type AccessDecision,
+  type DescribedRequest,
+} from '../gateway/forward-auth.ts';
+import type { IdentifyHost } from '../gateway/identity/host-identity.ts';
 import { parseConfig } from './config/config.ts';
 import type { Config } from './config/config-table.ts';
 import type { GatewayConfig } from './config/gateway-config.ts';
@@ -26,6 +34,8 @@ export interface GatewayOptions {
   readonly adminKey?: string;
   /** Log stream; standard error when absent. */
   readonly log?: Logger;
+  /** Identifies callers whom this program has authenticated itself. */
+  readonly identify?: IdentifyHost;
 }
 
 /** The `next` function of a framework, for requests that are not the gateway's. */
@@ -51,6 +61,13 @@ export interface EmbeddedGateway {
   readonly middleware: (incoming: IncomingMessage, response: ServerResponse, next: Next) => void;
   /** The same for Fastify: `await app.register(gateway.fastify)`. */
   readonly fastify: (instance: FastifyHost, options: object, done: Next) => void;
+  /**
+   * Decides whether the caller of a request may send a request of the protocol, without sending it: by the
+   * credentials of `request` or by `identify`. As `/authorize` it needs to see neither the body nor the answer, so
+   * what depends on one of them is not allowed. The decision is recorded as that of a request. Never rejects
+   * for a refusal.
+   */
+  authorize(request: IncomingMessage, described: DescribedRequest): Promise<AccessDecision>;
   /** Finishes requests in flight, flushes the audit log and closes everything; new requests are refused meanwhile. */
   close(): Promise<void>;
 }
@@ -79,6 +96,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Embed
       opened,
       metrics,
       certificate: undefined,
+      identify: options.identify,
     });
     return embedded(gateway, opened, config['shutdown.grace']);
   } catch (error) {
@@ -104,8 +122,28 @@ function embedded(gateway: Gateway, opened: Opened, graceMillis: number): Embedd
     listener,
     middleware,
     fastify: fastifyPlugin(middleware),
+    authorize: (request, described) => {
+      const deciding = decideDescribed(gateway, receiveDescribed(gateway, request, described));
+      gateway.drain.track(deciding.then(ignore, ignore));
+      return deciding;
+    },
     close: once(() => close(gateway, opened, graceMillis)),
   };
+}
+
+const ignore = (): void => undefined;
+
+/** The described request, with the headers, the address and the properties of the other one. */
+function receiveDescribed(
+  { trustedProxies }: Gateway,
+  request: IncomingMessage,
+  { method, path }: DescribedRequest,
+): Received {
+  const incoming = Object.create(request, {
+    method: { value: method },
+    url: { value: path },
+  }) as IncomingMessage;
+  return receive(incoming, new ServerResponse(incoming), false, trustedProxies);
 }
 
 /** Handles requests before Fastify does. It has no scope of its own, so it receives every path. */

@@ -191,6 +191,7 @@ function namesOf({ subject, groups, roles, scopes }: Principal): AuditPrincipal 
 /** Identifies a credential in the log; never contains a secret. */
 export function credentialName(credential: Credential): string {
   if (credential.kind === 'key') return credential.id;
+  if (credential.kind === 'host') return 'host';
   return credential.kind === 'token' ? credential.issuer : credential.subject;
 }
 

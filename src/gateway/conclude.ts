@@ -71,6 +71,16 @@ export async function conclude(gateway: Gateway, reached: RequestOutcome): Promi
   report(gateway, outcome, sent);
 }
 
+/** Records the outcome of a request that somebody else answers. */
+export async function concludeUnsent(gateway: Gateway, outcome: RequestOutcome): Promise<void> {
+  gateway.shadow?.note(outcome);
+  await gateway.recorder.outcome(outcome, 0);
+  count(gateway, outcome, NOTHING_SENT);
+  report(gateway, outcome, NOTHING_SENT);
+}
+
+const NOTHING_SENT: Sent = { bytes: 0, end: 'complete' };
+
 /** Counts a request that names canaries, and freezes its key before the answer if one of them says so. */
 async function answerForCanaries(
   { metrics, freezer }: Gateway,

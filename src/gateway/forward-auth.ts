@@ -4,7 +4,7 @@ import { CatalogError } from '../protocol/errors.ts';
 import { admit } from './admit.ts';
 import { authorize } from './authorize.ts';
 import { checkCommit } from './check-commit.ts';
-import { conclude } from './conclude.ts';
+import { conclude, concludeUnsent } from './conclude.ts';
 import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
 import { limit } from './limit.ts';
@@ -31,7 +31,7 @@ export function isAuthorize(path: string): boolean {
  */
 export async function handleDescribed(gateway: Gateway, received: Received): Promise<void> {
   if (!isTrusted(gateway, received.incoming)) return refuseStranger(gateway, received);
-  const outcome = await pass(gateway, { ...received, described: true });
+  const outcome = await pass(gateway, { ...received, described: true }, describe);
   try {
     await conclude(gateway, forwardedOutcome(outcome));
   } finally {
@@ -39,10 +39,63 @@ export async function handleDescribed(gateway: Gateway, received: Received): Pro
   }
 }
 
-async function pass(gateway: Gateway, received: Received): Promise<RequestOutcome> {
+/** A request of the protocol that a program around the gateway asks about. */
+export interface DescribedRequest {
+  /** Such as `POST`. */
+  readonly method: string;
+  /** Path and query, such as `/v1/table/sales$orders/query`. */
+  readonly path: string;
+}
+
+/** The decision on such a request. */
+export interface AccessDecision {
+  readonly allowed: boolean;
+  /** 200, or the status that the gateway would answer: 401, 403, 429, 400 or 503. */
+  readonly status: number;
+  /** `user:NAME` of the identified caller. */
+  readonly subject: string | null;
+  /** Why it is not allowed, in one sentence. */
+  readonly reason: string | null;
+  /** Finds the decision in the audit log: `arrowgate audit show ID`. */
+  readonly decisionId: string;
+}
+
+/** Decides about such a request for the caller of another request. Nothing is answered; the decision is recorded. */
+export async function decideDescribed(
+  gateway: Gateway,
+  received: Received,
+): Promise<AccessDecision> {
+  const outcome = await pass(gateway, { ...received, described: true });
+  try {
+    await concludeUnsent(gateway, outcome);
+  } finally {
+    outcome.request.release?.();
+  }
+  const { request, answer } = outcome;
+  const allowed = answer.status === 200;
+  return {
+    allowed,
+    status: answer.status,
+    subject: request.principal?.subject ?? null,
+    reason: allowed ? null : sentenceOf(outcome),
+    decisionId: request.decisionId,
+  };
+}
+
+function sentenceOf({ answer: { body } }: RequestOutcome): string | null {
+  if (typeof body !== 'string') return null;
+  return (JSON.parse(body) as { readonly error: string }).error;
+}
+
+/** @param describe Gives the request the verb and the target that are decided about. */
+async function pass(
+  gateway: Gateway,
+  received: Received,
+  describe?: (incoming: IncomingRequest) => void,
+): Promise<RequestOutcome> {
   let request: RefusedRequest = received;
   try {
-    describe(received.incoming);
+    describe?.(received.incoming);
     const routed = (request = route(admit(received, gateway.drain.refusing), gateway.databases));
     const found = identify(routed, gateway.identification);
     const identified = (request = found instanceof Promise ? await found : found);

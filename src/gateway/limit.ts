@@ -144,6 +144,7 @@ const values: Readonly<Record<LimitScope, Values>> = {
   },
   credential: ({ principal: { subject, credential } }) => {
     if (credential.kind === 'key') return [`key:${credential.id}`];
+    if (credential.kind === 'host') return [`host:${subject}`];
     // A token has no id: each subject of an issuer is counted alone.
     return credential.kind === 'token'
       ? [`token:${credential.issuer}:${subject}`]

@@ -2,7 +2,9 @@
 export type Credential =
   | { readonly kind: 'key'; readonly id: string }
   | { readonly kind: 'token'; readonly issuer: string }
-  | { readonly kind: 'certificate'; readonly subject: string };
+  | { readonly kind: 'certificate'; readonly subject: string }
+  /** The program around the gateway authenticated the caller. */
+  | { readonly kind: 'host' };
 
 /** A right that narrows a credential: an action on the objects of a pattern. */
 export interface KeyScope {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Certificate } from '../../gateway/http/certificate.ts';
+import type { IdentifyHost } from '../../gateway/identity/host-identity.ts';
 import type { Metrics } from '../../gateway/telemetry/metrics.ts';
 import type { Config } from '../config/config-table.ts';
 import type { Output } from '../output/output.ts';
@@ -35,4 +36,6 @@ export interface Start {
   readonly opened: Opened;
   readonly metrics: Metrics;
   readonly certificate: Certificate | undefined;
+  /** The program around the gateway, if it authenticates callers. */
+  readonly identify?: IdentifyHost | undefined;
 }

@@ -228,7 +228,7 @@ export async function compose(start: Start): Promise<Gateway> {
   const gateway: Gateway = {
     keys,
     tokens,
-    identification: new Identification({ keys, tokens, failures, ...certificatesOf(config) }),
+    identification: new Identification({ keys, tokens, failures, ...furtherCallers(start) }),
     trustedProxies: new Networks(config.trusted_proxies),
     bodyIds: config['authorize.body_ids'],
     databases: databasesOf(config.databases),
@@ -329,10 +329,16 @@ async function prepareFolder(
   return undefined;
 }
 
-/** How client certificates name their owners, if there are any. */
-function certificatesOf(config: Config): Pick<IdentificationOptions, 'clientSubject'> {
-  if (config['listen.tls.client_ca'] === null) return {};
-  return { clientSubject: config['listen.tls.client_subject'] };
+/** How client certificates name their owners, and the surrounding program names callers, if they do. */
+function furtherCallers({
+  config,
+  identify,
+}: Start): Pick<IdentificationOptions, 'clientSubject' | 'host'> {
+  const isCertified = config['listen.tls.client_ca'] !== null;
+  return {
+    host: identify,
+    ...(isCertified ? { clientSubject: config['listen.tls.client_subject'] } : {}),
+  };
 }
 
 /** The default budget of a request. */

@@ -9,6 +9,7 @@ import {
 } from './client-certificate.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { andThen } from '../../protocol/maybe-promise.ts';
+import { hostPrincipal, type IdentifyHost } from './host-identity.ts';
 import type { KeyIdentity, KeyRing } from './key-ring.ts';
 import { endedSentence } from './keys.ts';
 import type { IncomingRequest } from '../http/message.ts';
@@ -23,11 +24,13 @@ export interface IdentificationOptions {
   readonly failures: FailureLimit;
   /** The field of a client certificate that names its owner; without it, certificates are ignored. */
   readonly clientSubject?: ClientSubject;
+  /** The surrounding program, if it authenticates callers. Whom it names, needs no credential of the gateway. */
+  readonly host?: IdentifyHost | undefined;
 }
 
 /** The credentials of a request; never its body. */
 interface CredentialInput {
-  readonly incoming: Pick<IncomingRequest, 'headers' | 'socket'>;
+  readonly incoming: IncomingRequest;
   readonly sourceIp: string;
 }
 
@@ -47,9 +50,18 @@ export class Identification {
    * before; a token that comes for the first time takes a moment.
    * @throws CatalogError Unauthenticated when no credential is valid, or credentials name two principals
    * are, also by the promise; ServiceUnavailable when the keys of an issuer cannot be
-   * had; TooManyFailures after too many failures
+   * had; TooManyFailures after too many failures. What the surrounding program throws, and TypeError for an identity
+   *   of it that is invalid: internal errors
    */
-  principalOf({ incoming, sourceIp }: CredentialInput): Principal | Promise<Principal> {
+  principalOf(input: CredentialInput): Principal | Promise<Principal> {
+    const { host } = this.#options;
+    if (host === undefined) return this.#ofCredentials(input);
+    return andThen(host(input.incoming), (named) =>
+      named === undefined || named === null ? this.#ofCredentials(input) : hostPrincipal(named),
+    );
+  }
+
+  #ofCredentials({ incoming, sourceIp }: CredentialInput): Principal | Promise<Principal> {
     const { failures } = this.#options;
     failures.check(sourceIp);
     if (!this.#offersAny(incoming)) throw new CatalogError('Unauthenticated', NOTHING);
@@ -80,12 +92,12 @@ export class Identification {
     }
   }
 
-  #offersAny({ headers, socket }: CredentialInput['incoming']): boolean {
+  #offersAny({ headers, socket }: IncomingRequest): boolean {
     if (headers.authorization !== undefined || keyHeader(headers) !== undefined) return true;
     return this.#options.clientSubject !== undefined && clientCertificate(socket) !== undefined;
   }
 
-  #provenBy(incoming: CredentialInput['incoming']): Principal | Promise<Principal> {
+  #provenBy(incoming: IncomingRequest): Principal | Promise<Principal> {
     const { headers, socket } = incoming;
     const onlyKey =
       this.#options.clientSubject === undefined && headers.authorization === undefined;
