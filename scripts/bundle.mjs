@@ -18,6 +18,7 @@ const PROGRAMS = [
   'audit/segments/sealing-thread',
   'audit/search/report-thread',
   'console/trail/trail-thread',
+  'cli/audit/integrity-thread',
   'gateway/identity/key-thread',
   'policy/reading-thread',
 ];

@@ -12,6 +12,7 @@ import {
   MOMENT_ATTEMPTS,
   MOMENT_PAUSE_MILLIS,
 } from '../src/engine/catalog/journal/journal-moment.ts';
+import { INTEGRITY_MILLIS } from '../src/console/integrity.ts';
 import { FOLLOW_MILLIS } from '../src/console/trail/follow.ts';
 import { TRAIL_TASK_MILLIS } from '../src/console/trail/trail.ts';
 import { COMMIT_ATTEMPTS } from '../src/engine/catalog/records/commit-loop.ts';
@@ -94,6 +95,12 @@ export const waits: readonly Wait[] = [
     end: '400 code 13: choose a shorter period',
     files: ['console/trail/trail.ts'],
     test: 'console/trail.test.ts',
+  },
+  {
+    what: 'verification or evidence of the console',
+    ...fixed(INTEGRITY_MILLIS),
+    end: 'its thread ends; the answer says that it was broken off',
+    files: ['console/integrity.ts'],
   },
   {
     what: 'following the audit log in the console',

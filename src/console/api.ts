@@ -11,6 +11,9 @@ import { principalOf } from '../gateway/identity/key-ring.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readiness } from '../gateway/readiness.ts';
+import { attention, type ServiceFacts } from './attention.ts';
+import { evidence, verified, type IntegrityWork } from './integrity.ts';
+import { reviewedRequest } from './reviews.ts';
 import { createdKey, listedKeys, revokedKey, rotatedKey, type KeyAccess } from './keys.ts';
 import { exported } from './trail/export.ts';
 import { followed } from './trail/follow.ts';
@@ -22,6 +25,8 @@ export interface ApiCall {
   readonly gateway: Gateway;
   readonly trail: Trail;
   readonly keys: KeyAccess;
+  readonly integrity: IntegrityWork;
+  readonly facts: ServiceFacts;
   readonly recorded: Recorded;
   readonly query: URLSearchParams;
   /** Whether the caller still has the credential and the right that the call was allowed with. */
@@ -50,6 +55,11 @@ export const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint
   ['explain', { object: AUDIT, answer: explained }],
   ['who', { object: AUDIT, answer: who }],
   ['commits', { object: AUDIT, answer: commits }],
+  ['review', { object: AUDIT, method: 'POST', answer: jsonOf(reviewedRequest) }],
+  ['attention', { object: AUDIT, answer: jsonOf(attention) }],
+  ['integrity', { object: AUDIT, answer: chains }],
+  ['integrity/verify', { object: AUDIT, method: 'POST', answer: verified }],
+  ['evidence', { object: AUDIT, answer: evidence }],
   ['keys', { object: AUDIT, answer: jsonOf(listedKeys) }],
   ['keys/makers', { object: AUDIT, answer: keyMakers }],
   ['keys/create', { object: AUDIT, method: 'POST', answer: jsonOf(createdKey) }],
@@ -70,6 +80,11 @@ function jsonOf(result: (call: ApiCall) => Promise<object>): Endpoint['answer'] 
 /** By key, who made it and when, as far as the log has it. */
 async function keyMakers({ trail }: ApiCall): Promise<Answer> {
   return apiAnswer(await trail.run({ kind: 'key-makers' }));
+}
+
+/** The chains of the log, and the newest verifications. */
+async function chains({ trail }: ApiCall): Promise<Answer> {
+  return apiAnswer(await trail.run({ kind: 'chains' }));
 }
 
 /** Who signed in, and the version of the service. */
@@ -101,8 +116,8 @@ async function request({ trail, query }: ApiCall): Promise<Answer> {
 async function traffic({ trail, query }: ApiCall): Promise<Answer> {
   const now = Date.now();
   const filter = filterTextOf(query, now);
-  if ((filter.text ?? filter.column) !== undefined) {
-    throw invalid('requests with a text or a column are found, but not counted');
+  if ((filter.text ?? filter.column ?? filter.review) !== undefined) {
+    throw invalid('requests with a text, a column or a review are found, but not counted');
   }
   return apiAnswer(await trail.run({ kind: 'traffic', filter, steps: STEPS, now }));
 }

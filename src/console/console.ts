@@ -9,6 +9,8 @@ import { MethodRefused, targetPath } from '../gateway/route.ts';
 import { endpoints, apiAnswer } from './api.ts';
 import { handleCall, readingCall } from './protocol-call.ts';
 import { jsonBody } from './json-body.ts';
+import type { ServiceFacts } from './attention.ts';
+import type { IntegrityWork } from './integrity.ts';
 import type { KeyAccess } from './keys.ts';
 import { cookieOf, hasCookie, noCookie, sessionCookie } from './sessions/cookie.ts';
 import type { Sessions, SignedIn } from './sessions/sessions.ts';
@@ -28,6 +30,8 @@ interface ConsoleOptions {
   readonly sessions: Sessions;
   readonly trail: Trail;
   readonly keys: KeyAccess;
+  readonly integrity: IntegrityWork;
+  readonly facts: ServiceFacts;
 }
 
 /** Serves the review console: static pages, sessions, and an API whose calls are decided and recorded. */
@@ -139,8 +143,8 @@ export class Console implements ConsoleSite {
       prepare: () => this.#identify(gateway, received),
       answer: (recorded) => {
         const isAllowed = () => this.#isStillAllowed(gateway, recorded);
-        const { trail, keys } = this.#options;
-        return endpoint.answer({ gateway, recorded, query, trail, keys, isAllowed });
+        const { sessions: _sessions, ...parts } = this.#options;
+        return endpoint.answer({ gateway, recorded, query, isAllowed, ...parts });
       },
     });
   }

@@ -20,7 +20,10 @@ export const trafficKeys = [
 type TrafficKey = (typeof trafficKeys)[number];
 
 /** Criteria of counted requests. An object is compared with that of the route. */
-export type TrafficFilter = Omit<RequestFilter, 'since' | 'until' | 'column' | 'text'>;
+export type TrafficFilter = Pick<
+  RequestFilter,
+  'subject' | 'object' | 'operations' | 'decision' | 'status'
+>;
 
 /** Period of the counts, in microseconds since 1970, and the number of its equal parts. */
 export interface TrafficPeriod {

@@ -34,6 +34,7 @@ import { openBackends, type Backends } from './open-backends.ts';
 import { adoptionRecorder } from './catalog-adopt.ts';
 import { openCatalog, openReadingCatalog, type CatalogWatch } from './open-catalog.ts';
 import { openNotes } from '../../store/open/open-store.ts';
+import { integrityWork } from './integrity-work.ts';
 import { PolicyAgreement } from '../../gateway/policy-agreement.ts';
 import { Opened, type Start } from './opened.ts';
 import { StoreIntegrity } from './store-integrity.ts';
@@ -246,7 +247,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder, audit),
+    console: openConsole(start, folder, audit, agreement),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -452,9 +453,10 @@ function compareOthers(
 
 /** The review console. */
 function openConsole(
-  { config, log, opened }: Start,
+  { config, log, opened, certificate }: Start,
   folder: DataFolder,
   audit: Pick<AuditLog, 'write'>,
+  agreement: PolicyAgreement,
 ): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
@@ -463,6 +465,11 @@ function openConsole(
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
     keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
+    integrity: integrityWork(config),
+    facts: {
+      gateways: () => agreement.policies,
+      certificateEnds: () => certificate?.expires,
+    },
   });
   opened.add(() => console.close());
   return console;
