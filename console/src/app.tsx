@@ -5,6 +5,7 @@ import { Failure, Loading } from './states.tsx';
 import type { Me } from './types.ts';
 import { Access } from './views/access.tsx';
 import { Catalog } from './views/catalog.tsx';
+import { Integrity } from './views/integrity.tsx';
 import { Keys } from './views/keys.tsx';
 import { Overview } from './views/overview.tsx';
 import { RequestPage } from './views/request.tsx';
@@ -58,6 +59,7 @@ const VIEWS = [
   ['catalog', 'Catalog'],
   ['access', 'Access'],
   ['keys', 'Keys'],
+  ['integrity', 'Integrity'],
 ] as const;
 
 function Shell({ me, left }: ShellProps) {
@@ -116,6 +118,7 @@ function View({ place }: { readonly place: Place }) {
   if (section === 'trail') return <Trail query={place.query} />;
   if (section === 'access') return <Access query={place.query} />;
   if (section === 'catalog') return <Catalog query={place.query} />;
+  if (section === 'integrity') return <Integrity />;
   if (section === 'keys') return <Keys query={place.query} />;
   if (section === 'request' && id !== undefined) {
     return <RequestPage key={id} decisionId={id} began={place.query.get('began')} />;
