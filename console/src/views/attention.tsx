@@ -5,7 +5,8 @@ import type { AttentionFacts, ServiceState } from '../types.ts';
 /** Something that needs attention, and the page that says more. */
 interface Item {
   readonly text: string;
-  readonly to: string;
+  /** Absent for what no page of the console shows. */
+  readonly to?: string;
 }
 
 /** Pages that say more about a part of readiness. */
@@ -28,7 +29,7 @@ interface AttentionProps {
 
 export function Attention({ state: { ready, policy }, facts }: AttentionProps) {
   const parts = (ready.parts ?? []).filter(({ status }) => status !== 'ok');
-  const items = [
+  const items: readonly Item[] = [
     ...parts.map(({ part, status, why }) => ({
       text: `${part} is ${status}${why === undefined ? '' : `: ${why}`}`,
       to: PAGES[part] ?? FAILURES,
@@ -51,9 +52,7 @@ export function Attention({ state: { ready, policy }, facts }: AttentionProps) {
       {items.length > 0 && (
         <ul class="plain">
           {items.map(({ text, to }) => (
-            <li key={text}>
-              <Link to={to}>{text}</Link>
-            </li>
+            <li key={text}>{to === undefined ? text : <Link to={to}>{text}</Link>}</li>
           ))}
         </ul>
       )}
@@ -68,14 +67,17 @@ function itemsOf(facts: AttentionFacts): readonly Item[] {
     to: address(`request/${decision_id}`, { began }),
   }));
   for (const { id, subject } of keys_frozen) {
-    items.push({ text: `The key ${id} of ${subject} is frozen`, to: address('keys', { text: id }) });
+    items.push({
+      text: `The key ${id} of ${subject} is frozen`,
+      to: address('keys', { text: id }),
+    });
   }
   for (const { id, subject, expires } of keys_ending) {
     const text = `The key ${id} of ${subject} ends at ${time(expires ?? '')}`;
     items.push({ text, to: address('keys', { text: id }) });
   }
   if (certificate_ends !== null) {
-    items.push({ text: `The certificate ends at ${time(certificate_ends)}`, to: 'integrity' });
+    items.push({ text: `The certificate of the listener ends at ${time(certificate_ends)}` });
   }
   if (verification !== null && verification.findings > 0) {
     const text = `The verification of ${time(verification.began)} had ${verification.findings} findings`;
@@ -112,7 +114,9 @@ export function Assurance({ facts }: { readonly facts: AttentionFacts }) {
         ) : (
           <p>
             Until{' '}
-            <strong>{verification.to === null ? 'no signed record' : `${time(verification.to)} UTC`}</strong>
+            <strong>
+              {verification.to === null ? 'no signed record' : `${time(verification.to)} UTC`}
+            </strong>
             , by {verification.subject ?? 'the service'} at {time(verification.began)}, with{' '}
             {verification.findings} findings.
           </p>

@@ -147,7 +147,10 @@ function Evidence() {
     download(address('evidence', { since }))
       .then(() => setState({ kind: 'done' }))
       .catch((error: unknown) => {
-        setState({ kind: 'failed', why: error instanceof ApiError ? error.message : String(error) });
+        setState({
+          kind: 'failed',
+          why: error instanceof ApiError ? error.message : String(error),
+        });
       });
   };
   return (

@@ -25,7 +25,9 @@ export function Review({ details }: { readonly details: RequestDetails }) {
     setFault(undefined);
     post<Omit<Mark, 'time'>>('review', { decision: record.decision_id, began, ...made })
       .then((found) => setMark({ ...found, time: new Date().toISOString() }))
-      .catch((error: unknown) => setFault(error instanceof ApiError ? error.message : String(error)))
+      .catch((error: unknown) =>
+        setFault(error instanceof ApiError ? error.message : String(error)),
+      )
       .finally(() => setBusy(false));
   };
   return (
@@ -56,7 +58,9 @@ export function Review({ details }: { readonly details: RequestDetails }) {
       )}
       <p class="faint">
         A mark is a record of the log.{' '}
-        <Link to={address('trail', { since: EVER, operation: 'AuditReview', text: record.decision_id })}>
+        <Link
+          to={address('trail', { since: EVER, operation: 'AuditReview', text: record.decision_id })}
+        >
           All marks of this request
         </Link>
       </p>

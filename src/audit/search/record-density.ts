@@ -65,7 +65,7 @@ function segment({ from, to, before, after }: NonNullable<LogPart['seal']>): Str
 function lines({ file, instance }: LogPart, before: Stretch | undefined): Stretch | undefined {
   const stat = logStorage.stat(file.path);
   if (stat === undefined) return undefined;
-  const to = Number(stat.writtenMillis) * 1000;
+  const to = stat.writtenMillis * 1000;
   const from = Math.max(before?.to ?? 0, instanceStart(instance));
   return { from: Math.min(from, to - 1), to, records: stat.bytes / LINE_BYTES };
 }

@@ -80,7 +80,7 @@ class TextSearch {
     if (items.length === 0) return;
     const found = new Uint8Array(items.length);
     this.mark(items, found);
-    const { valueOffsets } = data;
+    const valueOffsets: Int32Array = data.valueOffsets;
     for (let at = found.indexOf(1); at >= 0;) {
       const row = rowAt(valueOffsets, data.length, at);
       marks[row] = 1;

@@ -199,10 +199,7 @@ interface Walked {
   readonly notes: readonly string[];
 }
 
-async function walk(
-  chain: ChainFiles,
-  progress: (records: bigint) => void,
-): Promise<Walked> {
+async function walk(chain: ChainFiles, progress: (records: bigint) => void): Promise<Walked> {
   const { instance, files } = chain;
   const notes: string[] = [];
   let head = firstHead(instance);

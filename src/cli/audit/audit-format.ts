@@ -28,11 +28,11 @@ export function formatOf(
   output: Output,
   marks: Marks,
 ): RequestFormat {
-  return requireFormat(name)(flags, output, marks);
+  return requireFormatNamed(name)(flags, output, marks);
 }
 
 /** @throws UsageError for a name that no format has */
-export function requireFormat(name: string): typeof tableFormat {
+export function requireFormatNamed(name: string): typeof tableFormat {
   const format = formats[name];
   if (format !== undefined) return format;
   const names = Object.keys(formats).join(', ');
@@ -83,13 +83,13 @@ const columns: readonly PrintedColumn[] = [
 ];
 
 /** Columns that grow to the widest cell printed so far. */
-function tableFormat(
-  flags: TableFlags & PeriodFlags,
-  output: Output,
-  marks: Marks,
-): RequestFormat {
+function tableFormat(flags: TableFlags & PeriodFlags, output: Output, marks: Marks): RequestFormat {
   const isReviewed = marks.size > 0;
-  const table = new Table(isReviewed ? [...columns, { heading: 'REVIEW' }] : columns, flags, output);
+  const table = new Table(
+    isReviewed ? [...columns, { heading: 'REVIEW' }] : columns,
+    flags,
+    output,
+  );
   const zone = zoneOf(flags.tz);
   let isEmpty = true;
   return {

@@ -2,7 +2,7 @@ import { isAbout, isInWindow, matches, type RequestFilter } from '../../audit/se
 import { reviewMarks, withMarks } from '../../audit/search/review-marks.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
-import { formatOf, requireFormat } from './audit-format.ts';
+import { formatOf, requireFormatNamed } from './audit-format.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import type { Run } from '../output/output.ts';
@@ -58,7 +58,7 @@ export interface SearchFlags extends FilterFlags, TableFlags {
 export async function searchAudit(config: Config, flags: SearchFlags, run: Run): Promise<void> {
   const typed = filterOf(flags);
   const name = formatName(flags);
-  requireFormat(name);
+  requireFormatNamed(name);
   const { audit } = await openedForReading(config);
   const marks = await reviewMarks(audit);
   const filter = await withMarks(audit, typed, marks);

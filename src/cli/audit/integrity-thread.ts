@@ -23,7 +23,7 @@ type IntegrityMessage =
   | { readonly kind: 'progress'; readonly text: string }
   | { readonly kind: 'done'; readonly result: string };
 
-const say = (message: IntegrityMessage): void => parentPort?.postMessage(message);
+const say = (message: IntegrityMessage): void => parentPort?.postMessage(message, []);
 
 /** The output of a command whose progress is watched. */
 function watchedRun(): Run {

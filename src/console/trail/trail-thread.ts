@@ -46,7 +46,10 @@ function policiesOf(folder: string): PoliciesBefore {
 async function page(folder: string, task: Task<'page'>): Promise<object> {
   const { requests, next } = await pageOf(folder, task);
   const marks = await reviewMarks(folder);
-  const listed = requests.map((found) => ({ ...listedRequest(found), review: markOf(marks, found) }));
+  const listed = requests.map((found) => ({
+    ...listedRequest(found),
+    review: markOf(marks, found),
+  }));
   return { requests: listed, next };
 }
 
