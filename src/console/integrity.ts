@@ -60,18 +60,18 @@ async function* progressLines(call: IntegrityCall): AsyncGenerator<Uint8Array> {
   const signal = AbortSignal.any([ending.signal, call.recorded.signal(), timeout]);
   let [doing, shown]: (string | undefined)[] = [];
   const work = verification(call, signal, (text) => (doing = text));
-  let isOver = false;
-  const over = work.then(
-    () => (isOver = true),
-    () => (isOver = true),
-  );
+  const state = { isOver: false };
+  const end = (): void => {
+    state.isOver = true;
+  };
+  const over = work.then(end, end);
   try {
     // The head is sent with the first bytes.
     yield lineOf({ progress: 'reading the checkpoints' });
-    while (!isOver) {
+    while (!state.isOver) {
       await Promise.race([over, sleep(PROGRESS_MILLIS)]);
-      if (!isOver && !(await call.isAllowed())) return;
-      if (isOver || doing === shown) continue;
+      if (!state.isOver && !(await call.isAllowed())) return;
+      if (state.isOver || doing === shown) continue;
       shown = doing;
       yield lineOf({ progress: doing });
     }

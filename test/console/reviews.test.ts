@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { open, send, type Reply } from '../service/http.ts';
 import { Service } from '../support/service.ts';
 import { eventually } from '../support/eventually.ts';
+import { testFolders } from '../support/folder.ts';
 
 /** Marks of reviewers, verifications, evidence, and what needs attention, over http. */
 
@@ -14,6 +14,7 @@ p, user:eve, /**, audit, allow
 p, user:bob, /prod/**, read, allow
 `;
 
+const newFolder = testFolders();
 let service: Service;
 let eve: string;
 let bob: string;
@@ -44,6 +45,14 @@ function api(path: string, key: string | null = eve): Promise<Reply> {
 function post(path: string, body: object | undefined, key: string | null = eve): Promise<Reply> {
   const headers = { 'content-type': 'application/json' };
   return send(service.url, `POST /console/api/${path}`, { key, body, headers });
+}
+
+/** The cookie of a session of the auditor. */
+async function cookie(): Promise<string> {
+  const headers = { 'content-type': 'application/json' };
+  const sent = { key: null, body: { key: eve }, headers };
+  const { headers: answered } = await send(service.url, 'POST /console/session', sent);
+  return String(answered['set-cookie']).split(';')[0]!;
 }
 
 async function rows(query: string): Promise<readonly Row[]> {
@@ -125,6 +134,14 @@ describe('a mark', () => {
     expect((await post('review', {}, bob)).status).toBe(403);
     expect((await post('review', {}, null)).status).toBe(401);
     expect((await api('review')).status).toBe(405);
+    const headers = {
+      'content-type': 'application/json',
+      origin: 'https://elsewhere.example',
+      cookie: await cookie(),
+    };
+    const call = 'POST /console/api/review';
+    const other = await send(service.url, call, { key: null, body: {}, headers });
+    expect([other.status, other.json['code']]).toEqual([403, 15]);
     const { status, json } = await api('requests?review=liked');
     expect([status, json['error']]).toEqual([
       400,
@@ -176,12 +193,13 @@ describe('evidence', () => {
     const { status, headers, bytes } = await api('evidence?since=24h');
     expect([status, headers['content-type']]).toEqual([200, 'application/gzip']);
     expect(headers['content-disposition']).toMatch(/filename="evidence-[\d-]+\.tar\.gz"/);
-    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-evidence-test-'));
+    const folder = await newFolder();
     await writeFile(join(folder, 'evidence.tar.gz'), bytes);
     execFileSync('tar', ['xzf', join(folder, 'evidence.tar.gz'), '-C', folder]);
     const evidence = join(folder, 'evidence');
     const checked = await service.command('audit', 'verify', '--evidence', evidence);
-    expect(checked.out).toContain('records.csv');
+    expect(checked.out).toContain('files of');
+    expect(checked.out).toContain('nothing is wrong');
   });
 
   it('is refused without a right, and for a filter', async () => {
