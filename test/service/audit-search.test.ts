@@ -95,6 +95,16 @@ async function settled(): Promise<void> {
 }
 
 describe('audit search', () => {
+  it.each([
+    [['--last', '0'], '--last is "0", but must be a number from 1 to 10000'],
+    [['--last', 'ten'], '--last is "ten", but must be a number from 1 to 10000'],
+    [['--last', '10001'], '--last is "10001", but must be a number from 1 to 10000'],
+    [['--last', '5', '--follow'], '--last and --follow cannot be combined: leave one out'],
+  ])('refuses %j', async (flags, sentence) => {
+    const { code, notes } = await run('audit', 'search', ...flags, '--data', service.data);
+    expect([code, notes.join()]).toEqual([2, expect.stringContaining(sentence)]);
+  });
+
   it('shows attempt and outcome as one', async () => {
     await settled();
     const found = await search('--operation', 'CreateTable');
@@ -128,6 +138,11 @@ describe('audit search', () => {
       ['KeysCreate', 'KeysCreate'],
     ],
     [['--until', '1h'], []],
+    [
+      ['--subject', 'bob', '--last', '5'],
+      ['DropTable', 'CountTableRows'],
+    ],
+    [['--subject', 'bob', '--last', '1'], ['DropTable']],
   ])('finds %j', async (flags, operations) => {
     const found = await search(...flags);
     expect(found.map(({ operation }) => operation)).toEqual(operations);

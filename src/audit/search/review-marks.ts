@@ -28,10 +28,20 @@ export function markDetails(
   return { reviewed: decision, began, mark: state, ...(note !== '' && { note }) };
 }
 
-/** Marks of an audit folder by the decision ids of their requests; a later mark takes the place of an earlier one. */
-export async function reviewMarks(folder: string): Promise<ReadonlyMap<string, ReviewMark>> {
+/**
+ * Marks of an audit folder by the decision ids of their requests; a later mark takes the place of an earlier one.
+ * @param since Arrival of the requests at this time or later: a mark follows its request.
+ */
+export async function reviewMarks(
+  folder: string,
+  since?: bigint,
+): Promise<ReadonlyMap<string, ReviewMark>> {
   const marks = new Map<string, ReviewMark>();
-  const filter = { operations: new Set([REVIEW_OPERATION]), decision: 'allow' } as const;
+  const filter: RequestFilter = {
+    operations: new Set([REVIEW_OPERATION]),
+    decision: 'allow',
+    ...(since === undefined ? {} : { since }),
+  };
   for await (const found of searchRequests(folder, filter)) {
     for (const mark of found.flatMap(markOf)) {
       const before = marks.get(mark.decision);
@@ -61,9 +71,9 @@ export async function withMarks(
   filter: RequestFilter,
   known?: ReadonlyMap<string, ReviewMark>,
 ): Promise<RequestFilter> {
-  const { review } = filter;
-  if (review === undefined) return filter;
-  const marks = known ?? (await reviewMarks(folder));
+  const { review, since } = filter;
+  if (review === undefined || filter.reviewed !== undefined) return filter;
+  const marks = known ?? (await reviewMarks(folder, since));
   const stateOf = (id: string): ReviewState => marks.get(id)?.mark ?? 'unreviewed';
   const reviewed = (id: string): boolean => stateOf(id) === review;
   if (review === 'unreviewed') return { ...filter, reviewed };

@@ -1,4 +1,5 @@
 import { isAbout, isInWindow, matches, type RequestFilter } from '../../audit/search/filter.ts';
+import { newestRequests } from '../../audit/search/newest.ts';
 import { reviewMarks, withMarks } from '../../audit/search/review-marks.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
@@ -52,6 +53,7 @@ export interface SearchFlags extends FilterFlags, TableFlags {
   readonly format?: string;
   readonly json?: boolean;
   readonly follow?: boolean;
+  readonly last?: string;
 }
 
 /** Does `arrowgate audit search`. @throws UsageError for flags that can mean nothing */
@@ -60,7 +62,7 @@ export async function searchAudit(config: Config, flags: SearchFlags, run: Run):
   const name = formatName(flags);
   requireFormatNamed(name);
   const { audit } = await openedForReading(config);
-  const marks = await reviewMarks(audit);
+  const marks = await reviewMarks(audit, typed.since);
   const filter = await withMarks(audit, typed, marks);
   const format = formatOf(name, flags, run.output, marks);
   const { output } = run;
@@ -74,12 +76,36 @@ export async function searchAudit(config: Config, flags: SearchFlags, run: Run):
 function found(
   folder: string,
   filter: RequestFilter,
-  { follow }: SearchFlags,
+  flags: SearchFlags,
 ): AsyncGenerator<readonly FoundRequest[]> {
+  const { follow } = flags;
+  const last = lastOf(flags);
+  if (last !== undefined) return newest(folder, filter, last);
   if (follow !== true) return searchRequests(folder, filter);
   const stop = new AbortController();
   void stopSignal().then(() => stop.abort());
   return followRequests(folder, filter, stop.signal);
+}
+
+async function* newest(
+  folder: string,
+  filter: RequestFilter,
+  limit: number,
+): AsyncGenerator<readonly FoundRequest[]> {
+  yield (await newestRequests(folder, filter, { limit })).requests;
+}
+
+/** Most requests that `--last` holds in memory. */
+const MOST = 10_000;
+
+/** @throws UsageError */
+function lastOf({ last, follow }: SearchFlags): number | undefined {
+  if (last === undefined) return undefined;
+  if (follow === true)
+    throw new UsageError('--last and --follow cannot be combined: leave one out');
+  const count = Number(last);
+  if (/^\d+$/.test(last) && count >= 1 && count <= MOST) return count;
+  throw new UsageError(`--last is ${JSON.stringify(last)}, but must be a number from 1 to ${MOST}`);
 }
 
 function formatName({ format, json }: SearchFlags): string {

@@ -46,6 +46,7 @@ function addSearch(audit: Command, run: Run): void {
     .description('search requests of the log; attempt and outcome form one row')
     .option('--format <format>', 'table, json (an object a line) or arrow (an IPC stream)')
     .option('--json', 'the same as --format json')
+    .option('--last <count>', 'only the newest requests, the newest first: 1 to 10000')
     .option('--follow', 'print further requests as they end; earlier ones only with --since')
     .action(async (flags: SearchFlags, command: Command) => {
       const { searchAudit } = await import('./audit-search.ts');

@@ -45,7 +45,7 @@ function policiesOf(folder: string): PoliciesBefore {
 
 async function page(folder: string, task: Task<'page'>): Promise<object> {
   const { requests, next } = await pageOf(folder, task);
-  const marks = await reviewMarks(folder);
+  const marks = await reviewMarks(folder, requestFilterOf(task.filter).since);
   const listed = requests.map((found) => ({
     ...listedRequest(found),
     review: markOf(marks, found),
@@ -109,7 +109,7 @@ async function request(folder: string, task: Task<'request'>): Promise<object> {
   if (found === undefined) {
     throw new CatalogError('InvalidInput', `the audit log has no decision ${task.decisionId}`);
   }
-  const review = markOf(await reviewMarks(folder), found);
+  const review = markOf(await reviewMarks(folder, microsOf(found.began)), found);
   return { ...(await requestView(found, policiesOf(folder))), review };
 }
 
