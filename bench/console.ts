@@ -51,24 +51,18 @@ execFileSync(process.execPath, [...process.execArgv, LOG, folder, String(records
 const { Trail } = await built<typeof Trails>('console/trail/trail.js');
 const measured: Measured[] = [];
 for (const [name, filter, most] of SEARCHES) {
-  measured.push(await measure(name, most, { kind: 'page', limit: PAGE, except: '' }, filter));
+  measured.push(await measure(name, most, { kind: 'page', filter, limit: PAGE, except: '' }));
 }
 for (const [name, filter, most] of COUNTS) {
-  measured.push(await measure(name, most, { kind: 'traffic', steps: 60, now: Date.now() }, filter));
+  measured.push(await measure(name, most, { kind: 'traffic', filter, steps: 60, now: Date.now() }));
 }
 await rm(folder, { recursive: true });
 print();
 
 type Task = Parameters<InstanceType<typeof Trails.Trail>['run']>[0];
-type Work = Omit<Extract<Task, { readonly filter: FilterText }>, 'filter'>;
 
 /** The first round starts the thread and opens the log; the others find both. */
-async function measure(
-  name: string,
-  most: number,
-  work: Work,
-  filter: FilterText,
-): Promise<Measured> {
+async function measure(name: string, most: number, task: Task): Promise<Measured> {
   const trail = new Trail({
     folder: join(folder, 'private', 'audit'),
     millis: MOST_MILLIS,
@@ -76,8 +70,6 @@ async function measure(
       throw error;
     },
   });
-  const since = `${new Date(Date.now() - 86_400_000).toISOString().slice(0, -1)}000Z`;
-  const task = { ...work, filter: { since, ...filter } } as Task;
   const [millis, cpu]: [number[], number[]] = [[], []];
   let found = 0;
   for (let round = 0; round < options.rounds; round++) {
