@@ -80,7 +80,7 @@ function Numbers({ traffic, since }: NumbersProps) {
         <Number name="Sent" value={bytes(total.bytesOut)} />
       </dl>
       <Charts traffic={traffic} />
-      <div class="cards">
+      <div class="cards tops">
         {TOPS.map(([key, title]) => (
           <Top key={key} title={title} by={key} counts={values[key]} since={since} />
         ))}
