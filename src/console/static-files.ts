@@ -29,7 +29,7 @@ export const safeHeaders: Readonly<Record<string, string>> = {
 };
 
 /** Paths of the page's views; all are the same file. */
-const VIEW = /^(trail|catalog|access|keys|request\/[\w-]{1,64})?$/;
+const VIEW = /^(trail|catalog|access|keys|integrity|request\/[\w-]{1,64})?$/;
 
 interface StaticFile {
   readonly type: string;
