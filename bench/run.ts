@@ -18,6 +18,7 @@ const QUESTIONS = [
   'forward',
   'gateway',
   'audit',
+  'console',
   'list',
   'restrict',
   'index',

@@ -20,6 +20,7 @@ const PROGRAMS = [
   'audit/search/report-thread',
   'console/trail/trail-thread',
   'cli/service/policy-desk-thread',
+  'cli/audit/integrity-thread',
   'gateway/identity/key-thread',
   'policy/reading-thread',
 ];

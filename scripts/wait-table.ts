@@ -15,6 +15,7 @@ import {
 } from '../src/engine/catalog/journal/journal-moment.ts';
 import { CHECK_PAST_MILLIS } from '../src/console/catalog-calls.ts';
 import { DESK_TASK_MILLIS } from '../src/console/policy/desk.ts';
+import { INTEGRITY_MILLIS } from '../src/console/integrity.ts';
 import { FOLLOW_MILLIS } from '../src/console/trail/follow.ts';
 import { TRAIL_TASK_MILLIS } from '../src/console/trail/trail.ts';
 import { COMMIT_ATTEMPTS } from '../src/engine/catalog/records/commit-loop.ts';
@@ -110,6 +111,12 @@ export const waits: readonly Wait[] = [
     ...fixed(CHECK_PAST_MILLIS),
     end: '400 code 13: use `arrowgate commits check`',
     files: ['console/catalog-calls.ts'],
+  },
+  {
+    what: 'verification or evidence of the console',
+    ...fixed(INTEGRITY_MILLIS),
+    end: 'its thread ends; the answer says that it was broken off',
+    files: ['console/integrity.ts'],
   },
   {
     what: 'following the audit log in the console',

@@ -49,20 +49,42 @@ export async function signOut(): Promise<void> {
 }
 
 /** Lines of JSON as they come, until the service or the signal ends it. A body is sent by POST. @throws ApiError */
-export async function* lines<Line>(
+export function lines<Line>(
   path: string,
   signal: AbortSignal,
   body?: object,
 ): AsyncGenerator<Line> {
-  const sent =
-    body === undefined
-      ? {}
-      : {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(body),
-        };
-  const response = await reach(BASE + path, { ...sent, signal });
+  const sent = body === undefined ? {} : posted(body);
+  return linesOf<Line>(path, { ...sent, signal });
+}
+
+function posted(body: object): RequestInit {
+  return {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
+}
+
+/** The same of a call that does something. @throws ApiError */
+export function postedLines<Line>(path: string, signal: AbortSignal): AsyncGenerator<Line> {
+  return linesOf<Line>(path, { signal, method: 'POST' });
+}
+
+/** Saves the file that a call answers, under the name that the answer gives. @throws ApiError */
+export async function download(path: string): Promise<void> {
+  const response = await reach(BASE + path, {});
+  const [, name = 'download'] =
+    /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+async function* linesOf<Line>(path: string, init: RequestInit): AsyncGenerator<Line> {
+  const response = await reach(BASE + path, init);
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (let piece = await reader?.read(); piece?.value !== undefined; piece = await reader?.read()) {

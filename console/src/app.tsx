@@ -6,6 +6,7 @@ import type { Me } from './types.ts';
 import { Access } from './views/access.tsx';
 import { Catalog } from './views/catalog.tsx';
 import { Dropped } from './views/dropped.tsx';
+import { Integrity } from './views/integrity.tsx';
 import { Keys } from './views/keys.tsx';
 import { Policy } from './views/policy.tsx';
 import { Rules } from './views/rules.tsx';
@@ -63,6 +64,7 @@ const VIEWS = [
   ['policy', 'Policy'],
   ['rules', 'Rules'],
   ['keys', 'Keys'],
+  ['integrity', 'Integrity'],
 ] as const;
 
 function Shell({ me, left }: ShellProps) {
@@ -124,6 +126,7 @@ function View({ place }: { readonly place: Place }) {
   if (section === 'catalog') return <Catalog query={place.query} />;
   if (section === 'policy') return <Policy part={id ?? ''} query={place.query} />;
   if (section === 'rules') return <Rules query={place.query} />;
+  if (section === 'integrity') return <Integrity />;
   if (section === 'keys') return <Keys query={place.query} />;
   if (section === 'request' && id !== undefined) {
     return <RequestPage key={id} decisionId={id} began={place.query.get('began')} />;

@@ -61,6 +61,16 @@ export interface Row {
   readonly read: Read | null;
   readonly instance: string;
   readonly sequence: Integer;
+  /** What reviewers think of it; absent in the record of its own page. */
+  readonly review?: Review | null;
+}
+
+/** The newest mark of a request. */
+export interface Review {
+  readonly mark: 'seen' | 'flagged' | 'unreviewed';
+  readonly note: string;
+  readonly by: string | null;
+  readonly time: string;
 }
 
 export interface Page {
@@ -80,6 +90,7 @@ export interface NearMiss {
 
 /** A request with the reason of its decision. */
 export interface RequestDetails {
+  readonly review: Review | null;
   readonly began: string;
   readonly record: Row & {
     readonly principal: {
@@ -127,7 +138,7 @@ interface ValueCounts {
   readonly bytesOut: number;
 }
 
-export type TrafficKey = 'operation' | 'subject' | 'object' | 'rule' | 'decision';
+export type TrafficKey = 'operation' | 'subject' | 'object' | 'rule' | 'decision' | 'backend';
 
 export interface Traffic {
   /** Milliseconds since 1970. */
@@ -136,6 +147,83 @@ export interface Traffic {
   readonly steps: readonly Step[];
   readonly total: Step;
   readonly values: Readonly<Record<TrafficKey, readonly ValueCounts[]>>;
+}
+
+/** An instance of the log. */
+export interface Chain {
+  readonly instance: string;
+  readonly sealed: Integer;
+  readonly segments: number;
+  readonly lines: number;
+  readonly bytes: number;
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+/** A verification that the log has a record of. */
+interface EarlierVerification {
+  readonly began: string;
+  readonly subject: string | null;
+  readonly decision_id: string;
+  readonly findings: number;
+  readonly records: number;
+  readonly to: string | null;
+}
+
+export interface Integrity {
+  readonly chains: readonly Chain[];
+  readonly verifications: readonly EarlierVerification[];
+}
+
+/** The result of a verification. */
+export interface Verification {
+  readonly instances: number;
+  readonly records: number;
+  readonly unsigned: number;
+  readonly to: string | null;
+  readonly findings: readonly {
+    readonly kind: string;
+    readonly instance: string;
+    readonly sequence: number;
+    readonly text: string;
+  }[];
+  readonly notes: readonly string[];
+  readonly unknown: readonly string[];
+  readonly keys: readonly { readonly id: string; readonly why: string }[];
+}
+
+/** A line of a verification that goes on. */
+export type VerificationRun =
+  | { readonly progress: string }
+  | { readonly result: Verification }
+  | { readonly error: string };
+
+interface NamedKey {
+  readonly id: string;
+  readonly subject: string;
+  readonly expires: string | null;
+}
+
+/** Whatever needs attention besides the parts of readiness. */
+export interface AttentionFacts {
+  readonly gateways: readonly {
+    readonly gateway: string;
+    readonly digest: string;
+    readonly own: boolean;
+  }[];
+  readonly keys_ending: readonly NamedKey[];
+  readonly keys_frozen: readonly NamedKey[];
+  readonly certificate_ends: string | null;
+  readonly verification: EarlierVerification | null;
+  readonly canaries: readonly {
+    readonly began: string;
+    readonly subject: string | null;
+    readonly object: string | null;
+    readonly canary: string;
+    readonly decision_id: string;
+  }[];
+  readonly flagged: number;
+  readonly more_flagged: boolean;
 }
 
 export interface ServiceState {

@@ -3,6 +3,9 @@ import type { ObjectPath } from '../protocol/identifier.ts';
 import { principalOf } from '../gateway/identity/key-ring.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import { readiness } from '../gateway/readiness.ts';
+import { attention } from './attention.ts';
+import { evidence, verified } from './integrity.ts';
+import { reviewedRequest } from './reviews.ts';
 import { apiAnswer, type ApiCall, type Endpoint } from './call.ts';
 import { checkedPast, listedDropped, undropped } from './catalog-calls.ts';
 import { deskEndpoints } from './policy-calls.ts';
@@ -26,6 +29,11 @@ export const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint
   ['explain', { object: AUDIT, answer: explained }],
   ['who', { object: AUDIT, answer: who }],
   ['commits', { object: AUDIT, answer: commits }],
+  ['review', { object: AUDIT, method: 'POST', answer: jsonOf(reviewedRequest) }],
+  ['attention', { object: AUDIT, answer: jsonOf(attention) }],
+  ['integrity', { object: AUDIT, answer: chains }],
+  ['integrity/verify', { object: AUDIT, method: 'POST', answer: verified }],
+  ['evidence', { object: AUDIT, answer: evidence }],
   ['keys', { object: AUDIT, answer: jsonOf(listedKeys) }],
   ['keys/makers', { object: AUDIT, answer: keyMakers }],
   ['keys/create', { object: AUDIT, method: 'POST', answer: jsonOf(createdKey) }],
@@ -52,6 +60,11 @@ function jsonOf(result: (call: ApiCall) => Promise<object>): Endpoint['answer'] 
 /** By key, who made it and when, as far as the log has it. */
 async function keyMakers({ trail }: ApiCall): Promise<Answer> {
   return apiAnswer(await trail.run({ kind: 'key-makers' }));
+}
+
+/** The chains of the log, and the newest verifications. */
+async function chains({ trail }: ApiCall): Promise<Answer> {
+  return apiAnswer(await trail.run({ kind: 'chains' }));
 }
 
 /** Who signed in, and the version of the service. */
@@ -83,8 +96,8 @@ async function request({ trail, query }: ApiCall): Promise<Answer> {
 async function traffic({ trail, query }: ApiCall): Promise<Answer> {
   const now = Date.now();
   const filter = filterTextOf(query, now);
-  if ((filter.text ?? filter.column) !== undefined) {
-    throw invalid('requests with a text or a column are found, but not counted');
+  if ((filter.text ?? filter.column ?? filter.review) !== undefined) {
+    throw invalid('requests with a text, a column or a review are found, but not counted');
   }
   return apiAnswer(await trail.run({ kind: 'traffic', filter, steps: STEPS, now }));
 }

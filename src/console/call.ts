@@ -2,7 +2,9 @@ import type { Answer } from '../protocol/backend.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Recorded } from '../gateway/decision/steps.ts';
 import type { Gateway } from '../gateway/gateway.ts';
+import type { ServiceFacts } from './attention.ts';
 import type { CatalogAccess } from './catalog-access.ts';
+import type { IntegrityWork } from './integrity.ts';
 import type { KeyAccess } from './keys.ts';
 import type { PolicyDesk } from './policy/desk.ts';
 import type { Trail } from './trail/trail.ts';
@@ -14,6 +16,8 @@ export interface ApiCall {
   readonly keys: KeyAccess;
   readonly desk: PolicyDesk;
   readonly catalog: CatalogAccess;
+  readonly integrity: IntegrityWork;
+  readonly facts: ServiceFacts;
   readonly recorded: Recorded;
   readonly query: URLSearchParams;
   /** Whether the caller still has the credential and the right that the call was allowed with. */

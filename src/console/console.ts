@@ -11,6 +11,8 @@ import { apiAnswer } from './call.ts';
 import { handleCall, readingCall } from './protocol-call.ts';
 import { jsonBody } from './json-body.ts';
 import type { CatalogAccess } from './catalog-access.ts';
+import type { ServiceFacts } from './attention.ts';
+import type { IntegrityWork } from './integrity.ts';
 import type { KeyAccess } from './keys.ts';
 import type { PolicyDesk } from './policy/desk.ts';
 import { cookieOf, hasCookie, noCookie, sessionCookie } from './sessions/cookie.ts';
@@ -33,6 +35,8 @@ interface ConsoleOptions {
   readonly keys: KeyAccess;
   readonly desk: PolicyDesk;
   readonly catalog: CatalogAccess;
+  readonly integrity: IntegrityWork;
+  readonly facts: ServiceFacts;
 }
 
 /** Serves the review console: static pages, sessions, and an API whose calls are decided and recorded. */
@@ -93,6 +97,7 @@ export class Console implements ConsoleSite {
         present(received, given);
       },
       answer: async ({ principal }) => {
+        this.#options.trail.prepare();
         const cookie = await this.#options.sessions.begin(given!);
         const { subject } = principal;
         const headers = { 'set-cookie': sessionCookie(cookie, transport!) };
@@ -144,17 +149,8 @@ export class Console implements ConsoleSite {
       prepare: () => this.#identify(gateway, received),
       answer: (recorded) => {
         const isAllowed = () => this.#isStillAllowed(gateway, recorded);
-        const { trail, keys, desk, catalog } = this.#options;
-        return endpoint.answer({
-          gateway,
-          recorded,
-          query,
-          trail,
-          keys,
-          desk,
-          catalog,
-          isAllowed,
-        });
+        const { sessions: _sessions, ...parts } = this.#options;
+        return endpoint.answer({ gateway, recorded, query, isAllowed, ...parts });
       },
     });
   }

@@ -1,5 +1,4 @@
 import type { Act } from '../audit/record/administrative.ts';
-import { credentialName } from '../gateway/audit-record.ts';
 import { KeyFileError } from '../gateway/identity/key-document.ts';
 import type { KeyBook } from '../gateway/identity/key-book.ts';
 import {
@@ -18,6 +17,7 @@ import { typedScope } from '../policy/lines/scopes.ts';
 import { typedName, type Typed } from '../policy/lines/typed-name.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { LONGEST_MILLIS, parseDuration } from '../protocol/units.ts';
+import { callerAct } from './caller-act.ts';
 import { jsonBody } from './json-body.ts';
 
 /** The result of an act, with what is known only at its end. */
@@ -110,7 +110,7 @@ export async function createdKey({ keys, recorded }: KeyCall): Promise<object> {
     },
     now,
   );
-  const act = actOf(recorded, 'KeysCreate', createdKeyDetails(made.stored));
+  const act = callerAct(recorded, 'KeysCreate', createdKeyDetails(made.stored));
   await keys.act(act, async () => {
     await changed(keys, (stored) => [...stored, made.stored]);
     return { result: undefined };
@@ -126,7 +126,7 @@ export async function rotatedKey({ keys, recorded }: KeyCall): Promise<object> {
   const { id, overlap = OVERLAP, ...others } = await jsonBody(recorded, ROTATION);
   if (typeof id !== 'string' || Object.keys(others).length > 0) throw invalid(ROTATION);
   const millis = millisOf('overlap', overlap);
-  const act = actOf(recorded, 'KeysRotate', { id, overlap: String(overlap) });
+  const act = callerAct(recorded, 'KeysRotate', { id, overlap: String(overlap) });
   const now = new Date();
   return keys.act(act, async () => {
     let made: MadeKey | undefined;
@@ -148,7 +148,7 @@ export async function revokedKey({ keys, recorded }: KeyCall): Promise<object> {
   const { id, ...others } = await jsonBody(recorded, REVOCATION);
   if (typeof id !== 'string' || Object.keys(others).length > 0) throw invalid(REVOCATION);
   const now = new Date();
-  await keys.act(actOf(recorded, 'KeysRevoke', { id }), async () => {
+  await keys.act(callerAct(recorded, 'KeysRevoke', { id }), async () => {
     const change = (key: StoredKey) => [revoked(key, now)];
     const states = ['active', 'frozen'] as const;
     await changed(keys, (stored) => withChange(stored, { id, states, change }));
@@ -175,22 +175,6 @@ async function changed(
     if (!(error instanceof KeyFileError)) throw error;
     throw new CatalogError('ServiceUnavailable', `the keys cannot be changed: ${error.message}`);
   }
-}
-
-/** The act of a caller; its records name the request that asked for it. */
-function actOf(
-  { principal, decisionId, permit, sourceIp }: Recorded,
-  operation: Act['operation'],
-  details: Act['details'],
-): Act {
-  return {
-    operation,
-    subject: principal.subject,
-    credential: credentialName(principal.credential),
-    sourceIp,
-    details: { ...details, console: decisionId },
-    policyDigest: permit.policyDigest,
-  };
 }
 
 function shown({ text, stored: { id, subject, expires } }: MadeKey): object {

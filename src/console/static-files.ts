@@ -30,7 +30,7 @@ export const safeHeaders: Readonly<Record<string, string>> = {
 
 /** Paths of the page's views; all are the same file. */
 const VIEW =
-  /^(trail|catalog(\/dropped)?|access(\/(explain|unused))?|policy(\/(cases|history|propose))?|rules|keys|request\/[\w-]{1,64})?$/;
+  /^(trail|catalog(\/dropped)?|access(\/(explain|unused))?|policy(\/(cases|history|propose))?|rules|keys|integrity|request\/[\w-]{1,64})?$/;
 
 interface StaticFile {
   readonly type: string;

@@ -56,7 +56,7 @@ export class PolicyAgreement {
   #digests = 1;
   #fault: string | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> = Promise.resolve();
+  #round: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: PolicyAgreementOptions) {
@@ -74,9 +74,16 @@ export class PolicyAgreement {
     return this.#digests;
   }
 
+  /** The policy of each running gateway, this one first. */
+  get policies(): readonly { gateway: string; digest: string; own: boolean }[] {
+    const own = { gateway: this.#gateway, digest: this.#options.digest(), own: true };
+    const others = this.#running().map(({ gateway, digest }) => ({ gateway, digest, own: false }));
+    return [own, ...others];
+  }
+
   /** Publishes and compares in the background until it is closed. */
   begin(): void {
-    this.#running = this.step().then(() => {
+    this.#round = this.step().then(() => {
       if (this.#closed) return;
       this.#timer = setTimeout(() => this.begin(), INTERVAL_MILLIS).unref();
     });
@@ -98,7 +105,7 @@ export class PolicyAgreement {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#running;
+    await this.#round;
     await this.#notes?.remove(this.#name).catch(() => undefined);
     await this.#notes?.close();
   }
@@ -125,14 +132,19 @@ export class PolicyAgreement {
   #judge(): void {
     const now = this.#now();
     const own = this.#options.digest();
-    const running = [...this.#seen.values()].flatMap(({ published, sinceMillis }) =>
-      published !== undefined && now - sinceMillis < SILENT_MILLIS ? [published] : [],
-    );
-    const others = running.filter(({ digest }) => digest !== own);
+    const others = this.#running().filter(({ digest }) => digest !== own);
     this.#digests = new Set([own, ...others.map(({ digest }) => digest)]).size;
     this.#differsSince = others.length === 0 ? undefined : (this.#differsSince ?? now);
     const hasLasted = this.#differsSince !== undefined && now - this.#differsSince >= GRACE_MILLIS;
     this.#report(hasLasted ? sentenceOf(own, others) : undefined);
+  }
+
+  /** Notes of other gateways that run. */
+  #running(): readonly PublishedDigest[] {
+    const now = this.#now();
+    return [...this.#seen.values()].flatMap(({ published, sinceMillis }) =>
+      published !== undefined && now - sinceMillis < SILENT_MILLIS ? [published] : [],
+    );
   }
 
   #report(fault: string | undefined): void {

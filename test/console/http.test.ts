@@ -292,7 +292,7 @@ describe('a call of the API is refused', () => {
       () => askEve('traffic?text=x'),
       400,
       13,
-      'requests with a text or a column are found, but not counted',
+      'requests with a text, a column or a review are found, but not counted',
     ],
     [
       'for a verdict on no action',

@@ -196,6 +196,7 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
       ['rules', 'rules?table=/prod/people', '.total'],
       ['dropped', 'catalog/dropped', '.state.empty'],
       ['keys', 'keys', 'table.rows'],
+      ['integrity', 'integrity', 'table.rows'],
       ['catalog', 'catalog?in=/prod', '.names a'],
       ['table', 'catalog?table=/prod/people&one=1&other=2', 'table.rows'],
       ['empty', 'trail?subject=nobody', '.state.empty'],
@@ -400,6 +401,44 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     await other.locator('table.rows').waitFor();
     expect(await other.getByRole('button', { name: 'New key' }).count()).toBe(0);
     expect(await other.getByRole('button', { name: /^Revoke/ }).count()).toBe(0);
+  });
+
+  it('marks a request with the keyboard, and finds it by its mark', async () => {
+    const { page, complaints } = await signedIn();
+    await page.goto(`${service.url}/console/trail?object=/prod/hr/**`);
+    await page.locator('table.rows tbody tr').first().getByRole('link').click();
+    await page.getByLabel('Mark it as').focus();
+    await page.keyboard.type('Fl');
+    await page.getByLabel('Note').fill('ask alice');
+    await page.keyboard.press('Enter');
+    const review = page.getByRole('region', { name: 'Review' });
+    await review.getByText('ask alice').waitFor();
+    await picture(page, 'review');
+    expect(await accessFindings(page)).toEqual([]);
+    await page.goto(`${service.url}/console/`);
+    await page.getByRole('link', { name: '1 request is flagged' }).click();
+    const rows = page.locator('table.rows tbody tr');
+    await eventually(async () => expect(await rows.allInnerTexts()).toHaveLength(1));
+    expect(await rows.first().innerText()).toContain('flagged');
+    expect(complaints).toEqual([]);
+  });
+
+  it('verifies the log and hands out evidence', async () => {
+    const { page, complaints } = await signedIn();
+    await page.getByRole('link', { name: 'Integrity', exact: true }).click();
+    await page.getByRole('button', { name: 'Verify the log' }).click();
+    await page.getByText('Every chain is whole.').waitFor();
+    const earlier = page.getByRole('region', { name: 'Earlier verifications' });
+    await earlier.getByText('user:eve').first().waitFor();
+    await picture(page, 'verified');
+    expect(await accessFindings(page)).toEqual([]);
+    const saved = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    expect((await saved).suggestedFilename()).toMatch(/^evidence-.*\.tar\.gz$/);
+    await page.getByText('The archive was downloaded.').waitFor();
+    await page.goto(`${service.url}/console/`);
+    await page.getByRole('heading', { name: 'Log verified' }).waitFor();
+    expect(complaints).toEqual([]);
   });
 
   it('says what is wrong with a sign-in', async () => {

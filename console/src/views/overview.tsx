@@ -1,10 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import { useApi } from '../api.ts';
 import { Chart } from '../chart.tsx';
-import { brief, bytes, count, digest, duration } from '../format.ts';
+import { brief, bytes, count, duration } from '../format.ts';
 import { address, Link } from '../router.tsx';
 import { Empty, StateOf } from '../states.tsx';
-import type { ServiceState, Step, Traffic, TrafficKey } from '../types.ts';
+import type { AttentionFacts, ServiceState, Step, Traffic, TrafficKey } from '../types.ts';
+import { Assurance, Attention } from './attention.tsx';
 
 const PERIODS = [
   ['1h', 'Hour'],
@@ -18,6 +19,7 @@ export function Overview({ query }: { readonly query: URLSearchParams }) {
   const since = PERIODS.find(([value]) => value === given)?.[0] ?? '24h';
   const traffic = useApi<Traffic>(address('traffic', { since }));
   const state = useApi<ServiceState>('state');
+  const facts = useApi<AttentionFacts>('attention');
   return (
     <>
       <div class="title">
@@ -31,38 +33,21 @@ export function Overview({ query }: { readonly query: URLSearchParams }) {
         </nav>
       </div>
       <StateOf of={state} what="the state of the service">
-        {(found) => <Attention state={found} />}
+        {(found) => (
+          <StateOf of={facts} what="what needs attention">
+            {(known) => (
+              <>
+                <Attention state={found} facts={known} />
+                <Assurance facts={known} />
+              </>
+            )}
+          </StateOf>
+        )}
       </StateOf>
       <StateOf of={traffic} what="requests">
         {(found) => <Numbers traffic={found} since={since} />}
       </StateOf>
     </>
-  );
-}
-
-function Attention({ state: { ready, policy } }: { readonly state: ServiceState }) {
-  const faults = ready.parts?.filter(({ status }) => status !== 'ok') ?? [];
-  const isWell = ready.status === 'ok';
-  return (
-    <section class={`attention ${isWell ? 'well' : 'ill'}`} aria-label="Attention">
-      <p>
-        <strong>{isWell ? 'The service is ready.' : `The service is ${ready.status}.`}</strong>{' '}
-        Policy <code title={policy.digest}>{digest(policy.digest)}</code> decides.
-      </p>
-      {faults.length > 0 && (
-        <ul class="plain">
-          {faults.map(({ part, status, why }) => (
-            <li key={part}>
-              <strong>{part}</strong> {status}
-              {why !== undefined && `: ${why}`}
-            </li>
-          ))}
-        </ul>
-      )}
-      {!isWell && ready.parts === undefined && (
-        <p>Why is shown to callers with the right to manage, at /readyz.</p>
-      )}
-    </section>
   );
 }
 
@@ -90,16 +75,37 @@ function Numbers({ traffic, since }: NumbersProps) {
         <Number name="Requests" value={brief(total.requests)} />
         <Number name="Not allowed" value={brief(total.denied)} />
         <Number name="Failed (5xx)" value={brief(total.failed)} />
+        <Limited traffic={traffic} since={since} />
         <Number name="95 % took at most" value={duration(total.slow)} />
         <Number name="Sent" value={bytes(total.bytesOut)} />
       </dl>
       <Charts traffic={traffic} />
-      <div class="cards">
+      <div class="cards tops">
         {TOPS.map(([key, title]) => (
           <Top key={key} title={title} by={key} counts={values[key]} since={since} />
         ))}
       </div>
     </>
+  );
+}
+
+/** Requests that a limit or a budget refused, with the trail of them. */
+function Limited({ traffic: { values }, since }: NumbersProps) {
+  const of = (decision: string): number =>
+    values.decision.find(({ value }) => value === decision)?.requests ?? 0;
+  return (
+    <div>
+      <dt>Limits hit</dt>
+      <dd>
+        <Link to={address('trail', { since, decision: 'limited' })}>{brief(of('limited'))}</Link>
+        {of('over budget') > 0 && (
+          <Link to={address('trail', { since, decision: 'over budget' })}>
+            {' '}
+            + {brief(of('over budget'))}
+          </Link>
+        )}
+      </dd>
+    </div>
   );
 }
 
@@ -147,6 +153,7 @@ const TOPS: readonly (readonly [TrafficKey, string])[] = [
   ['subject', 'Who'],
   ['object', 'Objects'],
   ['rule', 'Rules that decided'],
+  ['backend', 'Backends'],
 ];
 const MOST = 8;
 
@@ -158,8 +165,8 @@ interface TopProps {
 }
 
 function Top({ title, by, counts, since }: TopProps) {
-  // A rule is no criterion of its own, but a text of the record.
-  const criterion = by === 'rule' ? 'text' : by;
+  // A rule and a backend are no criteria of their own, but texts of the record.
+  const criterion = by === 'rule' || by === 'backend' ? 'text' : by;
   return (
     <section class="card">
       <h2>{title}</h2>
@@ -173,10 +180,13 @@ function Top({ title, by, counts, since }: TopProps) {
             <th scope="col" class="number">
               Not allowed
             </th>
+            <th scope="col" class="number">
+              Sent
+            </th>
           </tr>
         </thead>
         <tbody>
-          {counts.slice(0, MOST).map(({ value, requests, denied }) => (
+          {counts.slice(0, MOST).map(({ value, requests, denied, bytesOut }) => (
             <tr key={value}>
               <td class="cut">
                 {value === null ? (
@@ -189,6 +199,7 @@ function Top({ title, by, counts, since }: TopProps) {
               </td>
               <td class="number">{count(requests)}</td>
               <td class="number">{count(denied)}</td>
+              <td class="number">{bytes(bytesOut)}</td>
             </tr>
           ))}
         </tbody>

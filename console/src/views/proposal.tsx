@@ -59,12 +59,7 @@ export function Proposal({ policy }: { readonly policy: ShownPolicy }) {
             <select id="file" value={name} onChange={(event) => setName(event.currentTarget.value)}>
               {policy.names.map((each) => (
                 <option key={each} value={each}>
-                  {each}
-                  {each in draft
-                    ? ' (changed)'
-                    : textOf(policy, each) === undefined
-                      ? ' (new)'
-                      : ''}
+                  {each + stateOf(policy, draft, each)}
                 </option>
               ))}
             </select>
@@ -125,6 +120,11 @@ export function Proposal({ policy }: { readonly policy: ShownPolicy }) {
       <Results work={work} isOld={judged !== JSON.stringify(draft)} />
     </>
   );
+}
+
+function stateOf(policy: ShownPolicy, draft: Draft, name: string): string {
+  if (name in draft) return ' (changed)';
+  return textOf(policy, name) === undefined ? ' (new)' : '';
 }
 
 function textOf({ files }: ShownPolicy, name: string): string | undefined {

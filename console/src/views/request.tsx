@@ -4,6 +4,7 @@ import { bytes, count, digest, duration, time } from '../format.ts';
 import { address, Link } from '../router.tsx';
 import { Decision, StateOf } from '../states.tsx';
 import type { RequestDetails } from '../types.ts';
+import { Review } from './review.tsx';
 
 interface RequestPageProps {
   readonly decisionId: string;
@@ -31,6 +32,7 @@ function Details({ details }: { readonly details: RequestDetails }) {
         <Why details={details} />
         <Who details={details} />
         <Outcome details={details} />
+        <Review details={details} />
         <WhatWasRead details={details} />
         <Changes details={details} />
         <Place details={details} />

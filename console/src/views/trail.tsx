@@ -5,6 +5,7 @@ import { bytes, count, duration, time } from '../format.ts';
 import { address, go, Link } from '../router.tsx';
 import { Decision, Empty, StateOf } from '../states.tsx';
 import type { Page, Row, Traffic, TrafficKey } from '../types.ts';
+import { Reviewed } from './review.tsx';
 
 /** Filters in the address, as the service names them. */
 const FILTERS = [
@@ -17,6 +18,7 @@ const FILTERS = [
   'status',
   'column',
   'text',
+  'review',
 ] as const;
 
 type Filter = Readonly<Record<(typeof FILTERS)[number], string>>;
@@ -51,6 +53,19 @@ const DECISIONS = [
   'refused',
 ];
 
+const REVIEWS = ['seen', 'flagged', 'unreviewed'];
+
+/** Searches that reviewers need again and again; each is an address, as every search is. */
+const SEARCHES: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  ['Refusals', { decision: 'deny' }],
+  ['Limits hit', { decision: 'limited' }],
+  ['Failures', { status: '5xx' }],
+  ['Unknown callers', { decision: 'unauthenticated' }],
+  ['Changed policies', { operation: 'PolicyReload', since: '30d' }],
+  ['New keys', { operation: 'KeysCreate', since: '30d' }],
+  ['Flagged', { review: 'flagged', since: EVER }],
+];
+
 function filterOf(query: URLSearchParams): Filter {
   const given = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ''])) as Filter;
   return given.since === '' ? { ...given, since: DEFAULT_SINCE } : given;
@@ -81,6 +96,13 @@ export function Trail({ query }: { readonly query: URLSearchParams }) {
           ))}
         </div>
       </div>
+      <nav class="periods" aria-label="Searches">
+        {SEARCHES.map(([name, given]) => (
+          <Link key={name} to={address('trail', { since: DEFAULT_SINCE, ...given })}>
+            {name}
+          </Link>
+        ))}
+      </nav>
       <FilterForm key={JSON.stringify(filter)} filter={filter} />
       <div class="with-side">
         <section aria-label="Requests" class="wide">
@@ -92,7 +114,9 @@ export function Trail({ query }: { readonly query: URLSearchParams }) {
             </StateOf>
           )}
         </section>
-        {filter.text === '' && filter.column === '' && <Facets filter={filter} />}
+        {[filter.text, filter.column, filter.review].every((value) => value === '') && (
+          <Facets filter={filter} />
+        )}
       </div>
     </>
   );
@@ -146,6 +170,17 @@ function FilterForm({ filter }: { readonly filter: Filter }) {
       <Field name="status" label="Status" hint="403 or 4xx" value={filter.status} />
       <Field name="column" label="Column read" hint="salary" value={filter.column} />
       <Field name="text" label="Text" hint="anywhere in the record" value={filter.text} />
+      <div>
+        <label for="review">Review</label>
+        <select id="review" name="review">
+          <option value="">any</option>
+          {REVIEWS.map((name) => (
+            <option key={name} value={name} selected={name === filter.review}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
       <div class="submit">
         <button type="submit" class="primary">
           Search
@@ -251,6 +286,7 @@ function RequestRow({ row }: { readonly row: Row }) {
       <td data-label="Decision">
         <Decision value={row.decision} />{' '}
         <span class="faint">{row.phase === 'attempt' ? 'no outcome' : row.status}</span>
+        {row.review && <Reviewed state={row.review.mark} />}
       </td>
       <td data-label="Rule" class="mono">
         {row.rule ?? '–'}
@@ -324,11 +360,13 @@ const FACETS: readonly (readonly [TrafficKey, keyof Filter, string])[] = [
   ['subject', 'subject', 'Who'],
   ['operation', 'operation', 'Operations'],
   ['object', 'object', 'Objects'],
+  ['rule', 'text', 'Rules'],
+  ['backend', 'text', 'Backends'],
 ];
 const MOST_OF_FACET = 6;
 
 function Facets({ filter }: { readonly filter: Filter }) {
-  const { text: _text, column: _column, ...counted } = filter;
+  const { text: _text, column: _column, review: _review, ...counted } = filter;
   const traffic = useApi<Traffic>(address('traffic', counted));
   return (
     <aside class="side" aria-label="Counts">

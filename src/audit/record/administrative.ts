@@ -12,6 +12,8 @@ export const administrativeOperations = [
   'KeysMove',
   'PolicyReload',
   'AuditRotateKey',
+  'AuditReview',
+  'AuditVerify',
   'CatalogRebuild',
   'CatalogGc',
   'CatalogExpire',

@@ -25,6 +25,11 @@ export function wordMatches(test: (word: string) => boolean): CodeTest {
   return cachedByDictionary((dictionary) => marked(dictionary, (bytes) => test(bytes.toString())));
 }
 
+/** Test for words that contain a text, which compares bytes. */
+export function wordContains(text: Buffer): CodeTest {
+  return cachedByDictionary((dictionary) => marked(dictionary, (bytes) => bytes.includes(text)));
+}
+
 /** Caches the result for each dictionary, which the batches of a file share. */
 function cachedByDictionary(test: CodeTest): CodeTest {
   const cached = new WeakMap<Vector, { readonly codes: Uint8Array | undefined }>();

@@ -1,5 +1,10 @@
 import type { Decision, LoggedRecord } from '../record/record.ts';
 
+/** What reviewers think of a request: they have seen it, flagged it, or neither. */
+export const reviewStates = ['seen', 'flagged', 'unreviewed'] as const;
+
+export type ReviewState = (typeof reviewStates)[number];
+
 /** Selects requests of the log. Absent criteria match everything. */
 export interface RequestFilter {
   /** Arrival at this time or later, in microseconds since 1970. */
@@ -18,6 +23,12 @@ export interface RequestFilter {
   readonly column?: string;
   /** Substring of a text of the record; case-sensitive. */
   readonly text?: string;
+  /** What reviewers think of the request; `withMarks` finds the requests. */
+  readonly review?: ReviewState;
+  /** Test of decision ids, from `withMarks`. */
+  readonly reviewed?: (decisionId: string) => boolean;
+  /** Whether the request named a canary. */
+  readonly canary?: true;
 }
 
 /** Whether an arrival time is in the filter's window. */
@@ -37,10 +48,14 @@ export function isAbout(filter: RequestFilter, record: LoggedRecord): boolean {
 
 /** Whether a record matches the other criteria of a filter. */
 export function matches(filter: RequestFilter, record: LoggedRecord): boolean {
-  const { decision, status, column, text } = filter;
+  const { decision, status, column, text, review, reviewed, canary } = filter;
   if (decision !== undefined && record.decision !== decision) return false;
   if (status !== undefined && (record.status === null || !status(record.status))) return false;
   if (column !== undefined && record.read?.columns.includes(column) !== true) return false;
+  if (canary === true && record.canary === null) return false;
+  // A request that has just ended has no marks.
+  const isMeant = reviewed ?? (() => review === undefined || review === 'unreviewed');
+  if (!isMeant(record.decision_id)) return false;
   return text === undefined || contains(record, text);
 }
 

@@ -5,6 +5,7 @@ const NEWLINE = 0x0a;
 const OBJECT = 0x7b;
 const OBJECT_END = 0x7d;
 const QUOTE = 0x22;
+const LIST_END = 0x5d;
 const ESCAPE = 0x5c;
 const COMMA = 0x2c;
 const ZERO = 0x30;
@@ -84,6 +85,12 @@ export class LineFields {
     return this.#end;
   }
 
+  /** Moves to the line that begins at a position. @throws as `next` */
+  seek(start: number): void {
+    this.#end = start - 1;
+    this.next();
+  }
+
   /**
    * Moves to the next line.
    * @returns False after the last line.
@@ -108,6 +115,11 @@ export class LineFields {
       at + DURATION_AT < this.#end;
     if (!isRecord) this.#damaged('phase');
     return true;
+  }
+
+  /** The text of the line. */
+  whole(): string {
+    return this.#bytes.toString('utf8', this.#start, this.#end);
   }
 
   isOutcome(): boolean {
@@ -140,6 +152,11 @@ export class LineFields {
     }
     if (isPlain) return this.#texts.of(bytes, from + 1, at, hash);
     return JSON.parse(bytes.toString('utf8', from, at + 1)) as string;
+  }
+
+  /** Whether a list has items. */
+  hasItems(name: string): boolean {
+    return this.#bytes[this.#valueOf(name) + 1] !== LIST_END;
   }
 
   /** An integer field; 0 if it is null. */

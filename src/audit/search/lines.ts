@@ -1,12 +1,11 @@
 import { linePieces } from '../chain/log-files.ts';
 import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord, Phase } from '../record/record.ts';
-import { isAbout, isInWindow, type RequestFilter } from './filter.ts';
-import { LineFields } from './line-fields.ts';
-import { microsOf, timeOf } from '../record/time.ts';
+import { isAbout, type RequestFilter } from './filter.ts';
+import { LineFields, LineTexts } from './line-fields.ts';
+import { microsOf } from '../record/time.ts';
 
 const NEWLINE = 0x0a;
-const TIME = Buffer.from('"time":"');
 
 /**
  * Finds candidates of a filter in a file of lines. Only lines with the bytes that a match must
@@ -17,20 +16,23 @@ export class LinesSearch {
   readonly #filter: RequestFilter;
   /** Bytes that the line of every match contains, the rarest first. */
   readonly #needles: readonly Buffer[];
-  /** Lines with an earlier time belong to earlier requests. */
-  readonly #since: Buffer | undefined;
+  /** The window of arrivals, in microseconds since 1970. */
+  readonly #since: number;
+  readonly #until: number;
 
   constructor(filter: RequestFilter) {
     this.#filter = filter;
     this.#needles = needlesOf(filter);
-    this.#since = filter.since === undefined ? undefined : Buffer.from(timeOf(filter.since));
+    this.#since = Number(filter.since ?? Number.NEGATIVE_INFINITY);
+    this.#until = Number(filter.until ?? Number.POSITIVE_INFINITY);
   }
 
   /** Candidates of a file in batches. */
   async *candidates(path: string): AsyncGenerator<readonly Candidate[]> {
+    const texts = new LineTexts();
     for await (const { bytes, torn } of linePieces(path)) {
       if (torn) return;
-      const found = [...this.#linesIn(bytes)].flatMap((line) => this.#judge(line));
+      const found = [...this.#candidatesIn(bytes, texts)];
       if (found.length > 0) yield found;
     }
   }
@@ -52,37 +54,47 @@ export class LinesSearch {
     }
   }
 
-  *#linesIn(bytes: Buffer): Generator<string> {
+  *#candidatesIn(bytes: Buffer, texts: LineTexts): Generator<Candidate> {
     const [needle, ...others] = this.#needles;
-    for (let start = 0; start < bytes.length;) {
+    const fields = new LineFields(bytes, texts);
+    for (let start = 0; start < bytes.length; start = fields.end + 1) {
       if (needle !== undefined) {
         const at = bytes.indexOf(needle, start);
         if (at < 0) return;
         start = Math.max(start, bytes.lastIndexOf(NEWLINE, at) + 1);
       }
-      const end = bytes.indexOf(NEWLINE, start);
-      const line = bytes.subarray(start, end);
-      const isCandidate =
-        !this.#isEarlier(bytes, start) && others.every((one) => line.includes(one));
-      if (isCandidate) yield line.toString();
-      start = end + 1;
+      fields.seek(start);
+      const line = bytes.subarray(start, fields.end);
+      if (!this.#isMeant(fields) || !others.every((one) => line.includes(one))) continue;
+      yield this.#candidateAt(fields, line.toString());
     }
   }
 
-  /** Compares the time of a line, which is its first field of that name. */
-  #isEarlier(bytes: Buffer, start: number): boolean {
-    if (this.#since === undefined) return false;
-    const at = bytes.indexOf(TIME, start) + TIME.length;
-    return bytes.compare(this.#since, 0, this.#since.length, at, at + this.#since.length) < 0;
+  /** Compares single fields, so that only lines of matches are decoded. */
+  #isMeant(line: LineFields): boolean {
+    const { subject, operations, object } = this.#filter;
+    const began = line.began();
+    if (began < this.#since || began >= this.#until) return false;
+    if (subject !== undefined && line.text('subject') !== subject) return false;
+    if (operations !== undefined && !operations.has(line.text('operation') ?? '')) return false;
+    if (object === undefined) return true;
+    const own = line.text('object');
+    if (own !== null && object(own)) return true;
+    return line.hasItems('objects') && isAbout(this.#filter, decodedOf(line));
   }
 
-  #judge(line: string): readonly Candidate[] {
-    const record = decodeRecord(line);
-    const candidate = candidateOf(record);
-    return isInWindow(this.#filter, candidate.began) && isAbout(this.#filter, record)
-      ? [candidate]
-      : [];
+  #candidateAt(fields: LineFields, line: string): Candidate {
+    return {
+      phase: fields.isOutcome() ? 'outcome' : 'attempt',
+      decisionId: fields.text('decision_id') ?? '',
+      began: BigInt(fields.began()),
+      load: async () => decodeRecord(line),
+    };
   }
+}
+
+function decodedOf(line: LineFields): LoggedRecord {
+  return decodeRecord(line.whole());
 }
 
 /** A decoded record as a candidate. */
@@ -111,6 +123,7 @@ function needlesOf(filter: RequestFilter): readonly Buffer[] {
     text !== undefined && !SURROGATE.test(text) && JSON.stringify(text).slice(1, -1),
     decision !== undefined && `,"decision":${JSON.stringify(decision)}`,
     statusNeedle(filter),
+    filter.canary === true && ',"canary":"',
     operation !== undefined && others.length === 0 && `,"operation":${JSON.stringify(operation)}`,
   ];
   return needles.filter((needle) => needle !== false).map((needle) => Buffer.from(needle));

@@ -1,11 +1,13 @@
 import { microsOf } from '../record/time.ts';
 import { logPartsOf, type LogPart } from '../segments/log-part.ts';
+import { instanceStart, RecordDensity } from './record-density.ts';
 import type { RequestFilter } from './filter.ts';
+import { withMarks } from './review-marks.ts';
 import { searchRequests, type FoundRequest } from './search.ts';
 
-/** Period that is searched first, in microseconds; each further one is longer by the factor. */
-const FIRST_MICROS = 60_000_000n;
-const FACTOR = 8n;
+/** Records of the period that is searched first, about; each further one has more by the factor. */
+const FIRST_RECORDS = 512;
+const FACTOR = 4;
 
 /** A place in the order of requests, newest first. */
 export interface RequestPlace {
@@ -31,21 +33,24 @@ interface NewestOptions {
 }
 
 /**
- * The newest requests of a filter by their arrival. Searches backwards in growing periods, so that what
- * is new is found without reading the whole log; holds a few pages of requests at most.
+ * The newest requests of a filter by their arrival. Searches backwards in periods of more and more records, so that
+ * what is new is found without reading the whole log; holds a few pages of requests at most.
  * @throws as `searchRequests` does
  */
 export async function newestRequests(
   folder: string,
-  filter: RequestFilter,
+  typed: RequestFilter,
   { limit, after, except }: NewestOptions,
 ): Promise<NewestRequests> {
+  const filter = await withMarks(folder, typed);
   const page = new NewestPage(limit, after, except);
-  const oldest = greatest(filter.since, startOf(await logPartsOf(folder)));
+  const parts = await logPartsOf(folder);
+  const oldest = greatest(filter.since, startOf(parts));
+  const density = new RecordDensity(parts);
   const now = BigInt(Date.now() + 60_000) * 1000n;
   let until = least(least(filter.until, after && after.began + 1n), now)!;
-  for (let length = FIRST_MICROS; until > oldest && !page.isFull; length *= FACTOR) {
-    const since = greatest(oldest, until - length);
+  for (let records = FIRST_RECORDS; until > oldest && !page.isFull; records *= FACTOR) {
+    const since = greatest(oldest, density.before(until, records));
     for await (const found of searchRequests(folder, { ...filter, since, until })) page.add(found);
     until = since;
   }
@@ -100,19 +105,14 @@ function newestFirst(one: FoundRequest, other: FoundRequest): number {
   return id < otherId ? 1 : -1;
 }
 
-const INSTANCE = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/;
 /** An administrative act or a request may have begun before its instance, by less than this. */
 const EARLIER_MICROS = 86_400_000_000n;
 
 /** A time before every request of a log; instances are named after their start. */
 function startOf(parts: readonly LogPart[]): bigint {
-  const starts = parts.map(({ instance }) => {
-    const [, ...digits] = INSTANCE.exec(instance) ?? [];
-    if (digits.length === 0) return 0n;
-    const [year = 0, month = 1, day, hour, minute, second] = digits.map(Number);
-    return BigInt(Date.UTC(year, month - 1, day, hour, minute, second)) * 1000n - EARLIER_MICROS;
-  });
-  return starts.reduce((first, each) => (each < first ? each : first), starts[0] ?? 0n);
+  if (parts.length === 0) return 0n;
+  const first = Math.min(...parts.map(({ instance }) => instanceStart(instance)));
+  return greatest(0n, BigInt(first) - EARLIER_MICROS);
 }
 
 function greatest(one: bigint | undefined, other: bigint): bigint {

@@ -6,6 +6,7 @@ import type { LoggedRecord } from '../record/record.ts';
 import { microsOf } from '../record/time.ts';
 import { logPartsOf, type LogPart } from '../segments/log-part.ts';
 import type { RequestFilter } from './filter.ts';
+import { withMarks } from './review-marks.ts';
 import { searchRequests, type FoundRequest } from './search.ts';
 import {
   countPart,
@@ -64,7 +65,7 @@ export async function reportFound(
   const read = by === 'day' ? ({ began }: FoundRequest) => dayOf(began) : keyReaders[by];
   const counts = new FoundCounts(read);
   let requests = 0;
-  for await (const found of searchRequests(folder, filter)) {
+  for await (const found of searchRequests(folder, await withMarks(folder, filter))) {
     counts.add(found);
     progress((requests += found.length));
   }

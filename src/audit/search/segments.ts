@@ -6,6 +6,7 @@ import { recordAt, recordFields } from '../record/columns.ts';
 import { phaseOf } from '../record/decoding.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 import { isInWindow, type RequestFilter } from './filter.ts';
+import { textTest } from './text-test.ts';
 import {
   wordEquals,
   wordsWhere,
@@ -14,10 +15,11 @@ import {
   type RowMarks,
 } from '../record/word-codes.ts';
 
-/** A test that at least one of some columns must pass. */
+/** A test of some columns. */
 interface ColumnTest {
   readonly columns: readonly string[];
-  readonly marks: RowMarks;
+  /** Marks the rows that pass, at least; undefined if no batch of the file has any. */
+  readonly marks: (columns: readonly Data[], rows: number) => Uint8Array | undefined;
 }
 
 /** Positions of the columns that identify a request and its arrival. */
@@ -29,7 +31,7 @@ const IDS = ['phase', 'decision_id'];
 const outcomeMarks = wordsWhere(wordEquals('outcome'));
 const NO_MARKS = new Uint8Array(0);
 /** Maximum distance of rows that are read in one piece. */
-const NEAR_ROWS = 4096;
+const NEAR_ROWS = 512;
 
 /**
  * Finds candidates of a filter in a segment. Reads the columns of the filter first, and other
@@ -78,7 +80,7 @@ export class SegmentSearch {
     let marked: Uint8Array | undefined;
     for (const { columns, marks } of this.#tests) {
       const batch = await file.readBatch(index, columns, { access: scratch });
-      const found = either(batch.data.children.map(marks));
+      const found = marks(batch.data.children, batch.numRows);
       // A word that is not in the file's dictionaries is in none of its batches.
       if (found === undefined) return undefined;
       marked = marked === undefined ? found : both(marked, found);
@@ -141,14 +143,17 @@ function stretches(rows: Rows): readonly { readonly first: number; readonly last
 }
 
 function testsOf(filter: RequestFilter): readonly ColumnTest[] {
-  const { subject, operations, object, decision, status, column } = filter;
+  const { subject, operations, object, decision, status, column, text } = filter;
   const tests: ColumnTest[] = [];
+  const marked = (columns: readonly string[], marks: RowMarks): void => {
+    tests.push({ columns, marks: (data) => either(data.map(marks)) });
+  };
   const add = (columns: readonly string[], codes: CodeTest): void => {
-    tests.push({ columns, marks: wordsWhere(codes) });
+    marked(columns, wordsWhere(codes));
   };
   if (decision !== undefined) add(['decision'], wordEquals(decision));
-  if (status !== undefined) tests.push({ columns: ['status'], marks: statusMarks(status) });
-  if (column !== undefined) tests.push({ columns: ['read'], marks: columnMarks(column) });
+  if (status !== undefined) marked(['status'], statusMarks(status));
+  if (column !== undefined) marked(['read'], columnMarks(column));
   if (subject !== undefined) add(['subject'], wordEquals(subject));
   if (operations !== undefined) {
     add(
@@ -157,6 +162,13 @@ function testsOf(filter: RequestFilter): readonly ColumnTest[] {
     );
   }
   if (object !== undefined) add(['object', 'objects'], wordMatches(object));
+  if (filter.canary === true) marked(['canary'], wordsWhere(wordMatches(() => true)));
+  const { review, reviewed } = filter;
+  if (reviewed !== undefined && review !== 'unreviewed') {
+    marked(['decision_id'], (data) => idMarks(data, reviewed));
+  }
+  const test = text === undefined ? undefined : textTest(text);
+  if (test !== undefined) tests.push(test);
   return tests;
 }
 
@@ -164,6 +176,15 @@ function testsOf(filter: RequestFilter): readonly ColumnTest[] {
 function columnMarks(column: string): RowMarks {
   const marks = wordsWhere(wordEquals(column));
   return (read) => marks(read.children[0]!);
+}
+
+/** Marks the rows with an id that passes a test. */
+function idMarks(data: Data, test: (id: string) => boolean): Uint8Array {
+  const marks = new Uint8Array(data.length);
+  for (let row = 0; row < marks.length; row++) {
+    if (test(textValues.read(data, row)!)) marks[row] = 1;
+  }
+  return marks;
 }
 
 /** Marks the rows with a status that passes a test. */

@@ -8,12 +8,22 @@ import { LineFields, LineTexts } from './line-fields.ts';
 import { CodedWords, Integers } from './request-counts.ts';
 
 /** Fields whose values are counted. */
-export const trafficKeys = ['operation', 'subject', 'object', 'rule', 'decision'] as const;
+export const trafficKeys = [
+  'operation',
+  'subject',
+  'object',
+  'rule',
+  'decision',
+  'backend',
+] as const;
 
 type TrafficKey = (typeof trafficKeys)[number];
 
 /** Criteria of counted requests. An object is compared with that of the route. */
-export type TrafficFilter = Omit<RequestFilter, 'since' | 'until' | 'column' | 'text'>;
+export type TrafficFilter = Pick<
+  RequestFilter,
+  'subject' | 'object' | 'operations' | 'decision' | 'status'
+>;
 
 /** Period of the counts, in microseconds since 1970, and the number of its equal parts. */
 export interface TrafficPeriod {
@@ -51,6 +61,8 @@ export interface Traffic {
   readonly values: Readonly<Record<TrafficKey, readonly ValueCounts[]>>;
 }
 
+const DECISION = trafficKeys.indexOf('decision');
+
 /** Values of a field that are counted one by one, and that are returned. */
 const COUNTED_VALUES = 50_000;
 const RETURNED_VALUES = 20;
@@ -85,6 +97,14 @@ function mayHold({ seal }: LogPart, { since, until }: TrafficPeriod): boolean {
   return microsOf(seal.to) >= since && microsOf(seal.from) < until + SLACK_MICROS;
 }
 
+/** A value of a field: whether the filter wants it, and its counts. */
+interface Cell {
+  readonly value: string | null;
+  readonly isMeant: boolean;
+  readonly isAllow: boolean;
+  readonly counts: ValueCounts | undefined;
+}
+
 /** What a counted record says. */
 interface CountedFields {
   readonly began: number;
@@ -92,7 +112,8 @@ interface CountedFields {
   readonly status: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  readonly values: readonly (string | null)[];
+  /** In the order of `trafficKeys`. */
+  readonly cells: readonly Cell[];
 }
 
 async function* countLines(path: string, counts: TrafficCounts): AsyncGenerator<void> {
@@ -104,18 +125,16 @@ async function* countLines(path: string, counts: TrafficCounts): AsyncGenerator<
       if (!line.isOutcome()) continue;
       const began = line.began();
       if (!counts.isMeant(began)) continue;
-      const subject = line.text('subject');
-      const operation = line.text('operation');
-      const object = line.text('object');
-      const decision = line.text('decision');
-      const rule = line.text('rule');
+      const cell = (key: TrafficKey): Cell => counts.cellOf(key, line.text(key));
+      const [subject, operation, object] = [cell('subject'), cell('operation'), cell('object')];
+      const [backend, decision, rule] = [cell('backend'), cell('decision'), cell('rule')];
       counts.add({
         began,
         duration: line.duration(),
         status: line.integer('status'),
         bytesIn: line.integer('bytes_in'),
         bytesOut: line.integer('bytes_out'),
-        values: [operation, subject, object, rule, decision],
+        cells: [operation, subject, object, rule, decision, backend],
       });
     }
     yield;
@@ -129,15 +148,15 @@ async function* countSegment(
   counts: TrafficCounts,
 ): AsyncGenerator<void> {
   const outcomes = new CodedWords((phase) => phase === 'outcome');
-  const words = trafficKeys.map(() => new CodedWords((word) => word));
+  const cells = trafficKeys.map((key) => new CodedWords((word) => counts.cellOf(key, word)));
   const columns = ['phase', ...trafficKeys, 'status', ...NUMBERS];
   for (let index = 0; index < file.batchRows.length; index++) {
     const { data } = await file.readBatch(index, columns, { access: scratch });
     const isOutcomeAt = outcomes.of(data.children[0]!);
-    const wordAt = words.map((word, at) => word.of(data.children[1 + at]!));
-    const status: Int32Array = data.children[1 + words.length]!.values;
+    const cellAt = cells.map((each, at) => each.of(data.children[1 + at]!));
+    const status: Int32Array = data.children[1 + cells.length]!.values;
     const [time, duration, bytesIn, bytesOut] = data.children
-      .slice(2 + words.length)
+      .slice(2 + cells.length)
       .map((each: Data) => new Integers(each)) as [Integers, Integers, Integers, Integers];
     for (let row = 0; row < data.length; row++) {
       if (!isOutcomeAt(row)) continue;
@@ -151,7 +170,7 @@ async function* countSegment(
         status: status[row]!,
         bytesIn: bytesIn.at(row),
         bytesOut: bytesOut.at(row),
-        values: wordAt.map((read) => read(row)),
+        cells: cellAt.map((read) => read(row)),
       });
     }
     yield;
@@ -170,7 +189,7 @@ class TrafficCounts {
   readonly #stepMicros: number;
   readonly #steps: readonly StepCounts[];
   readonly #total = new StepCounts();
-  readonly #values = trafficKeys.map(() => new Map<string | null, ValueCounts>());
+  readonly #cells = new Map(trafficKeys.map((key) => [key, new Map<string | null, Cell>()]));
 
   constructor({ since, until, steps }: TrafficPeriod, filter: TrafficFilter) {
     this.#filter = filter;
@@ -185,24 +204,40 @@ class TrafficCounts {
     return began >= this.#since && began < this.#until;
   }
 
+  /** The cell of a value; values beyond the maximum number are not counted one by one. */
+  cellOf(key: TrafficKey, value: string | null): Cell {
+    const cells = this.#cells.get(key)!;
+    const known = cells.get(value);
+    if (known !== undefined) return known;
+    const counts =
+      cells.size < COUNTED_VALUES ? { value, requests: 0, denied: 0, bytesOut: 0 } : undefined;
+    const cell = { value, isMeant: this.#means(key, value), isAllow: value === 'allow', counts };
+    if (counts !== undefined) cells.set(value, cell);
+    return cell;
+  }
+
   add(fields: CountedFields): void {
-    if (!this.#matches(fields)) return;
-    const isDenied = fields.values[4] !== 'allow';
+    const { cells, status, bytesOut } = fields;
+    for (const { isMeant } of cells) if (!isMeant) return;
+    const wanted = this.#filter.status;
+    if (wanted !== undefined && (status === 0 || !wanted(status))) return;
+    const isDenied = !cells[DECISION]!.isAllow;
     const at = Math.floor((fields.began - this.#since) / this.#stepMicros);
     (this.#steps[at] ?? this.#steps.at(-1))?.add(fields, isDenied);
     this.#total.add(fields, isDenied);
-    for (const [key, value] of fields.values.entries()) {
-      const counts = this.#valueCounts(this.#values[key]!, value);
+    for (const { counts } of cells) {
       if (counts === undefined) continue;
       counts.requests += 1;
-      counts.bytesOut += fields.bytesOut;
+      counts.bytesOut += bytesOut;
       if (isDenied) counts.denied += 1;
     }
   }
 
   result(): Traffic {
-    const values = trafficKeys.map((key, at) => {
-      const all = [...this.#values[at]!.values()];
+    const values = trafficKeys.map((key) => {
+      const all = [...this.#cells.get(key)!.values()].flatMap(({ counts }) =>
+        counts === undefined || counts.requests === 0 ? [] : [counts],
+      );
       const sorted = all.sort((one, other) => other.requests - one.requests);
       return [key, sorted.slice(0, RETURNED_VALUES)] as const;
     });
@@ -213,25 +248,12 @@ class TrafficCounts {
     };
   }
 
-  #matches({ values, status }: CountedFields): boolean {
-    const [operation = null, subject, object = null, , decision] = values;
-    const filter = this.#filter;
-    if (filter.subject !== undefined && filter.subject !== subject) return false;
-    if (filter.decision !== undefined && filter.decision !== decision) return false;
-    if (filter.operations !== undefined && !has(filter.operations, operation)) return false;
-    if (filter.status !== undefined && (status === 0 || !filter.status(status))) return false;
-    return filter.object === undefined || (object !== null && filter.object(object));
-  }
-
-  #valueCounts(
-    counts: Map<string | null, ValueCounts>,
-    value: string | null,
-  ): ValueCounts | undefined {
-    const known = counts.get(value);
-    if (known !== undefined || counts.size >= COUNTED_VALUES) return known;
-    const added = { value, requests: 0, denied: 0, bytesOut: 0 };
-    counts.set(value, added);
-    return added;
+  #means(key: TrafficKey, value: string | null): boolean {
+    const { subject, operations, object, decision } = this.#filter;
+    if (key === 'subject') return subject === undefined || subject === value;
+    if (key === 'decision') return decision === undefined || decision === value;
+    if (key === 'operation') return operations === undefined || has(operations, value);
+    return key !== 'object' || object === undefined || (value !== null && object(value));
   }
 }
 

@@ -13,7 +13,8 @@ import {
 } from '../chain/log-files.ts';
 import { readDetachedPortions, sealName } from './detached-portions.ts';
 import { parseSeal, type SegmentSeal } from './seal.ts';
-import { openSegment, type OpenSegment } from './segment-file.ts';
+import { beginSegment, endSegment } from './open-segments.ts';
+import type { OpenSegment } from './segment-file.ts';
 
 /** A file of the log and its seal. */
 export interface LogPart {
@@ -108,10 +109,10 @@ async function* readSegment<Item>(
   portions: string | undefined,
   reader: PartReader<Item>,
 ): AsyncGenerator<Item> {
-  const segment = await openSegment(path, portions);
+  const segment = await beginSegment(path, portions);
   try {
     yield* reader.segment(segment);
   } finally {
-    segment.close();
+    endSegment(path, segment);
   }
 }

@@ -58,6 +58,13 @@ class ScratchReads implements RandomAccess {
     this.#wanted = 0;
   }
 
+  /** Gives memory back that only a large batch needs; bytes that were read before become invalid. */
+  release(): void {
+    if (this.#memory.length > FIRST_BYTES) this.#memory = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.#used = 0;
+    this.#wanted = 0;
+  }
+
   read(offset: number, length: number): Promise<Uint8Array> {
     return this.#access.read(offset, length);
   }

@@ -71,7 +71,7 @@ export async function verifyLog(
     const place = archived.has(instance) ? await facts.archived?.bring(instance) : folder;
     const chain =
       place !== undefined && (archived.has(instance) || present.includes(instance))
-        ? await checkChain(place, instance, trusted, facts)
+        ? await checkChain(place, instance, trusted, facts, (count) => progress(records + count))
         : missingChain(instance, trusted, facts);
     checked.push(chain);
     records += chain.head.count;
@@ -162,11 +162,12 @@ async function checkChain(
   instance: string,
   trusted: TrustedCheckpoints,
   facts: InstanceFacts,
+  progress: (records: bigint) => void = () => undefined,
 ): Promise<CheckedChain> {
   const checkpoints = trusted.of(instance);
   const files = await logFilesOf(folder, instance);
   const marks: HashMarks = new Map(checkpoints.map(({ count }) => [count, undefined]));
-  const walked = await walk({ instance, files, marks, keys: trusted.keys });
+  const walked = await walk({ instance, files, marks, keys: trusted.keys }, progress);
   const newest = checkpoints.at(-1)?.count ?? 0n;
   const signed = newest > walked.sealed ? newest : walked.sealed;
   const { count } = walked.head;
@@ -209,7 +210,7 @@ interface Walked {
   readonly notes: readonly string[];
 }
 
-async function walk(chain: ChainFiles): Promise<Walked> {
+async function walk(chain: ChainFiles, progress: (records: bigint) => void): Promise<Walked> {
   const { instance, files } = chain;
   const notes: string[] = [];
   let head = firstHead(instance);
@@ -219,6 +220,7 @@ async function walk(chain: ChainFiles): Promise<Walked> {
     const part = await walkPart(chain, { file, from: head, previous });
     notes.push(...part.notes);
     head = part.read.head;
+    progress(head.count);
     if (part.finding !== undefined || part.read.broken !== undefined) {
       return { head, sealed, broken: part.read.broken, finding: part.finding, notes };
     }

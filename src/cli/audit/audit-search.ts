@@ -1,8 +1,9 @@
 import { isAbout, isInWindow, matches, type RequestFilter } from '../../audit/search/filter.ts';
 import { newestRequests } from '../../audit/search/newest.ts';
+import { reviewMarks, withMarks } from '../../audit/search/review-marks.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
-import { formatOf } from './audit-format.ts';
+import { formatOf, requireFormatNamed } from './audit-format.ts';
 import type { Config } from '../config/config-table.ts';
 import type { CopyWindow } from '../../audit/archive/archive-copies.ts';
 import { bringArchive } from '../service/audit-archive.ts';
@@ -65,11 +66,15 @@ export interface SearchFlags extends FilterFlags, TableFlags {
 
 /** Does `arrowgate audit search`. @throws UsageError for flags that can mean nothing */
 export async function searchAudit(config: Config, flags: SearchFlags, run: Run): Promise<void> {
-  const filter = filterOf(flags);
-  const format = formatOf(formatName(flags), flags, run.output);
+  const typed = filterOf(flags);
+  const name = formatName(flags);
+  requireFormatNamed(name);
   const folder = await openedForReading(config);
   const bring = (window: CopyWindow): Promise<void> => bringArchive(config, folder, window, run);
-  await bring(filter);
+  await bring(typed);
+  const marks = await reviewMarks(folder.audit, typed.since);
+  const filter = await withMarks(folder.audit, typed, marks);
+  const format = formatOf(name, flags, run.output, marks);
   const { output } = run;
   await output.bytes(format.begin());
   const log = { folder: folder.audit, bring };

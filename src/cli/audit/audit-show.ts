@@ -4,6 +4,7 @@ import { timeOf } from '../../audit/record/time.ts';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import { reportFound, reasonOf } from '../../audit/search/report.ts';
 import type { RequestCounts } from '../../audit/search/request-counts.ts';
+import { reviewMarks, type ReviewMark } from '../../audit/search/review-marks.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { partsOfInstance } from '../../audit/segments/log-part.ts';
 import type { Config } from '../config/config-table.ts';
@@ -63,15 +64,17 @@ interface Shown {
 
 async function showRequests(audit: string, id: string, page: Page): Promise<Shown | undefined> {
   const rules = new RuleTexts(audit);
+  const marks = await reviewMarks(audit);
   const pages: string[] = [];
   const objects: string[] = [];
   for await (const batch of searchRequests(audit, { text: id })) {
     for (const found of batch.filter(({ record }) => isOf(record, id))) {
       const { policy_digest: digest, rule } = found.record;
       const ruleText = await rules.of(digest, rule);
-      pages.push(pageOf(found, ruleText, page));
+      const mark = marks.get(found.record.decision_id);
+      pages.push(pageOf(found, ruleText, page, mark));
       objects.push(
-        `${jsonLine(found).trimEnd().slice(0, -1)},"rule_text":${JSON.stringify(ruleText)}}`,
+        `${jsonLine(found).trimEnd().slice(0, -1)},"rule_text":${JSON.stringify(ruleText)},"review":${JSON.stringify(mark ?? null)}}`,
       );
     }
   }
@@ -87,6 +90,7 @@ function pageOf(
   { record, began }: FoundRequest,
   ruleText: string | null,
   { zone, width }: Page,
+  mark: ReviewMark | undefined,
 ): string {
   const { request_id, decision_id, policy_digest, instance, sequence, hash, phase } = record;
   const end =
@@ -112,11 +116,18 @@ function pageOf(
       ['answer', answerText(record)],
       ...commitEntries(record),
       ...vendedEntries(record),
+      ['review', reviewText(mark, zone)],
       ['record', `${instance} ${sequence}, SHA-256 ${hash}`],
       ['more', `arrowgate policy explain --decision-id ${decision_id}`],
     ],
     width,
   );
+}
+
+function reviewText(mark: ReviewMark | undefined, zone: Zone): string | null {
+  if (mark === undefined) return null;
+  const { mark: state, by, time, note } = mark;
+  return joined([`${state} by ${by ?? 'unknown'} at ${zone.shown(time)}`, note]);
 }
 
 function entryText(entries: readonly Entry[], width: number | undefined): string {

@@ -5,13 +5,16 @@ import { Console } from '../../console/console.ts';
 import { PolicyDesk } from '../../console/policy/desk.ts';
 import { Sessions } from '../../console/sessions/sessions.ts';
 import { Trail } from '../../console/trail/trail.ts';
+import type { Certificate } from '../../gateway/http/certificate.ts';
 import type { KeyBook } from '../../gateway/identity/key-book.ts';
+import type { PolicyAgreement } from '../../gateway/policy-agreement.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { openNotes } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
 import type { ArchivedLogs } from './audit-archive.ts';
 import { catalogAccess } from './console-catalog.ts';
 import { storeOf, type DataFolder } from './data-folder.ts';
+import { integrityWork } from './integrity-work.ts';
 import type { Opened } from './opened.ts';
 import { actRecorder } from './recorded-command.ts';
 
@@ -19,6 +22,7 @@ interface ConsoleParts {
   readonly config: Config;
   readonly log: Logger;
   readonly opened: Opened;
+  readonly certificate: Certificate | undefined;
 }
 
 /** What the console shows and changes. */
@@ -26,6 +30,7 @@ interface ConsoleServices {
   readonly audit: Pick<AuditLog, 'write'>;
   readonly engine: Engine;
   readonly book: KeyBook;
+  readonly agreement: PolicyAgreement;
   /** The audit logs of other gateways, if there is an archive. */
   readonly others: ArchivedLogs['logs'] | undefined;
 }
@@ -34,9 +39,9 @@ const DESK_THREAD = new URL('../../../dist/cli/service/policy-desk-thread.js', i
 
 /** The review console. */
 export function openConsole(
-  { config, log, opened }: ConsoleParts,
+  { config, log, opened, certificate }: ConsoleParts,
   folder: DataFolder,
-  { audit, engine, book, others }: ConsoleServices,
+  { audit, engine, book, agreement, others }: ConsoleServices,
 ): Console {
   const console = new Console({
     sessions: new Sessions(() => openNotes(storeOf(config, folder), 'sessions')),
@@ -46,6 +51,11 @@ export function openConsole(
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
     keys: { book, act: actRecorder(audit) },
+    integrity: integrityWork(config),
+    facts: {
+      gateways: () => agreement.policies,
+      certificateEnds: () => certificate?.expires,
+    },
     catalog: catalogAccess(engine, config['drop.retention']),
     desk: new PolicyDesk({
       thread: DESK_THREAD,

@@ -158,7 +158,7 @@ export async function startGateway(
 
 /** Opens everything that a gateway needs; `opened` closes it again. @throws as `startGateway` does */
 export async function compose(start: Start): Promise<Gateway> {
-  const { config, log, metrics, opened } = start;
+  const { config, log, metrics } = start;
   const folder = dataFolderOf(config);
   const { first, reader } = await firstPolicy(start);
   const reloads = new PolicyReloads(first.snapshot.digest);
@@ -212,14 +212,7 @@ export async function compose(start: Start): Promise<Gateway> {
   const quota = await openLimits(start);
   const failures = failureLimit(config, quota);
   const traces = await openTraces(start);
-  backends = await openBackends(config.backends, {
-    embedded: engine.backend,
-    environment: processEnvironment(),
-    bodies: { json: config['limits.json_body'], arrow: config['limits.arrow_body'] },
-    page: config['limits.page'],
-    log,
-    opened,
-  });
+  backends = await backendsOf(start, engine);
   const gateway: Gateway = {
     keys,
     tokens,
@@ -241,7 +234,13 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder, { audit, engine, book, others: archived?.logs }),
+    console: openConsole(start, folder, {
+      audit,
+      engine,
+      book,
+      agreement,
+      others: archived?.logs,
+    }),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -255,6 +254,17 @@ export async function compose(start: Start): Promise<Gateway> {
   readInstruments(start, gateway, engine);
   readWaits(metrics, () => waits);
   return gateway;
+}
+
+function backendsOf({ config, log, opened }: Start, engine: Engine): Promise<Backends> {
+  return openBackends(config.backends, {
+    embedded: engine.backend,
+    environment: processEnvironment(),
+    bodies: { json: config['limits.json_body'], arrow: config['limits.arrow_body'] },
+    page: config['limits.page'],
+    log,
+    opened,
+  });
 }
 
 /** The limit of failed authentications, which all gateways share with Redis. */

@@ -33,6 +33,12 @@ export type TrailTask =
       readonly page: Omit<Extract<TrailTask, { readonly kind: 'page' }>, 'kind'>;
     }
   | { readonly kind: 'key-makers' }
+  | { readonly kind: 'chains' }
+  | {
+      readonly kind: 'attention';
+      /** Milliseconds since 1970. */
+      readonly now: number;
+    }
   | {
       readonly kind: 'commits';
       /** Canonical path of a table. */

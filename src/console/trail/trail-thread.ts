@@ -2,7 +2,9 @@ import { parentPort } from 'node:worker_threads';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import { microsOf } from '../../audit/record/time.ts';
 import { newestRequests } from '../../audit/search/newest.ts';
+import { reviewMarks } from '../../audit/search/review-marks.ts';
 import { RequestStream } from '../../audit/search/request-stream.ts';
+import { keepSegmentsOpen } from '../../audit/segments/open-segments.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { countTraffic } from '../../audit/search/traffic.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
@@ -16,6 +18,7 @@ import { operationNames, operations } from '../../protocol/operations/operations
 import { roleSources } from '../../policy/role-sources.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
+import { attentionOf, chainsOf } from './chains.ts';
 import { requestFilterOf } from './filter-text.ts';
 import { listedRequest, requestView } from './request-view.ts';
 import type { NumberedTask, TaskAnswer, TrailTask } from './trail-task.ts';
@@ -42,7 +45,20 @@ function policiesOf(folder: string): PoliciesBefore {
 
 async function page(folder: string, task: Task<'page'>): Promise<object> {
   const { requests, next } = await pageOf(folder, task);
-  return { requests: requests.map(listedRequest), next };
+  const marks = await reviewMarks(folder, requestFilterOf(task.filter).since);
+  const listed = requests.map((found) => ({
+    ...listedRequest(found),
+    review: markOf(marks, found),
+  }));
+  return { requests: listed, next };
+}
+
+/** What the newest mark of a request says; null without one. */
+function markOf(marks: Awaited<ReturnType<typeof reviewMarks>>, { record }: FoundRequest) {
+  const found = marks.get(record.decision_id);
+  if (found === undefined) return null;
+  const { mark, note, by, time } = found;
+  return { mark, note, by, time };
 }
 
 async function pageOf(
@@ -79,7 +95,8 @@ async function arrow(folder: string, { stream, page: wanted }: Task<'arrow'>): P
 }
 
 async function traffic(folder: string, { filter, steps, now }: Task<'traffic'>): Promise<object> {
-  const { since, until, column: _column, text: _text, ...criteria } = requestFilterOf(filter);
+  const { since, until, column: _column, text: _text, ...others } = requestFilterOf(filter);
+  const { review: _review, ...criteria } = others;
   const end = until ?? BigInt(now) * 1000n;
   const period = { since: since ?? end - BigInt(DAY_MILLIS) * 1000n, until: end, steps };
   const counted = await countTraffic(folder, period, criteria);
@@ -92,7 +109,8 @@ async function request(folder: string, task: Task<'request'>): Promise<object> {
   if (found === undefined) {
     throw new CatalogError('InvalidInput', `the audit log has no decision ${task.decisionId}`);
   }
-  return requestView(found, policiesOf(folder));
+  const review = markOf(await reviewMarks(folder, microsOf(found.began)), found);
+  return { ...(await requestView(found, policiesOf(folder))), review };
 }
 
 async function findRequest(
@@ -193,6 +211,8 @@ function resultOf(folder: string, task: TrailTask): Promise<object> {
   if (task.kind === 'commits') return commits(folder, task);
   if (task.kind === 'who') return whoMay(folder, task);
   if (task.kind === 'key-makers') return keyMakers(folder);
+  if (task.kind === 'chains') return chainsOf(folder);
+  if (task.kind === 'attention') return attentionOf(folder, task.now);
   return task.kind === 'request' ? request(folder, task) : explained(folder, task);
 }
 
@@ -214,6 +234,10 @@ async function answer({ id, folder, task }: NumberedTask): Promise<TaskAnswer> {
   }
 }
 
+/** Segments that stay open between searches; a million records are in fifteen. */
+const OPEN_SEGMENTS = 32;
+
+keepSegmentsOpen(OPEN_SEGMENTS);
 let last: Promise<void> = Promise.resolve();
 parentPort?.on('message', (task: NumberedTask) => {
   last = last.then(async () => parentPort?.postMessage(await answer(task), []));

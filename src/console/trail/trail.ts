@@ -74,6 +74,13 @@ export class Trail {
     });
   }
 
+  /** Starts the thread before the first task, which then does not wait for it. */
+  prepare(): void {
+    if (this.#worker !== undefined) return;
+    this.#worker = this.#start();
+    this.#rest();
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#idle);
     if (this.#worker !== undefined) this.#end(this.#worker, stopping());

@@ -1,6 +1,6 @@
 import { administrativeOperations } from '../../audit/record/administrative.ts';
 import { decisions } from '../../audit/record/record.ts';
-import type { RequestFilter } from '../../audit/search/filter.ts';
+import { reviewStates, type RequestFilter } from '../../audit/search/filter.ts';
 import { parseObject, parsePattern, patternMatches } from '../../policy/lines/pattern.ts';
 import { accessGroups } from '../../policy/lines/rights.ts';
 import { typedName, type Typed } from '../../policy/lines/typed-name.ts';
@@ -19,6 +19,7 @@ export const criteria = [
   'status',
   'column',
   'text',
+  'review',
 ] as const;
 
 type Criterion = (typeof criteria)[number];
@@ -52,6 +53,7 @@ const readers: Readonly<Record<Criterion, (typed: string) => Typed<RequestFilter
   decision: decisionOf,
   status: statusTest,
   column: (column) => ({ value: { column } }),
+  review: reviewOf,
   text: (text) => (text === '' ? { fault: 'is empty' } : { value: { text } }),
 };
 
@@ -96,6 +98,12 @@ function decisionOf(typed: string): Typed<RequestFilter> {
   const decision = decisions.find((each) => each === typed);
   if (decision !== undefined) return { value: { decision } };
   return { fault: `is ${JSON.stringify(typed)}, but must be one of ${decisions.join(', ')}` };
+}
+
+function reviewOf(typed: string): Typed<RequestFilter> {
+  const review = reviewStates.find((each) => each === typed);
+  if (review !== undefined) return { value: { review } };
+  return { fault: `is ${JSON.stringify(typed)}, but must be one of ${reviewStates.join(', ')}` };
 }
 
 function statusTest(typed: string): Typed<RequestFilter> {
