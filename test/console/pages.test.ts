@@ -47,8 +47,8 @@ const COMMITS = `rules:
 
 const LIMITS = `limits:
   - name: fair
-    per: subject
-    rate: 100000/h
+    subjects: ["user:alice"]
+    rate: 1000/h
 `;
 
 /** A folder to keep pictures in, for people; none are kept without. */
@@ -332,14 +332,18 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
   });
 
   it('shows what the rules would have refused, and rates in use', async () => {
+    await send(service.url, 'POST /v1/table/prod$people/count_rows', { body: {}, key: alice });
     const { page, complaints } = await signedIn();
     await page.getByRole('link', { name: 'Rules', exact: true }).click();
-    await page.getByRole('region', { name: 'Commit rules' }).getByText('people-stay').waitFor();
+    await page
+      .getByRole('region', { name: 'Commit rules' })
+      .getByText('people-stay', { exact: true })
+      .waitFor();
     await page.getByRole('region', { name: 'In use now' }).getByText('user:alice').waitFor();
     await page.getByLabel('Table', { exact: true }).fill('/prod/people');
     await page.getByRole('button', { name: 'Check its commits' }).click();
     const past = page.getByRole('region', { name: 'Check of past commits' });
-    await past.getByText('positive', { exact: true }).first().waitFor();
+    await past.getByRole('link', { name: 'commits.yaml:7' }).first().waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -375,7 +375,7 @@ function Replayed({ of: replay }: { readonly of: NonNullable<Judged['replay']> }
       )}
       {skipped.map((one) => (
         <p key={one.why} class="faint">
-          Not decided again: {count(one.requests)} requests. {one.why}.{' '}
+          Not decided again: {count(one.requests)}, because {one.why}.{' '}
           <Link to={`request/${one.example}`}>An example</Link>
         </p>
       ))}
