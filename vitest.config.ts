@@ -18,6 +18,7 @@ const longest = [
   'service/processes',
   'service/sigkill',
   'service/redis',
+  'service/shared-keys',
   'faults/redis-outages',
   'faults/redis-failover',
   'service/catalog-backup',

@@ -499,6 +499,7 @@ export const intervals: Readonly<Record<string, string>> = {
   'gateway/decision/policy-archive.ts': 'interval of attempts to archive a policy',
   'gateway/http/certificate.ts': 'interval of looks at the certificate',
   'gateway/http/control-traffic.ts': 'interval of counts of control frames',
+  'gateway/identity/key-follower.ts': 'interval of looks at keys that gateways share',
   'gateway/identity/key-use.ts': 'collects uses of keys',
   'gateway/identity/tokens.ts': 'interval of looks at key sets',
   'engine/catalog/journal/object-log.ts': 'pause before an object store that failed is tried again',

@@ -1,8 +1,7 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
-import { isAbandoned } from '../audit/instances/owner.ts';
 import { requireOwnStore } from '../engine/catalog/records/catalog-id.ts';
 import { requireFormat } from '../engine/catalog/journal/data-format.ts';
 import { readKeys } from '../gateway/identity/key-file.ts';
@@ -23,11 +22,13 @@ import { listenFault, openCertificate, addressesOf } from './config/listeners.ts
 import { vendingWarnings } from './service/vending-stores.ts';
 import { objectStoreFaults, openStorage } from './service/object-stores.ts';
 import { openBackends } from './service/open-backends.ts';
+import { sharedSecret } from './service/open-keys.ts';
 import { requireLibrary } from './service/open-lance.ts';
 import { policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
 import { policyReport } from './policy/policy-check.ts';
 import { UsageError } from './output/service-error.ts';
+import { isServed } from './service/served-folder.ts';
 import { readOnlyFault, requireWritable, writeFault } from './service/writable-folder.ts';
 
 /** Result of a simulated start. */
@@ -174,6 +175,7 @@ async function lookAtData({ config, folder, isThere, warnings, notes }: Looking)
 }
 
 async function lookAtKeys({ config, folder, warnings, notes }: Looking): Promise<Counts> {
+  await sharedSecret(config, folder);
   const keys = await readKeys(folder.keys);
   const active = activeKeys(keys, new Date());
   if (keys.length === 0 && config.admin_key === null) {
@@ -302,17 +304,6 @@ function listenOnce(place: ReturnType<typeof addressesOf>[number]): Promise<Erro
     server.once('error', done);
     server.listen(place.port, place.host, () => server.close(() => done(undefined)));
   });
-}
-
-/** Whether a process of this machine serves a data folder, by its audit log. */
-async function isServed({ audit, auditProcesses }: DataFolder): Promise<boolean> {
-  const names = await readdir(auditProcesses).catch(() => []);
-  const instances = names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -5));
-  const places = { folder: audit, processes: auditProcesses };
-  const missing = await Promise.all(
-    instances.map((instance) => isAbandoned(places, instance).catch(() => true)),
-  );
-  return missing.includes(false);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -6,7 +6,6 @@ import { parseObject } from '../policy/lines/pattern.ts';
 import { typedName } from '../policy/lines/typed-name.ts';
 import { accessGroups } from '../policy/lines/rights.ts';
 import type { Recorded } from '../gateway/decision/steps.ts';
-import { readKeys } from '../gateway/identity/key-file.ts';
 import { principalOf } from '../gateway/identity/key-ring.ts';
 import { keyState } from '../gateway/identity/keys.ts';
 import type { Gateway } from '../gateway/gateway.ts';
@@ -134,7 +133,7 @@ async function state({ gateway, recorded }: ApiCall): Promise<Answer> {
 async function who({ gateway, trail, keys, query }: ApiCall): Promise<Answer> {
   const [action, object] = [actionOf(query), objectOf(query)];
   const { digest } = gateway.policy.current();
-  const stored = await readKeys(keys.file);
+  const stored = await keys.book.read();
   const now = new Date();
   const active = stored.filter((key) => keyState(key, now) === 'active').map(principalOf);
   return apiAnswer(await trail.run({ kind: 'who', digest, keys: active, action, object }));

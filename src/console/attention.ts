@@ -1,5 +1,4 @@
 import type { Gateway } from '../gateway/gateway.ts';
-import { readKeys } from '../gateway/identity/key-file.ts';
 import { keyState, type StoredKey } from '../gateway/identity/keys.ts';
 import type { KeyAccess } from './keys.ts';
 import type { Trail } from './trail/trail.ts';
@@ -35,7 +34,7 @@ const MOST_KEYS = 20;
 export async function attention({ trail, keys, facts }: AttentionCall): Promise<object> {
   const now = new Date();
   const [stored, log] = await Promise.all([
-    readKeys(keys.file),
+    keys.book.read(),
     trail.run({ kind: 'attention', now: now.getTime() }),
   ]);
   const ends = facts.certificateEnds();

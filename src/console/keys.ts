@@ -1,7 +1,6 @@
 import type { Act } from '../audit/record/administrative.ts';
 import { KeyFileError } from '../gateway/identity/key-document.ts';
-import { readKeys, updateKeys } from '../gateway/identity/key-file.ts';
-import { readKeyUses } from '../gateway/identity/key-use.ts';
+import type { KeyBook } from '../gateway/identity/key-book.ts';
 import {
   changedKeys,
   createdKeyDetails,
@@ -29,10 +28,7 @@ interface Done<Result> {
 
 /** The keys of the service. */
 export interface KeyAccess {
-  /** File of the keys. */
-  readonly file: string;
-  /** Folder of their last uses. */
-  readonly uses: string;
+  readonly book: KeyBook;
   /**
    * Does something between the records of its attempt and its outcome.
    * @throws CatalogError ServiceUnavailable if it cannot be recorded
@@ -54,7 +50,7 @@ const OVERLAP = '24h';
 /** A page of keys without their secrets, the newest first, and whether the caller may change them. */
 export async function listedKeys({ keys, recorded, query }: KeyCall): Promise<object> {
   const now = new Date();
-  const [stored, uses] = await Promise.all([readKeys(keys.file), readKeyUses(keys.uses)]);
+  const [stored, uses] = await Promise.all([keys.book.read(), keys.book.uses()]);
   const first = firstOf(query.get('first'));
   const found = stored
     .map((key) => ({ key, state: keyState(key, now) }))
@@ -168,13 +164,13 @@ function withChange(stored: readonly StoredKey[], change: KeyChange): readonly S
   return found.keys;
 }
 
-/** @throws CatalogError ServiceUnavailable if the file of the keys cannot be changed now */
+/** @throws CatalogError ServiceUnavailable if the keys cannot be changed now */
 async function changed(
-  { file }: KeyAccess,
+  { book }: KeyAccess,
   change: (stored: readonly StoredKey[]) => readonly StoredKey[],
 ): Promise<void> {
   try {
-    await updateKeys(file, change);
+    await book.update(change);
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
     throw new CatalogError('ServiceUnavailable', `the keys cannot be changed: ${error.message}`);

@@ -31,7 +31,7 @@ export function isAuthorize(path: string): boolean {
  */
 export async function handleDescribed(gateway: Gateway, received: Received): Promise<void> {
   if (!isTrusted(gateway, received.incoming)) return refuseStranger(gateway, received);
-  const outcome = await pass(gateway, { ...received, described: true }, describe);
+  const outcome = await pass(gateway, advance(received, { described: true }), describe);
   try {
     await conclude(gateway, forwardedOutcome(outcome));
   } finally {
@@ -65,7 +65,7 @@ export async function decideDescribed(
   gateway: Gateway,
   received: Received,
 ): Promise<AccessDecision> {
-  const outcome = await pass(gateway, { ...received, described: true });
+  const outcome = await pass(gateway, advance(received, { described: true }));
   try {
     await concludeUnsent(gateway, outcome);
   } finally {
@@ -100,7 +100,8 @@ async function pass(
     const found = identify(routed, gateway.identification);
     const identified = (request = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
-    const limited = (request = await limit(identified, policy, gateway));
+    const counted = limit(identified, policy, gateway);
+    const limited = (request = counted instanceof Promise ? await counted : counted);
     const authorized = (request = authorize(limited, policy, gateway.shadow));
     const { route: requestedRoute, permit, incoming } = authorized;
     const { method = '', headers } = incoming;
@@ -108,9 +109,11 @@ async function pass(
     const catalog = gateway.remoteFor?.(requestedRoute) ?? unlistedCatalog(gateway.bodyIds);
     refuseUnseen({ route: requestedRoute, permit, method, headers }, catalog);
     checkCommit(authorized, policy, () => true);
-    const recorded = (request = await gateway.recorder.attempt(authorized));
+    const attempt = gateway.recorder.attempt(authorized);
+    const recorded = (request = attempt instanceof Promise ? await attempt : attempt);
     // The attempt of a change is on disk before the proxy may continue.
-    await recorded.body.released;
+    const { released } = recorded.body;
+    if (released !== undefined) await released;
     return success(
       advance(recorded, { answer: { status: 200, headers: named(authorized), body: null } }),
     );
@@ -153,19 +156,28 @@ function describe(incoming: IncomingRequest): void {
 }
 
 function forwarded({ rawHeaders, headers }: IncomingRequest, name: string): string {
-  const times = rawHeaders.filter((each, at) => at % 2 === 0 && each.toLowerCase() === name);
   const value = headers[name];
-  if (times.length === 1 && typeof value === 'string') return value;
+  if (typeof value === 'string' && timesOf(rawHeaders, name) === 1) return value;
   throw new CatalogError(
     'InvalidInput',
     'the request is described by one X-Forwarded-Method and one X-Forwarded-Uri, or by the path below /authorize/',
   );
 }
 
+/** How often a header occurs. */
+function timesOf(rawHeaders: readonly string[], name: string): number {
+  let times = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const each = rawHeaders[at]!;
+    if (each.length === name.length && each.toLowerCase() === name) times += 1;
+  }
+  return times;
+}
+
 function forwardedOutcome(outcome: RequestOutcome): RequestOutcome {
   const { answer } = outcome;
-  const status = answer.status === 200 || answer.status === 401 ? answer.status : 403;
-  return { ...outcome, answer: { ...answer, status } };
+  if (answer.status === 200 || answer.status === 401) return outcome;
+  return { ...outcome, answer: { ...answer, status: 403 } };
 }
 
 /** The proxy itself must be trusted, for every client. */

@@ -11,9 +11,14 @@ const LATER_FORMATS = [
   'cannot be written by this version of Lance',
 ];
 
+/** The library gives this name to errors of files, and to some mistakes of requests as well. */
+const IO_FAULT = 'LanceError(IO)';
+
+/** Marks of mistakes of requests: an expression that cannot be planned, an index that cannot answer. */
+const MISTAKES = ['Error during planning', 'Invalid user input'];
+
 /** Marks of errors in files: lost or damaged. Arrow files are those of deleted rows. */
 const FILE_FAULTS = [
-  'LanceError(IO)',
   'Not found:',
   'Object at location',
   'does not appear to be a Lance file',
@@ -76,8 +81,13 @@ export function libraryFault(
 
 function nameOf(text: string): ErrorName {
   if (LATER_FORMATS.some((mark) => text.includes(mark))) return 'Unsupported';
-  if (FILE_FAULTS.some((mark) => text.includes(mark))) return 'Internal';
+  if (isOfFiles(text)) return 'Internal';
   return REQUEST_FAULTS.find(([mark]) => mark.test(text))?.[1] ?? 'InvalidInput';
+}
+
+function isOfFiles(text: string): boolean {
+  if (FILE_FAULTS.some((mark) => text.includes(mark))) return true;
+  return text.includes(IO_FAULT) && !MISTAKES.some((mark) => text.includes(mark));
 }
 
 /** The text of the library is left out: it may repeat what the store says of the gateway's credentials. */

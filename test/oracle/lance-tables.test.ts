@@ -16,12 +16,12 @@ const sorts = [
   [
     'read',
     'lance',
-    { query: 8, count: 4, nearest: 4, insert: 2, delete: 1, update: 1, restore: 1, ...aside },
+    { query: 8, count: 4, nearest: 12, insert: 2, delete: 1, update: 1, restore: 1, ...aside },
   ],
   [
     'changed',
     'changed lance',
-    { query: 4, count: 2, nearest: 1, insert: 6, delete: 4, update: 5, merge: 6, ...columns },
+    { query: 4, count: 2, nearest: 2, insert: 6, delete: 4, update: 5, merge: 6, ...columns },
   ],
   [
     'changed and read in their folders',
@@ -29,7 +29,7 @@ const sorts = [
     {
       query: 4,
       count: 2,
-      nearest: 2,
+      nearest: 5,
       insert: 3,
       delete: 2,
       update: 2,

@@ -75,26 +75,28 @@ function columnsOf(first: number, seed: number) {
   };
 }
 
-/** Two tables with the same numbers of rows, and files of every kind. */
+/** The table whose files are damaged, and others whose files have the same sizes. */
+const names = ['t', 'u', 'v', 'w', 'x'] as const;
+
+/** Tables with the same numbers of rows, and files of every kind. */
 export class RottenTables {
   readonly engine: TestEngine;
+  /** The names of the tables beside `t`. */
+  readonly others: readonly string[];
 
-  private constructor(engine: TestEngine) {
+  private constructor(engine: TestEngine, others: readonly string[]) {
     this.engine = engine;
+    this.others = others;
   }
 
-  static async open(): Promise<RottenTables> {
+  /** @param others How many tables there are beside `t`. */
+  static async open(others: number): Promise<RottenTables> {
     const engine = await freshEngine({ arrowBody: 2 ** 26 });
     engine.startWork((error) => {
       throw error;
     });
-    const tables = new RottenTables(engine);
-    for (const [name, seed] of [
-      ['t', 1],
-      ['u', 2],
-    ] as const) {
-      await tables.#fill(name, seed);
-    }
+    const tables = new RottenTables(engine, names.slice(1, 1 + others));
+    for (const [at, name] of ['t', ...tables.others].entries()) await tables.#fill(name, 1 + at);
     return tables;
   }
 
@@ -113,7 +115,7 @@ export class RottenTables {
       const built = await buildIndex(this.engine.backend, name, { column, index_type });
       expect(built.status).toBe('SUCCEEDED');
     }
-    await send('delete', { predicate: `id % 5 = ${seed}` });
+    await send('delete', { predicate: `id % 5 = ${seed % 5}` });
   }
 
   /** The folder of a table. */
@@ -209,7 +211,7 @@ async function outcomeOf({ backend }: Engine, name: string, read: string): Promi
 /** Whether an outcome is the refusal of a damaged file. The rows of an answer may have begun before. */
 export function isDamage(outcome: Outcome): boolean {
   return (
-    /^18 table \/[tu]: .* does not match the seal of the file: restore/.test(outcome) ||
+    /^18 table \/[t-x]: .* does not match the seal of the file: restore/.test(outcome) ||
     /^DamagedFile: .* does not match the seal of the file$/.test(outcome)
   );
 }

@@ -2,6 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readKeyUses } from '../../src/gateway/identity/key-use.ts';
+import { folderUses } from '../../src/gateway/identity/use-board.ts';
 import {
   goodClaims,
   IdentityProvider,
@@ -153,7 +154,9 @@ describe('keys of a running service', () => {
     expect((await withKey(next.key)).status).toBe(200);
     const used = next.key.split('_')[1]!;
     const uses = join(service.data, 'private', 'key-uses');
-    await until(async () => ((await readKeyUses(uses)).get(used) ?? '') >= since).toBe(true);
+    await until(async () => ((await readKeyUses(folderUses(uses))).get(used) ?? '') >= since).toBe(
+      true,
+    );
     expect(await readFile(path, 'utf8')).toBe(before);
     const keys = JSON.parse((await service.command('keys', 'list', '--json')).out);
     const told = keys.map((each: Record<string, unknown>) => [each['id'], each['state']]);

@@ -269,6 +269,12 @@ describe('a table in its folder', () => {
     },
   );
 
+  it('is not to blame for an expression that cannot be planned', async () => {
+    const answer = await ask('untouched', 'query', { ...everything, filter: 'not id' });
+    expect([answer.status, answer.json['code']], answer.text).toEqual([400, 13]);
+    expect(answer.json['error']).toMatch(/^Error optimizing sql filter: not id .*Cannot infer/);
+  });
+
   it('is another one when it was written anew at its location', async () => {
     const path = join(folder, 'source.lance');
     const body = { location: path };

@@ -54,6 +54,7 @@ const changing = [
   'keys revoke',
   'keys rotate',
   'keys thaw',
+  'keys move',
   'audit rotate-key',
   'policy seal',
   'catalog adopt',

@@ -9,6 +9,7 @@ export const administrativeOperations = [
   'KeysRotate',
   'KeysFreeze',
   'KeysThaw',
+  'KeysMove',
   'PolicyReload',
   'AuditRotateKey',
   'AuditReview',

@@ -6,8 +6,6 @@ import { readSigningKey } from '../../audit/signing/keys.ts';
 import { StatementFault } from '../../audit/signing/statement.ts';
 import { searchRequests } from '../../audit/search/search.ts';
 import { readOutline } from '../../engine/upkeep/verification/catalog-outline.ts';
-import { readKeys } from '../../gateway/identity/key-file.ts';
-import { readKeyUses } from '../../gateway/identity/key-use.ts';
 import type { Config } from '../config/config-table.ts';
 import { windowOf, type PeriodFlags } from '../config/key-details.ts';
 import { csvLine } from '../output/csv.ts';
@@ -27,6 +25,7 @@ import {
   withoutLinks,
   type ReadDataFolder,
 } from '../service/data-folder.ts';
+import { withKeyBook } from '../service/open-keys.ts';
 import { activeKeys, keyInventory } from '../service/known-keys.ts';
 import { verificationJson, verifiedLog, type VerifyFlags } from './audit-verify.ts';
 
@@ -83,8 +82,9 @@ async function evidenceOf(
     for (const { digest, files } of inForce) {
       for (const { name, text } of files) await writer.add(`policies/${digest}/${name}`, text);
     }
-    const uses = await readKeyUses(folder.keyUses);
-    const stored = await readKeys(folder.keys);
+    const [stored, uses] = await withKeyBook(config, folder, (book) =>
+      Promise.all([book.read(), book.uses()]),
+    );
     const keys = stored.map((key) => keyInventory(key, uses, now));
     await writer.add('keys.json', `${JSON.stringify(keys, undefined, 2)}\n`);
     const outline = await readOutline(disk, folder.root);

@@ -1,9 +1,9 @@
-import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { DamagedFile } from '../../arrow/sealed/file-seal.ts';
 import { BackupRefusal, type BackedUp } from '../../engine/upkeep/recovery/backup.ts';
-import { copyDurable } from '../../storage/copied-file.ts';
+import { updateKeys } from '../../gateway/identity/key-file.ts';
+import { unshared } from '../../gateway/identity/keys.ts';
 import { rebuild } from '../../engine/upkeep/recovery/rebuild.ts';
 import { makeFolder, syncFolder } from '../../storage/folder.ts';
 import { openStore } from '../../store/open/open-store.ts';
@@ -12,6 +12,7 @@ import type { Config } from '../config/config-table.ts';
 import { dataFolderOf, makeDataFolder, withoutLinks } from '../service/data-folder.ts';
 import { openStorage } from '../service/object-stores.ts';
 import { openCatalog } from '../service/open-catalog.ts';
+import { withKeyBook } from '../service/open-keys.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
@@ -73,11 +74,8 @@ function ownConfig(config: Config, target: string): Config {
 async function copyKeys(config: Config, target: string): Promise<void> {
   const [from, to] = [dataFolderOf(config), dataFolderOf(ownConfig(config, target))];
   await makeDataFolder(to);
-  const isThere = await access(from.keys).then(
-    () => true,
-    () => false,
-  );
-  if (isThere) await copyDurable(from.keys, to.keys);
+  const keys = await withKeyBook(config, from, (book) => book.read());
+  if (keys.length > 0) await updateKeys(to.keys, () => keys.map(unshared));
   await syncFolder(join(to.root, 'private'));
   await syncFolder(to.root);
 }

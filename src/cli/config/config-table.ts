@@ -220,6 +220,12 @@ export const settings = {
     '{}',
     'root namespaces of requests, by the value of the header x-lancedb-database',
   ),
+  'keys.secret_file': setting(
+    orNull(textSetting),
+    null,
+    '<data>/private/key-secret',
+    'file with the secret that authenticates API keys in Redis, the same for all gateways of a catalog',
+  ),
   'audit.durable': setting(
     choice('mutations', 'all'),
     'mutations',

@@ -1,13 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { readKeys, updateKeys } from '../../gateway/identity/key-file.ts';
-import { readKeyUses, type LastUses } from '../../gateway/identity/key-use.ts';
 import {
   changedKeys,
   createdKeyDetails,
-  keyContextTexts,
-  keyState,
   makeKey,
   revoked,
   rotated,
@@ -26,18 +22,14 @@ import {
 } from '../service/data-folder.ts';
 import { durationOf, keyContextOf, principalName, scopeOf } from '../config/key-details.ts';
 import type { Run } from '../output/output.ts';
-import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
-import { TZ_ABOUT, zoneOf, type Zone } from '../output/zone.ts';
-import { keyInventory } from '../service/known-keys.ts';
+import { withKeyBook } from '../service/open-keys.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { UsageError } from '../output/service-error.ts';
+import { addList } from './keys-list.ts';
+import { addMove } from './keys-move.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
-}
-
-interface ListFlags extends JsonFlag, TableFlags {
-  readonly tz?: string;
 }
 
 interface CreateFlags extends JsonFlag {
@@ -54,27 +46,32 @@ interface RotateFlags extends JsonFlag {
 
 const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
-/** `arrowgate keys create|list|revoke|rotate|thaw`. */
+/** `arrowgate keys create|list|revoke|rotate|thaw|move`. */
 export function addKeys(program: Command, run: Run): void {
   const keys = program.command('keys').description('manage API keys, also while a gateway runs');
   addCreate(keys, run);
-  addList(keys, run);
+  addList(subcommand(keys, 'list', 'all keys, without their secrets'), run);
   addRevoke(keys, run);
   addRotate(keys, run);
   addThaw(keys, run);
+  addMove(subcommand(keys, 'move', 'share the keys of a data folder through Redis'), run);
 }
 
 function subcommand(
   keys: Command,
   name: string,
   about: string,
-  paths: readonly ConfigPath[] = ['data'],
+  paths: readonly ConfigPath[] = ['data', 'coordination.redis'],
 ): Command {
   return withConfig(keys.command(name), paths).description(about).option('--json', 'print JSON');
 }
 
 function addCreate(keys: Command, run: Run): void {
-  subcommand(keys, 'create', 'make a key and print it once', ['data', 'policies'])
+  subcommand(keys, 'create', 'make a key and print it once', [
+    'data',
+    'coordination.redis',
+    'policies',
+  ])
     .requiredOption('--subject <name>', 'whom the key stands for')
     .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
     .option('--scope <action:pattern>', 'restricts the key; may be repeated', collect, [])
@@ -89,8 +86,11 @@ function addCreate(keys: Command, run: Run): void {
       const made = madeFrom(flags, new Date());
       const folder = await folderOf(command);
       const details = createdKeyDetails(made.stored);
-      await recorded(configOf(command), { operation: 'KeysCreate', details }, async () => {
-        await updateKeys(folder.keys, (stored) => [...stored, made.stored]);
+      const config = configOf(command);
+      await recorded(config, { operation: 'KeysCreate', details }, async () => {
+        await withKeyBook(config, folder, (book) =>
+          book.update((stored) => [...stored, made.stored]),
+        );
         return { result: undefined };
       });
       printMade(made, flags, run);
@@ -120,24 +120,6 @@ function madeFrom(flags: CreateFlags, now: Date): MadeKey {
   return makeKey(details, now);
 }
 
-function addList(keys: Command, run: Run): void {
-  withTable(subcommand(keys, 'list', 'all keys, without their secrets'))
-    .option('--tz <zone>', TZ_ABOUT)
-    .action(async (flags: ListFlags, command: Command) => {
-      const now = new Date();
-      const folder = await openedForReading(configOf(command));
-      const stored = await readKeys(folder.keys);
-      const uses = await readKeyUses(folder.keyUses);
-      if (flags.json === true)
-        run.output.line(JSON.stringify(stored.map((key) => keyInventory(key, uses, now))));
-      else {
-        const zone = zoneOf(flags.tz);
-        const rows = stored.map((key) => cells(key, uses, { now, zone }));
-        run.output.line(tableText(listColumns, rows, flags, run.output));
-      }
-    });
-}
-
 function addRevoke(keys: Command, run: Run): void {
   subcommand(keys, 'revoke', 'end a key at once')
     .argument('<id>', 'id of the key')
@@ -146,7 +128,7 @@ function addRevoke(keys: Command, run: Run): void {
       const folder = await presentFolderOf(command);
       const act: RecordedCommand = { operation: 'KeysRevoke', details: { id } };
       await recorded(configOf(command), act, async () => {
-        await changeKey(folder, {
+        await changeKey(configOf(command), folder, {
           id,
           states: ['active', 'frozen'],
           change: (key) => [revoked(key, now)],
@@ -173,7 +155,7 @@ function addRotate(keys: Command, run: Run): void {
           made.splice(0, made.length, pair.made);
           return [pair.old, pair.made.stored];
         };
-        await changeKey(folder, { id, states: ['active'], change });
+        await changeKey(configOf(command), folder, { id, states: ['active'], change });
         return { result: undefined, details: { successor: made[0]?.stored.id ?? '' } };
       });
       for (const key of made) printMade(key, flags, run);
@@ -187,7 +169,11 @@ function addThaw(keys: Command, run: Run): void {
       const folder = await presentFolderOf(command);
       const act: RecordedCommand = { operation: 'KeysThaw', details: { id } };
       await recorded(configOf(command), act, async () => {
-        await changeKey(folder, { id, states: ['frozen'], change: (key) => [thawed(key)] });
+        await changeKey(configOf(command), folder, {
+          id,
+          states: ['frozen'],
+          change: (key) => [thawed(key)],
+        });
         return { result: undefined };
       });
       run.output.line(flags.json === true ? JSON.stringify({ thawed: id }) : `thawed ${id}`);
@@ -195,12 +181,14 @@ function addThaw(keys: Command, run: Run): void {
 }
 
 /** Replaces one key. @throws UsageError when it cannot be changed so */
-async function changeKey(folder: DataFolder, change: KeyChange): Promise<void> {
-  await updateKeys(folder.keys, (stored) => {
-    const found = changedKeys(stored, change);
-    if ('fault' in found) throw new UsageError(found.fault);
-    return found.keys;
-  });
+async function changeKey(config: Config, folder: DataFolder, change: KeyChange): Promise<void> {
+  await withKeyBook(config, folder, (book) =>
+    book.update((stored) => {
+      const found = changedKeys(stored, change);
+      if ('fault' in found) throw new UsageError(found.fault);
+      return found.keys;
+    }),
+  );
 }
 
 /** The data folder of a change of keys that are there. @throws UsageError when there is no such folder */
@@ -221,36 +209,4 @@ function printMade(made: MadeKey, flags: JsonFlag, run: Run): void {
   run.output.line(
     flags.json === true ? JSON.stringify({ id, subject, expires, key: made.text }) : made.text,
   );
-}
-
-const listColumns: readonly PrintedColumn[] = [
-  { heading: 'ID' },
-  { heading: 'SUBJECT', least: 10 },
-  { heading: 'STATE' },
-  { heading: 'ROLES', least: 10 },
-  { heading: 'SCOPES', least: 8 },
-  { heading: 'CONTEXT', least: 8 },
-  { heading: 'EXPIRES', least: 11 },
-  { heading: 'LAST USED', least: 11 },
-  { heading: 'CREATED', least: 11 },
-];
-
-function cells(
-  key: StoredKey,
-  uses: LastUses,
-  { now, zone }: { readonly now: Date; readonly zone: Zone },
-): readonly string[] {
-  const lastUse = uses.get(key.id);
-  const scopes = (key.scopes ?? []).map((scope) => `${scope.action}:${scope.pattern}`);
-  return [
-    key.id,
-    key.subject,
-    keyState(key, now),
-    key.roles.join(' ') || '-',
-    scopes.join(' ') || '-',
-    keyContextTexts(key.context).join(' ') || '-',
-    key.expires === null ? 'never' : zone.shown(key.expires),
-    lastUse === undefined ? 'never' : zone.shown(lastUse),
-    zone.shown(key.created),
-  ];
 }

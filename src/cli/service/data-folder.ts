@@ -16,6 +16,8 @@ interface DataPlaces {
   readonly keys: string;
   readonly keyUses: string;
   readonly initialKey: string;
+  /** The secret that authenticates shared keys. */
+  readonly keySecret: string;
   readonly store: string;
   readonly audit: string;
   /** The processes that write the audit log. */
@@ -97,6 +99,7 @@ function placesOf(config: Config): DataPlaces {
     keys: join(root, 'private', 'keys.json'),
     keyUses: join(root, 'private', 'key-uses'),
     initialKey: join(root, 'private', 'initial-admin-key'),
+    keySecret: resolve(config['keys.secret_file'] ?? join(root, 'private', 'key-secret')),
     store: join(root, 'private', 'store'),
     audit: join(root, 'private', 'audit'),
     auditProcesses: join(root, 'private', 'audit-processes'),

@@ -3,20 +3,19 @@ import { ActRecords } from '../../audit/record/administrative.ts';
 import type { AuditRecord } from '../../audit/record/record.ts';
 import type { AuditLog } from '../../audit/writer.ts';
 import type { FreezeCause, KeyFreezer } from '../../gateway/gateway.ts';
-import { updateKeys } from '../../gateway/identity/key-file.ts';
+import type { KeyBook } from '../../gateway/identity/key-book.ts';
 import { frozen, keyState, type StoredKey } from '../../gateway/identity/keys.ts';
 
-/** Freezes keys in the keys file, from which every process of the data folder reads them. */
+/** Freezes keys where every process of the catalog reads them. */
 export class KeyFreezing implements KeyFreezer {
-  readonly #path: string;
+  readonly #keys: Pick<KeyBook, 'update'>;
   readonly #audit: Pick<AuditLog, 'write'>;
   readonly #log: Logger;
   /** Keys that are being frozen. */
   readonly #pending = new Map<string, Promise<void>>();
 
-  /** @param path The keys file. */
-  constructor(path: string, audit: Pick<AuditLog, 'write'>, log: Logger) {
-    this.#path = path;
+  constructor(keys: Pick<KeyBook, 'update'>, audit: Pick<AuditLog, 'write'>, log: Logger) {
+    this.#keys = keys;
     this.#audit = audit;
     this.#log = log;
   }
@@ -38,7 +37,7 @@ export class KeyFreezing implements KeyFreezer {
     const isMeant = (each: StoredKey) => each.id === key && keyState(each, now) === 'active';
     await this.#write(records.attempt());
     try {
-      await updateKeys(this.#path, (keys) =>
+      await this.#keys.update((keys) =>
         keys.map((each) => (isMeant(each) ? frozen(each, now) : each)),
       );
       this.#log.warn({ ...details, object }, 'a key named a canary and is frozen');

@@ -9,14 +9,12 @@ import { BackgroundScrub } from '../../engine/upkeep/verification/background-scr
 import type { ExpiryOptions } from '../../engine/upkeep/retention/expiry.ts';
 import { Drain } from '../../gateway/drain.ts';
 import type { Gateway, ReadinessPart } from '../../gateway/gateway.ts';
-import { readKeys, replaceFile, updateKeys } from '../../gateway/identity/key-file.ts';
+import type { KeyBook } from '../../gateway/identity/key-book.ts';
 import { FailureLimit } from '../../gateway/identity/failure-limit.ts';
 import {
   Identification,
   type IdentificationOptions,
 } from '../../gateway/identity/identification.ts';
-import { KeyRing } from '../../gateway/identity/key-ring.ts';
-import { KeyUse } from '../../gateway/identity/key-use.ts';
 import { defaultLinger } from '../../gateway/http/linger.ts';
 import { Networks } from '../../gateway/http/networks.ts';
 import { Scans } from '../../gateway/scans.ts';
@@ -46,6 +44,7 @@ import { PolicyReloads } from './policy-reloads.ts';
 import { actRecorder } from './recorded-command.ts';
 import { openCounters } from '../processes/process-quota.ts';
 import { programVersion } from '../output/version.ts';
+import { openKeys } from './gateway-keys.ts';
 import { KeyFreezing } from './key-freezing.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
@@ -53,7 +52,6 @@ import { expiryOf, expiryRecorder, mergeRecorder } from './version-expiry.ts';
 import { readOnlyFault, requireWritable, writeFault } from './writable-folder.ts';
 import { ReadOnlyMode } from './read-only.ts';
 import type { AuditLog } from '../../audit/writer.ts';
-import { makeKey } from '../../gateway/identity/keys.ts';
 import type { EngineReadings } from '../../engine/readings.ts';
 import type { MetricName } from '../../gateway/telemetry/metric-table.ts';
 import { readinessSamples } from '../../gateway/readiness.ts';
@@ -172,7 +170,6 @@ export async function compose(start: Start): Promise<Gateway> {
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first, { reader, archive, reloads });
   const shadow = await openShadow(start, { reader, archive });
-  const keys = await openKeys(start, folder);
   let backends: Backends | undefined;
   let skew: string | undefined;
   const integrity = storeIntegrity(start);
@@ -200,6 +197,7 @@ export async function compose(start: Start): Promise<Gateway> {
   };
   const { audit, engine, fault } = await openLogAndCatalog(start, folder, watch, unwritable);
   reloads.record(audit);
+  const { keys, book } = await openKeys(start, folder, unwritable);
   const backendOf = (route: Parameters<Backends['nameFor']>[0]): string =>
     backends?.nameFor(route) ?? 'none';
   const recorder = recorderOf(start, audit, backendOf, () => fault() !== undefined);
@@ -239,7 +237,7 @@ export async function compose(start: Start): Promise<Gateway> {
     budget: budgetOf(config),
     scans: new Scans(config['limits.scans']),
     recorder,
-    freezer: new KeyFreezing(folder.keys, audit, log),
+    freezer: new KeyFreezing(book, audit, log),
     ...backends.gateway,
     log,
     linger: defaultLinger,
@@ -247,7 +245,7 @@ export async function compose(start: Start): Promise<Gateway> {
     drain: new Drain(),
     metrics,
     ...(traces === undefined ? {} : { traces }),
-    console: openConsole(start, folder, audit, agreement),
+    console: openConsole(start, folder, audit, book, agreement),
     parts: [
       ...furtherParts(start, () => stores),
       { part: 'policies', without: 'degraded', fault: () => agreement.fault() },
@@ -456,6 +454,7 @@ function openConsole(
   { config, log, opened, certificate }: Start,
   folder: DataFolder,
   audit: Pick<AuditLog, 'write'>,
+  book: KeyBook,
   agreement: PolicyAgreement,
 ): Console {
   const console = new Console({
@@ -464,7 +463,7 @@ function openConsole(
       folder: folder.audit,
       failed: (error) => log.error({ err: error }, 'the console cannot read the audit log'),
     }),
-    keys: { file: folder.keys, uses: folder.keyUses, act: actRecorder(audit) },
+    keys: { book, act: actRecorder(audit) },
     integrity: integrityWork(config),
     facts: {
       gateways: () => agreement.policies,
@@ -480,46 +479,4 @@ async function openLimits({ config, opened }: Start): Promise<Quota> {
   const quota = await openCounters(config);
   opened.add(() => quota.close());
   return quota;
-}
-
-async function openKeys(
-  { config, log, output, opened }: Start,
-  folder: DataFolder,
-): Promise<KeyRing> {
-  const stored = await readKeys(folder.keys);
-  if (stored.length === 0 && config.admin_key === null) {
-    const text = await makeFirstKey(folder);
-    if (text !== undefined && output.watched) {
-      output.note(`administrator key, shown this once and kept in ${folder.initialKey}: ${text}`);
-    }
-  }
-  const uses = await KeyUse.open(folder.keyUses, (error) => {
-    log.warn({ err: error }, 'the times of key uses cannot be written');
-  });
-  opened.add(() => uses.close());
-  const onFault = (fault: string): void => {
-    log.error({ fault }, 'the keys file was refused; the last good keys stay in force');
-  };
-  return new KeyRing(folder.keys, config.admin_key ?? undefined, onFault, (id, now) =>
-    uses.note(id, now),
-  );
-}
-
-/**
- * Makes the first administrator key: its text goes into a file of mode 0600,
- * its hash to the keys. Gives the text; undefined when there is a key, since
- * another process that starts at the same time has made it.
- */
-async function makeFirstKey(folder: DataFolder): Promise<string | undefined> {
-  const details = { subject: 'user:admin', roles: ['role:admin'], expires: null };
-  let text: string | undefined;
-  await updateKeys(folder.keys, async (keys) => {
-    if (keys.length > 0) return keys;
-    const made = makeKey(details, new Date());
-    // Before the keys have it: after a crash in between, no key without a holder is stored.
-    await replaceFile(folder.initialKey, `${made.text}\n`);
-    text = made.text;
-    return [made.stored];
-  });
-  return text;
 }

@@ -25,7 +25,7 @@ export function unlistedCatalog(bodyIds: BodyIds): Guarded {
 
 /** A request that a proxy describes, and will send to its catalog itself. */
 interface Described {
-  readonly route: RightsInput;
+  readonly route: RightsInput & Pick<OperationRoute, 'root'>;
   readonly permit: Permit;
   readonly method: string;
   readonly headers: GuardedRequest['headers'];
@@ -48,7 +48,8 @@ export function refuseUnseen(described: Described, backend: Guarded): void {
   const { name, trust, checksBodies } = backend;
   try {
     // The proxy forwards names unchanged, including those that the gateway would strip.
-    guard({ ...route, method, headers, unmeasured: true }, permit, {
+    const { object, root, query } = route;
+    guard({ operation, object, root, query, method, headers, unmeasured: true }, permit, {
       name,
       trust,
       checksBodies,

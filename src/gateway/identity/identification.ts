@@ -141,6 +141,7 @@ export class Identification {
 
 function ownerOf(identity: KeyIdentity): Principal {
   if (identity.kind === 'known') return identity.principal;
+  if (identity.kind === 'closed') throw new CatalogError('ServiceUnavailable', identity.reason);
   throw new CatalogError(
     'Unauthenticated',
     identity.kind === 'ended'

@@ -15,13 +15,28 @@ export const FORMAT = 1;
 /** Parses a keys file. @throws KeyFileError naming the invalid key and field. */
 export function parseKeys(text: string, path: string): readonly StoredKey[] {
   const document = parseDocument(text, path);
-  const keys = document.keys.map((key, index) => parseKey(key, `${path}: key ${index + 1}`));
+  const keys = document.keys.map((key, index) => storedKeyOf(key, `${path}: key ${index + 1}`));
   const ids = new Set(keys.map((key) => key.id));
   if (ids.size !== keys.length) throw new KeyFileError(`${path} holds two keys with one id`);
   return keys;
 }
 
-function parseDocument(text: string, path: string): { readonly keys: readonly unknown[] } {
+/**
+ * The number of the last change of keys that gateways share, of a file that is a copy of them;
+ * undefined for a file with keys of its own. @throws KeyFileError
+ */
+export function sharedChange(text: string, path: string): number | undefined {
+  const { shared } = parseDocument(text, path);
+  return shared === undefined ? undefined : changeOf(shared, path);
+}
+
+interface KeyDocument {
+  readonly keys: readonly unknown[];
+  /** Number of the last change, in a copy of shared keys. */
+  readonly shared?: unknown;
+}
+
+function parseDocument(text: string, path: string): KeyDocument {
   const document = jsonOf(text, path);
   if (!isRecord(document)) throw new KeyFileError(`${path} is not a JSON object`);
   if (document['format'] !== FORMAT) {
@@ -31,7 +46,7 @@ function parseDocument(text: string, path: string): { readonly keys: readonly un
   }
   const keys = document['keys'];
   if (!Array.isArray(keys)) throw new KeyFileError(`${path} has no list "keys"`);
-  return { keys };
+  return { keys, shared: document['shared'] };
 }
 
 function jsonOf(text: string, path: string): unknown {
@@ -47,9 +62,10 @@ const SUBJECT = /^user:./;
 const ROLE = /^role:./;
 const HASH = /^[A-Za-z0-9_-]{43}$/;
 
-function parseKey(value: unknown, where: string): StoredKey {
+/** Checks a key. @param where Names the key in errors. @throws KeyFileError naming the invalid field */
+export function storedKeyOf(value: unknown, where: string): StoredKey {
   if (!isRecord(value)) throw new KeyFileError(`${where} is not an object`);
-  const { scopes, frozen, context } = value;
+  const { scopes, frozen, context, change } = value;
   return {
     id: matching(value, 'id', ID, where),
     subject: matching(value, 'subject', SUBJECT, where),
@@ -61,7 +77,13 @@ function parseKey(value: unknown, where: string): StoredKey {
     expires: value['expires'] === null ? null : timeOf(value, 'expires', where),
     revoked: value['revoked'] === null ? null : timeOf(value, 'revoked', where),
     ...(frozen === undefined ? {} : { frozen: timeOf(value, 'frozen', where) }),
+    ...(change === undefined ? {} : { change: changeOf(change, where) }),
   };
+}
+
+function changeOf(value: unknown, where: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+  throw new KeyFileError(`${where} has no valid "change"`);
 }
 
 function rolesOf(value: Record<string, unknown>, where: string): readonly string[] {

@@ -2,7 +2,8 @@ import { open, readFile, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { replaceText } from '../../storage/replaced-file.ts';
 import { systemErrorCode } from '../http/file-mark.ts';
-import { FORMAT, KeyFileError, parseKeys } from './key-document.ts';
+import { FORMAT, KeyFileError, parseKeys, sharedChange } from './key-document.ts';
+import type { SharedKeySet } from './sealed-keys.ts';
 import type { StoredKey } from './keys.ts';
 
 export const KEY_LOCK_TRIES = 100;
@@ -34,11 +35,67 @@ export async function updateKeys(
   path: string,
   change: (keys: readonly StoredKey[]) => readonly StoredKey[] | Promise<readonly StoredKey[]>,
 ): Promise<void> {
+  await locked(path, async () => {
+    const text = await textOf(path);
+    if (text !== undefined && sharedChange(text, path) !== undefined) {
+      throw new KeyFileError(
+        `${path} is a copy of keys that gateways share through Redis: restart a gateway that ran before arrowgate keys move; to use the copy without Redis, remove "shared" from the file`,
+      );
+    }
+    const keys = await change(text === undefined ? [] : parseKeys(text, path));
+    await replaceFile(path, `${JSON.stringify({ format: FORMAT, keys }, null, 2)}\n`);
+  });
+}
+
+/** The copy of shared keys in a file; undefined if there is no file, or one with keys of its own. @throws KeyFileError */
+export async function readCopy(path: string): Promise<SharedKeySet | undefined> {
+  const text = await textOf(path);
+  const change = text === undefined ? undefined : sharedChange(text, path);
+  if (text === undefined || change === undefined) return undefined;
+  return { change, keys: new Map(parseKeys(text, path).map((key) => [key.id, key])) };
+}
+
+/** Whether a file holds keys of its own, which are in no store. @throws KeyFileError */
+export async function hasOwnKeys(path: string): Promise<boolean> {
+  const text = await textOf(path);
+  return text !== undefined && sharedChange(text, path) === undefined;
+}
+
+/**
+ * Replaces the copy of shared keys, unless the file has a newer one.
+ * @param own Whether keys of its own may be replaced.
+ * @throws KeyFileError
+ */
+export async function writeCopy(
+  path: string,
+  set: SharedKeySet,
+  own: 'refuse' | 'replace',
+): Promise<void> {
+  const text = copyText(set);
+  if ((await textOf(path)) === text) return;
+  await locked(path, async () => {
+    if (own === 'refuse' && (await hasOwnKeys(path))) throw new KeyFileError(ownKeysFault(path));
+    const copy = await readCopy(path);
+    if (copy !== undefined && copy.change > set.change) return;
+    await replaceFile(path, text);
+  });
+}
+
+function copyText({ change, keys }: SharedKeySet): string {
+  const document = { format: FORMAT, shared: change, keys: [...keys.values()] };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** Why keys in a file and shared keys cannot be used together, and what to do. */
+export function ownKeysFault(path: string): string {
+  return `${path} holds keys of its own, but the gateways of this catalog share their keys: arrowgate keys move adds the keys of the file to them`;
+}
+
+async function locked(path: string, work: () => Promise<void>): Promise<void> {
   const lock = `${path}.lock`;
   await takeLock(lock);
   try {
-    const keys = await change(await readKeys(path));
-    await replaceFile(path, `${JSON.stringify({ format: FORMAT, keys }, null, 2)}\n`);
+    await work();
   } finally {
     await rm(lock, { force: true });
   }

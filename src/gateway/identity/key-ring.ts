@@ -23,7 +23,9 @@ export type KeyIdentity =
   | { readonly kind: 'known'; readonly principal: Principal }
   | { readonly kind: 'unknown' }
   /** The secret was right, but the key has ended. */
-  | { readonly kind: 'ended'; readonly id: string; readonly state: EndedState };
+  | { readonly kind: 'ended'; readonly id: string; readonly state: EndedState }
+  /** Keys cannot be judged now. */
+  | { readonly kind: 'closed'; readonly reason: string };
 
 /** The principal of the administrator key of this process. */
 export const administrator: Principal = {
@@ -32,6 +34,16 @@ export const administrator: Principal = {
   roles: ['role:admin'],
   credential: { kind: 'key', id: 'admin-key' },
 };
+
+/** Where keys come from of which the file is a copy. */
+export interface KeyOrigin {
+  /** Why no key of the file is accepted now; undefined while they are. */
+  closed(): string | undefined;
+  /** What is wrong with the origin. */
+  fault(): string | undefined;
+}
+
+const ownFile: KeyOrigin = { closed: () => undefined, fault: () => undefined };
 
 const administratorIdentity: KeyIdentity = { kind: 'known', principal: administrator };
 
@@ -53,6 +65,7 @@ export class KeyRing {
   readonly #adminHash: Buffer | undefined;
   readonly #onFault: (fault: string) => void;
   readonly #onUse: (id: string, now: Date) => void;
+  readonly #origin: KeyOrigin;
   /** Key of the digests. It is random, so that digests cannot be predicted. */
   readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
   /** Owners of verified credentials since the last read of the file, by salted digest: the administrator or a key. */
@@ -68,24 +81,30 @@ export class KeyRing {
   /**
    * `adminKey` is a text that is the administrator's key for this process;
    * `onFault` is called for each unusable state of the file, `onUse` for
-   * each use of a key of the file.
+   * each use of a key of the file. `origin` is where the file comes from, if it
+   * is a copy.
    */
   constructor(
     path: string,
     adminKey: string | undefined,
     onFault: (fault: string) => void,
     onUse: (id: string, now: Date) => void = () => undefined,
+    origin: KeyOrigin = ownFile,
   ) {
     this.#path = path;
     this.#onFault = onFault;
     this.#onUse = onUse;
+    this.#origin = origin;
     this.#adminHash = adminKey === undefined ? undefined : credentialHash(adminKey);
     this.#look();
   }
 
-  /** Why the file as it stands now is not used: the keys of the last good one stay in force. */
+  /**
+   * Why the file as it stands now is not used, while the keys of the last good one stay in force; or what is wrong
+   * with its origin.
+   */
   get fault(): string | undefined {
-    return this.#fault;
+    return this.#fault ?? this.#origin.fault();
   }
 
   /** When the next key in force expires, in ms since 1970; undefined if none will. */
@@ -106,9 +125,8 @@ export class KeyRing {
     if (proven === undefined) {
       proven = this.#prove(text);
       if (proven === undefined) {
-        return this.#loading === undefined
-          ? { kind: 'unknown' }
-          : this.#later(text, this.#loading.done);
+        if (this.#loading !== undefined) return this.#later(text, this.#loading.done);
+        return this.#closedOr({ kind: 'unknown' });
       }
       this.#proven.set(digest, proven);
     }
@@ -145,8 +163,14 @@ export class KeyRing {
     const now = new Date();
     const state = keyState(key, now);
     if (state !== 'active') return { kind: 'ended', id: key.id, state };
-    this.#onUse(key.id, now);
-    return identity;
+    const found = this.#closedOr(identity);
+    if (found === identity) this.#onUse(key.id, now);
+    return found;
+  }
+
+  #closedOr(identity: KeyIdentity): KeyIdentity {
+    const reason = this.#origin.closed();
+    return reason === undefined ? identity : { kind: 'closed', reason };
   }
 
   #look(): void {

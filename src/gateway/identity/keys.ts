@@ -20,6 +20,8 @@ export interface StoredKey {
   readonly revoked: string | null;
   /** When it was frozen, RFC 3339; absent if it is not. */
   readonly frozen?: string;
+  /** Number of the change that gave it this state, if gateways share their keys through Redis. */
+  readonly change?: number;
 }
 
 /** Properties of a new key. */
@@ -118,6 +120,11 @@ export function frozen(key: StoredKey, now: Date): StoredKey {
 
 /** The key, no longer frozen. */
 export function thawed({ frozen: _frozen, ...key }: StoredKey): StoredKey {
+  return key;
+}
+
+/** The key of a data folder of its own. */
+export function unshared({ change: _change, ...key }: StoredKey): StoredKey {
   return key;
 }
 

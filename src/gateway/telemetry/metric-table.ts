@@ -108,6 +108,11 @@ export const metricTable = {
     'When the certificate of the listener ends, in seconds since 1970; absent without TLS.',
     'min',
   ),
+  keyFaults: counter(
+    'key_faults_total',
+    ['kind'],
+    'Faults of API keys in Redis, each time one is found: forged, missing or older than what was acknowledged.',
+  ),
   keyExpiry: gauge(
     'key_expiry_seconds',
     [],

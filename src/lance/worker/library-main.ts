@@ -5,6 +5,7 @@ import { Socket } from 'node:net';
 import type * as LanceDb from '@lancedb/lancedb';
 import { FrameReader, sendFrame } from '../wire/frames.ts';
 import type { FromLibrary, LibraryTask, ToLibrary } from '../wire/messages.ts';
+import { BatchMemory } from './batch-memory.ts';
 import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
 import { ChangeTables } from './change-tables.ts';
 import { OpenTables } from './open-tables.ts';
@@ -24,6 +25,7 @@ interface Library {
   readonly changes: ChangeTables;
 }
 
+const memory = new BatchMemory(Number(process.argv[2]));
 const running = new Map<number, RunningTask>();
 const socket = new Socket({ fd: 3, readable: true, writable: true });
 const frames = new FrameReader<ToLibrary>(receive);
@@ -106,7 +108,7 @@ async function* scanPieces(
   try {
     yield* scannedRows({ library, endpoint, until }, task);
   } finally {
-    dropBatches();
+    memory.readEnded();
   }
 }
 
@@ -137,13 +139,8 @@ async function* piecesOf(
     throw error;
   } finally {
     table.giveBack();
-    dropBatches();
+    memory.readEnded();
   }
-}
-
-/** Batches that nobody reads any more hold memory that only a collection returns. */
-function dropBatches(): void {
-  if (process.memoryUsage.rss() > Number(process.argv[2]) / 2) globalThis.gc?.();
 }
 
 function floatsOf(parts: readonly Uint8Array[]): Float32Array {
@@ -152,4 +149,5 @@ function floatsOf(parts: readonly Uint8Array[]): Float32Array {
 
 function send(message: FromLibrary, bytes?: Uint8Array): void {
   sendFrame(socket, message, bytes);
+  if (bytes !== undefined) memory.sent(bytes.byteLength);
 }

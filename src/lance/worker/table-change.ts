@@ -44,6 +44,9 @@ export interface ChangeParts {
   readonly until: Await;
 }
 
+/** Older than every version; one whose manifest says no time counts as one of 1970. */
+const BEFORE_ALL = new Date(Date.UTC(1900, 0));
+
 /** Changes a table. @returns The counts of the library. @throws as the library does */
 export function changedTable(parts: ChangeParts, change: LanceTableChange): Promise<object> {
   const commits = new Commits(parts.ask);
@@ -167,9 +170,9 @@ const changers: {
     await table.checkout(version);
     await table.restore();
   },
-  // Versions are removed by the catalog alone: none is older than 1970.
+  // Versions are removed by the catalog alone.
   compact: async ({ table }) => {
-    const { compaction } = await table.optimize({ cleanupOlderThan: new Date(0) });
+    const { compaction } = await table.optimize({ cleanupOlderThan: BEFORE_ALL });
     return { merged: compaction.fragmentsRemoved, made: compaction.fragmentsAdded };
   },
   create_index: ({ library, table }, { column, name, replace, index }) => {

@@ -28,9 +28,16 @@ export interface StoreOptions {
 
 /**
  * Each purpose has its own notes: checkpoints, verdicts of commit rules, digests of policies, scrub, sessions of the
- * console, presence of processes.
+ * console, presence of processes, uses of keys.
  */
-type NotesPurpose = 'notes' | 'verdicts' | 'policies' | 'scrub' | 'sessions' | 'presence';
+type NotesPurpose =
+  | 'notes'
+  | 'verdicts'
+  | 'policies'
+  | 'scrub'
+  | 'sessions'
+  | 'presence'
+  | 'key-uses';
 
 /**
  * Opens a store.

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -218,5 +218,36 @@ describe('keys revoke and rotate', () => {
       code: 2,
       notes: ['arrowgate: there is no key nothere1'],
     });
+  });
+});
+
+describe('keys move', () => {
+  it('is refused with the embedded store, and where no data folder is', async () => {
+    await create('--subject', 'alice');
+    const embedded = await run('keys', 'move', '--data', data);
+    expect([embedded.code, embedded.notes]).toEqual([
+      2,
+      [
+        'arrowgate: keys are shared through Redis: name it with --redis; with the embedded store they stay in the data folder',
+      ],
+    ]);
+    const nowhere = join(data, 'nowhere');
+    const words = ['keys', 'move', '--data', nowhere, '--redis', 'redis://127.0.0.1:1'];
+    const { code, notes } = await run(...words);
+    expect([code, notes.join()]).toEqual([2, expect.stringContaining('is not a data folder')]);
+  });
+
+  it('needs a secret of the right form', async () => {
+    await create('--subject', 'alice');
+    const path = join(data, 'private', 'key-secret');
+    await writeFile(path, 'short\n');
+    const words = ['keys', 'list', '--data', data, '--redis', 'redis://127.0.0.1:1'];
+    expect((await run(...words)).notes).toEqual([
+      `arrowgate: ${path} has no key secret: it must be 32 random bytes in base64url, 43 characters`,
+    ]);
+    await writeFile(path, `${'a'.repeat(43)}\n`);
+    expect((await run(...words)).notes).toEqual([
+      `arrowgate: ${keysFile()} holds keys of its own, but the gateways of this catalog share their keys: arrowgate keys move adds the keys of the file to them`,
+    ]);
   });
 });

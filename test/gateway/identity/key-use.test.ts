@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KeyUse, readKeyUses } from '../../../src/gateway/identity/key-use.ts';
+import { folderUses } from '../../../src/gateway/identity/use-board.ts';
 
 let home: string;
 let folder: string;
@@ -16,6 +17,7 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
+const board = () => folderUses(folder);
 const fail = (error: unknown): never => {
   throw error;
 };
@@ -23,12 +25,12 @@ const at = (text: string): Date => new Date(`2026-03-0${text}:00.000Z`);
 
 describe('the last use of keys', () => {
   it('is the latest that any process has noted', async () => {
-    const [one, other] = [await KeyUse.open(folder, fail), await KeyUse.open(folder, fail)];
+    const [one, other] = [await KeyUse.open(board(), fail), await KeyUse.open(board(), fail)];
     one.note('aaaaaaaa', at('1T10:00'));
     one.note('bbbbbbbb', at('1T12:00'));
     other.note('aaaaaaaa', at('1T11:00'));
     await Promise.all([one.close(), other.close()]);
-    expect(Object.fromEntries(await readKeyUses(folder))).toEqual({
+    expect(Object.fromEntries(await readKeyUses(board()))).toEqual({
       aaaaaaaa: '2026-03-01T11:00:00.000Z',
       bbbbbbbb: '2026-03-01T12:00:00.000Z',
     });
@@ -39,35 +41,35 @@ describe('the last use of keys', () => {
   });
 
   it('is written a little after it, without a stop', async () => {
-    const use = await KeyUse.open(folder, fail);
+    const use = await KeyUse.open(board(), fail);
     use.note('aaaaaaaa', at('1T10:00'));
-    await expect.poll(async () => (await readKeyUses(folder)).size).toBe(1);
+    await expect.poll(async () => (await readKeyUses(board())).size).toBe(1);
     await use.close();
   });
 
   it('is taken over from processes that have ended long ago', async () => {
     for (const hour of ['10', '11']) {
-      const use = await KeyUse.open(folder, fail);
+      const use = await KeyUse.open(board(), fail);
       use.note('aaaaaaaa', at(`1T${hour}:00`));
       await use.close();
     }
-    const now = await KeyUse.open(folder, fail);
+    const now = await KeyUse.open(board(), fail);
     now.note('bbbbbbbb', new Date());
     await now.close();
-    await (await KeyUse.open(folder, fail)).close();
+    await (await KeyUse.open(board(), fail)).close();
     expect(await readdir(folder)).toHaveLength(1);
-    const uses = await readKeyUses(folder);
+    const uses = await readKeyUses(board());
     expect([uses.get('aaaaaaaa'), uses.size]).toEqual(['2026-03-01T11:00:00.000Z', 2]);
   });
 
   it('is nothing where a file is cut short, and where there is none', async () => {
-    expect((await readKeyUses(folder)).size).toBe(0);
-    const use = await KeyUse.open(folder, fail);
+    expect((await readKeyUses(board())).size).toBe(0);
+    const use = await KeyUse.open(board(), fail);
     use.note('aaaaaaaa', at('1T10:00'));
     await use.close();
     await writeFile(join(folder, `${'0'.repeat(36)}.json`), '{"bbbbbbbb": "2026');
     await writeFile(join(folder, `${'1'.repeat(36)}.json`), '{"cccccccc": 5, "dddddddd": "soon"}');
-    expect([...(await readKeyUses(folder)).keys()].filter((id) => !id.startsWith('c'))).toEqual([
+    expect([...(await readKeyUses(board())).keys()].filter((id) => !id.startsWith('c'))).toEqual([
       'aaaaaaaa',
     ]);
   });
@@ -75,7 +77,7 @@ describe('the last use of keys', () => {
   it('that cannot be written is told once, and stops nothing', async () => {
     await writeFile(folder, 'a file');
     const told: unknown[] = [];
-    const use = await KeyUse.open(folder, (error) => told.push(error));
+    const use = await KeyUse.open(board(), (error) => told.push(error));
     use.note('aaaaaaaa', at('1T10:00'));
     await use.close();
     use.note('aaaaaaaa', at('1T11:00'));

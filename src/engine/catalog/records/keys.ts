@@ -37,6 +37,8 @@ export function prefixRange(prefix: string): { readonly start: string; readonly 
 
 export const CATALOG_KEY = 'C';
 
+// `K` and keys that begin with it are those of `src/gateway/identity/sealed-keys.ts`: the API keys of the catalog.
+
 export function namespaceKey(path: ObjectPath): string {
   return childKey('N', path);
 }

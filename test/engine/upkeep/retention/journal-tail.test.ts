@@ -1,7 +1,10 @@
 import { disk } from '../../../support/disk.ts';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { journalFileName } from '../../../../src/engine/catalog/journal/journal-files.ts';
+import { encodeChange } from '../../../../src/engine/catalog/journal/journal-line.ts';
 import { readState } from '../../../../src/engine/catalog/journal/journal-state.ts';
 import { writeSnapshot } from '../../../../src/engine/catalog/journal/snapshot-file.ts';
 import { isBehind } from '../../../../src/engine/upkeep/retention/journal-tail.ts';
@@ -46,6 +49,33 @@ it('a store that goes on is not behind, however busily it is written to', async 
   await writing;
   await table.post('drop');
   expect(await behind()).toBe(false);
+});
+
+it('a store is not behind after a change whose line is longer than what is read first', async () => {
+  const { store } = table.engine;
+  const folder = join(table.engine.data, 'long');
+  await mkdir(folder);
+  const file = (first: bigint, ...lines: readonly Buffer[]) =>
+    writeFile(join(folder, journalFileName({ first, instance: 'ab', number: 1 })), lines);
+  const change = (sequence: bigint, key: string, value: Buffer) =>
+    encodeChange({ sequence, writes: [{ key, value }] });
+  const [first, second, long] = [Buffer.of(1), Buffer.of(2), Buffer.alloc(2 ** 19)];
+  await file(1n, change(1n, 'head', first));
+  await file(2n, change(2n, 'head', second), change(3n, 'long', long));
+  const put = (head: Buffer) =>
+    store.commit(
+      [],
+      [
+        { key: 'head', value: head },
+        { key: 'long', value: long },
+      ],
+    );
+  await put(second);
+  await store.forget((await store.changes(9)).map(({ sequence }) => sequence));
+  expect(await isBehind(disk, folder, store)).toBe(false);
+  await put(first);
+  await store.forget((await store.changes(9)).map(({ sequence }) => sequence));
+  expect(await isBehind(disk, folder, store)).toBe(true);
 });
 
 it('looks at no snapshot of the journal', async () => {

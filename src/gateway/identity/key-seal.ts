@@ -1,0 +1,45 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+
+/** Bytes of the secret that authenticates shared keys. */
+export const KEY_SECRET_BYTES = 32;
+
+/** Purpose of a sealed text: a text of one purpose is never accepted for another. */
+type Purpose = 'key' | 'set';
+
+const MAC = /^[A-Za-z0-9_-]{43}$/;
+const MAC_LENGTH = 43;
+
+/** Authenticates the keys of one catalog with a secret that is not in the store. */
+export class KeySeal {
+  readonly #secret: Buffer;
+  readonly #catalog: string;
+  /** Tells secrets apart without revealing them. */
+  readonly fingerprint: string;
+
+  /** @param catalog Id of the catalog: keys of another catalog are not accepted. */
+  constructor(secret: Buffer, catalog: string) {
+    this.#secret = secret;
+    this.#catalog = catalog;
+    const name = Buffer.concat([Buffer.from('arrowgate key secret\0'), secret]);
+    this.fingerprint = hash('sha256', name, 'hex').slice(0, 16);
+  }
+
+  /** A text behind its HMAC-SHA256, with a newline in between. */
+  seal(purpose: Purpose, text: string): string {
+    return `${this.#mac(purpose, text)}\n${text}`;
+  }
+
+  /** The text of a sealed one; undefined if it was not sealed with this secret for this catalog and purpose. */
+  open(purpose: Purpose, sealed: string): string | undefined {
+    const mac = sealed.slice(0, MAC_LENGTH);
+    const text = sealed.slice(MAC_LENGTH + 1);
+    if (!MAC.test(mac) || sealed[MAC_LENGTH] !== '\n') return undefined;
+    const expected = Buffer.from(this.#mac(purpose, text));
+    return timingSafeEqual(expected, Buffer.from(mac)) ? text : undefined;
+  }
+
+  #mac(purpose: Purpose, text: string): string {
+    const head = `arrowgate shared ${purpose}\0${this.#catalog}\0`;
+    return createHmac('sha256', this.#secret).update(head).update(text).digest('base64url');
+  }
+}

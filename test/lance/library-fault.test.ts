@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { libraryFault } from '../../src/lance/library-fault.ts';
+import type { LibraryTask } from '../../src/lance/wire/messages.ts';
+
+const version = { version: 1, manifest: '_versions/1.manifest' };
+const task: LibraryTask = {
+  kind: 'count',
+  predicate: null,
+  name: '/rows',
+  table: { id: 'one', location: '/folder/rows.lance', branch: 'main', at: version, main: version },
+};
+
+/** What the library says, and how the request is refused. */
+const faults = [
+  [
+    'lance error: Invalid user input: Error optimizing sql filter: not n (LanceError(IO): Error during planning: Cannot infer common argument type for comparison operation Int32 IS DISTINCT FROM Boolean, /usr/local/src/lance-datafusion-8.0.0/src/planner.rs:929:20)',
+    'InvalidInput',
+    'Error optimizing sql filter: not n (LanceError(IO): Error during planning: Cannot infer common argument type for comparison operation Int32 IS DISTINCT FROM Boolean)',
+  ],
+  [
+    'lance error: LanceError(IO): External error: Invalid user input: Fm only supports TextQuery, /usr/local/src/fmindex.rs:1338:28',
+    'InvalidInput',
+    'External error: Invalid user input: Fm only supports TextQuery',
+  ],
+  [
+    'lance error: LanceError(IO): Generic LocalFileSystem error: Unable to open file /folder/rows.lance/data/1.lance',
+    'Internal',
+    'the Lance library cannot read a file of table /rows: Generic LocalFileSystem error: Unable to open file data/1.lance. Restore the file from a backup, or restore an older version of the table',
+  ],
+] as const;
+
+it.each(faults)('%s', (text, name, message) => {
+  const fault = libraryFault(task, text);
+  expect([fault.row.name, fault.message]).toEqual([name, message]);
+});
