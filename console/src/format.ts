@@ -1,5 +1,8 @@
 import type { Integer } from './types.ts';
 
+/** The start of a search of the whole log: a day before every record. */
+export const EVER = '1970-01-01';
+
 /** `2026-01-31 23:59:59.123` of a time of the log, in UTC. */
 export function time(rfc3339: string): string {
   return rfc3339.slice(0, 23).replace('T', ' ');

@@ -519,6 +519,7 @@ describe('static files', () => {
     ['/console', 308],
     ['/console/trail?subject=bob', 200],
     ['/console/request/abc-1', 200],
+    ['/console/integrity', 200],
     ['/console/nothing', 404],
     ['/console/assets/../../cli/main.js', 404],
     ['/console/%2e%2e/cli/main.js', 404],

@@ -385,7 +385,9 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     await page.getByRole('button', { name: 'Rotate', exact: true }).click();
     await news.waitFor();
     await page.getByRole('button', { name: `Revoke ${id}` }).click();
+    await page.getByRole('dialog').waitFor();
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await page.getByRole('button', { name: `Revoke ${id}` }).click();
     await picture(page, 'revoke-key');
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();

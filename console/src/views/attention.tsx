@@ -1,4 +1,4 @@
-import { digest, time } from '../format.ts';
+import { digest, EVER, time } from '../format.ts';
 import { address, Link } from '../router.tsx';
 import type { AttentionFacts, ServiceState } from '../types.ts';
 
@@ -86,7 +86,7 @@ function itemsOf(facts: AttentionFacts): readonly Item[] {
   if (facts.flagged > 0) {
     const number = `${facts.flagged}${facts.more_flagged ? ' or more' : ''}`;
     const text = `${number} ${facts.flagged === 1 ? 'request is' : 'requests are'} flagged`;
-    items.push({ text, to: address('trail', { since: '36500d', review: 'flagged' }) });
+    items.push({ text, to: address('trail', { since: EVER, review: 'flagged' }) });
   }
   return items;
 }

@@ -18,10 +18,10 @@ export function Integrity() {
       <Evidence />
       <StateOf of={found} what="the chains of the log">
         {({ chains, verifications }) => (
-          <>
+          <div class="stack">
             <Earlier verifications={verifications} />
             <Chains chains={chains} />
-          </>
+          </div>
         )}
       </StateOf>
     </>

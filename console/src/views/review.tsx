@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ApiError, post } from '../api.ts';
 import { fieldOf } from '../form.ts';
-import { time } from '../format.ts';
+import { EVER, time } from '../format.ts';
 import { address, Link } from '../router.tsx';
 import type { RequestDetails, Review as Mark } from '../types.ts';
 
@@ -67,8 +67,6 @@ export function Review({ details }: { readonly details: RequestDetails }) {
     </section>
   );
 }
-
-const EVER = '36500d';
 
 function Marked({ mark }: { readonly mark: Mark | null }) {
   if (mark === null) return <p>Nobody has reviewed it yet.</p>;

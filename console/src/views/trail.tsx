@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, lines, useApi } from '../api.ts';
 import { fieldOf } from '../form.ts';
-import { bytes, count, duration, time } from '../format.ts';
+import { bytes, count, duration, EVER, time } from '../format.ts';
 import { address, go, Link } from '../router.tsx';
 import { Decision, Empty, StateOf } from '../states.tsx';
 import type { Page, Row, Traffic, TrafficKey } from '../types.ts';
@@ -25,7 +25,6 @@ type Filter = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 /** A search without a period is one of the last day. */
 const DEFAULT_SINCE = '24h';
-const EVER = '36500d';
 
 const PERIODS = [
   ['15m', 'Last 15 minutes'],
