@@ -38,7 +38,7 @@ async function newDesk(options: { readonly millis?: number } = {}): Promise<Poli
 it('works on several tasks at once, and on more after another', async () => {
   const desk = await newDesk();
   const found = await Promise.all(Array.from({ length: 8 }, () => desk.run(history)));
-  expect(found.map((json) => JSON.parse(json))).toEqual(Array(8).fill({ events: [] }));
+  expect(found.map((json) => JSON.parse(json))).toEqual(found.map(() => ({ events: [] })));
 });
 
 it('refuses tasks when many wait', async () => {

@@ -53,32 +53,7 @@ export function Proposal({ policy }: { readonly policy: ShownPolicy }) {
         no policy file: it hands out a patch.
       </p>
       <form class="card propose" onSubmit={check}>
-        <div class="bar-of-form">
-          <div>
-            <label for="file">File</label>
-            <select id="file" value={name} onChange={(event) => setName(event.currentTarget.value)}>
-              {policy.names.map((each) => (
-                <option key={each} value={each}>
-                  {each}
-                  {each in draft
-                    ? ' (changed)'
-                    : textOf(policy, each) === undefined
-                      ? ' (new)'
-                      : ''}
-                </option>
-              ))}
-            </select>
-          </div>
-          <div>
-            <label for="upload">Or upload files of these names</label>
-            <input
-              id="upload"
-              type="file"
-              multiple
-              onChange={(event) => void upload(event.currentTarget)}
-            />
-          </div>
-        </div>
+        <FileBar policy={policy} draft={draft} name={name} choose={setName} upload={upload} />
         <div>
           <label for="text">Text of {name}</label>
           <textarea
@@ -124,6 +99,42 @@ export function Proposal({ policy }: { readonly policy: ShownPolicy }) {
       </form>
       <Results work={work} isOld={judged !== JSON.stringify(draft)} />
     </>
+  );
+}
+
+interface FileBarProps {
+  readonly policy: ShownPolicy;
+  readonly draft: Draft;
+  readonly name: string;
+  readonly choose: (name: string) => void;
+  readonly upload: (input: HTMLInputElement) => Promise<void>;
+}
+
+/** Chooses the file that is edited, or takes whole files. */
+function FileBar({ policy, draft, name, choose, upload }: FileBarProps) {
+  return (
+    <div class="bar-of-form">
+      <div>
+        <label for="file">File</label>
+        <select id="file" value={name} onChange={(event) => choose(event.currentTarget.value)}>
+          {policy.names.map((each) => (
+            <option key={each} value={each}>
+              {each}
+              {each in draft ? ' (changed)' : textOf(policy, each) === undefined ? ' (new)' : ''}
+            </option>
+          ))}
+        </select>
+      </div>
+      <div>
+        <label for="upload">Or upload files of these names</label>
+        <input
+          id="upload"
+          type="file"
+          multiple
+          onChange={(event) => void upload(event.currentTarget)}
+        />
+      </div>
+    </div>
   );
 }
 

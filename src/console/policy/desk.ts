@@ -100,7 +100,7 @@ export class PolicyDesk {
       void worker.terminate();
     }
     for (const resume of this.#waiting.splice(0)) resume();
-    for (const worker of [...this.#running.keys()]) this.#end(worker, stopping());
+    for (const worker of this.#running.keys()) this.#end(worker, stopping());
   }
 
   /** Waits until a thread is free. */
