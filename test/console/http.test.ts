@@ -188,7 +188,7 @@ describe('a sign-in is refused', () => {
       () => signIn({ key: 'x'.repeat(40_000) }),
       400,
       13,
-      'the body is too large',
+      'the body is larger than 32768 bytes',
     ],
   ];
   it.each(rows)('%s', async (_name, ask, status, code, sentence) => {

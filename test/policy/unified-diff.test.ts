@@ -17,12 +17,16 @@ async function applied(before: string | undefined, after: string | undefined) {
   if (before !== undefined) await writeFile(join(folder, 'policy.csv'), before);
   const input = unifiedDiff([{ name: 'policy.csv', before, after }]);
   if (input !== '') {
-    const { status, stderr } = spawnSync('git', ['apply', '--unsafe-paths', '-'], {
-      cwd: folder,
-      input,
-      encoding: 'utf8',
-      env: { ...process.env, GIT_CEILING_DIRECTORIES: join(folder, '..') },
-    });
+    const { status, stderr } = spawnSync(
+      'git',
+      ['apply', '--unsafe-paths', '--whitespace=nowarn', '-'],
+      {
+        cwd: folder,
+        input,
+        encoding: 'utf8',
+        env: { ...process.env, GIT_CEILING_DIRECTORIES: join(folder, '..') },
+      },
+    );
     expect([status, stderr]).toEqual([0, '']);
   }
   return readFile(join(folder, 'policy.csv'), 'utf8').catch(() => undefined);
