@@ -11,7 +11,8 @@ interface Item {
 
 /** Pages that say more about a part of readiness. */
 const PAGES: Readonly<Record<string, string>> = {
-  policy: address('trail', { since: '7d', operation: 'PolicyReload' }),
+  policy: 'policy',
+  policies: 'policy',
   keys: 'keys',
   tables: 'catalog',
   store: 'catalog',

@@ -2,7 +2,8 @@ import type { Data, RecordBatch } from 'apache-arrow';
 import { isNull } from '../../arrow/data.ts';
 import { int64Values, momentValues, textValues, wordValues } from '../../arrow/value-column.ts';
 import type { Candidate } from './lines.ts';
-import { recordAt, recordFields } from '../record/columns.ts';
+import { recordAt } from '../record/columns.ts';
+import type { LoggedRecord } from '../record/record.ts';
 import { phaseOf } from '../record/decoding.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 import { isInWindow, type RequestFilter } from './filter.ts';
@@ -22,10 +23,8 @@ interface ColumnTest {
   readonly marks: (columns: readonly Data[], rows: number) => Uint8Array | undefined;
 }
 
-/** Positions of the columns that identify a request and its arrival. */
-const PLACE = ['phase', 'decision_id', 'time', 'duration_us'].map((name) =>
-  recordFields.findIndex((field) => field.name === name),
-);
+/** Columns that identify a request and its arrival. */
+const PLACE = ['phase', 'decision_id', 'time', 'duration_us'];
 const TIMES = ['time', 'duration_us'];
 const IDS = ['phase', 'decision_id'];
 const outcomeMarks = wordsWhere(wordEquals('outcome'));
@@ -105,34 +104,69 @@ export class SegmentSearch {
 /** Rows of a batch, ascending. */
 type Rows = readonly number[];
 
+/** Candidates of some rows. Their columns are read when the first of them is loaded, those of near rows at once. */
 async function candidatesAt(
   segment: OpenSegment,
   index: number,
   rows: Rows,
 ): Promise<readonly Candidate[]> {
-  const found: Candidate[] = [];
-  for (const { first, last } of stretches(rows)) {
-    const range = { start: first, count: last - first + 1 };
-    const read = { rows: range, access: segment.scratch };
-    const batch = await segment.file.readBatch(index, undefined, read);
-    const wanted = rows.filter((row) => row >= first && row <= last);
-    found.push(...wanted.map((row) => candidateAt(batch, row - first)));
-  }
-  return found;
+  const [start, end] = [rows[0]!, rows.at(-1)! + 1];
+  const read = { rows: { start, count: end - start }, access: segment.scratch };
+  const { data } = await segment.file.readBatch(index, PLACE, read);
+  const [phases, ids, times, durations] = data.children as [Data, Data, Data, Data];
+  const phaseAt = (row: number) => phaseOf(wordValues.read(phases, row - start)!);
+  // Attempts are seldom loaded: mostly their outcome is.
+  const outcomes = new WholeRows(
+    segment,
+    index,
+    rows.filter((row) => phaseAt(row) === 'outcome'),
+  );
+  return rows.map((row) => ({
+    phase: phaseAt(row),
+    decisionId: textValues.read(ids, row - start)!,
+    began:
+      momentValues.read(times, row - start)! - (int64Values.read(durations, row - start) ?? 0n),
+    load: () => outcomes.record(row),
+  }));
 }
 
-function candidateAt(batch: RecordBatch, row: number): Candidate {
-  const [phase, decisionId, time, duration] = PLACE.map((at) => batch.data.children[at]!);
-  return {
-    phase: phaseOf(wordValues.read(phase!, row)!),
-    decisionId: textValues.read(decisionId!, row)!,
-    began: momentValues.read(time!, row)! - (int64Values.read(duration!, row) ?? 0n),
-    load: async () => recordAt(batch, row),
-  };
+/** Rows of a batch with all columns. */
+class WholeRows {
+  readonly #segment: OpenSegment;
+  readonly #index: number;
+  readonly #stretches: readonly Stretch[];
+  readonly #read = new Map<Stretch, Promise<RecordBatch>>();
+
+  constructor(segment: OpenSegment, index: number, rows: Rows) {
+    this.#segment = segment;
+    this.#index = index;
+    this.#stretches = stretches(rows);
+  }
+
+  /** The record of a row. Rows of one stretch are read together. */
+  async record(row: number): Promise<LoggedRecord> {
+    const found = this.#stretches.find(({ first, last }) => row >= first && row <= last);
+    const stretch = found ?? { first: row, last: row };
+    const batch = this.#read.get(stretch) ?? this.#load(stretch);
+    this.#read.set(stretch, batch);
+    return recordAt(await batch, row - stretch.first);
+  }
+
+  #load({ first, last }: Stretch): Promise<RecordBatch> {
+    const { file, scratch } = this.#segment;
+    const rows = { start: first, count: last - first + 1 };
+    return file.readBatch(this.#index, undefined, { rows, access: scratch });
+  }
+}
+
+/** Rows that are close together. */
+interface Stretch {
+  readonly first: number;
+  readonly last: number;
 }
 
 /** Groups rows that are close together, each as its first and last row. */
-function stretches(rows: Rows): readonly { readonly first: number; readonly last: number }[] {
+function stretches(rows: Rows): readonly Stretch[] {
   const found: { readonly first: number; last: number }[] = [];
   for (const row of rows) {
     const last = found.at(-1);
