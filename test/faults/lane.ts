@@ -119,13 +119,17 @@ export class Lane {
     await sleep(millis);
     stop.abort();
     await Promise.all(others);
-    process.kill(victim.service.pid, 'SIGCONT');
-    await own;
-    const faults = [
-      ...(await this.#faultsOfOthers(victim)),
-      ...(await this.#faults(victim, false)),
-    ];
-    const code = await victim.service.end();
+    // It may come to its step once more, and stop itself again.
+    const going = setInterval(() => continueProcess(victim.service.pid), 100);
+    const faults: string[] = [];
+    let code: number | null;
+    try {
+      await own;
+      faults.push(...(await this.#faultsOfOthers(victim)), ...(await this.#faults(victim, false)));
+      code = await victim.service.end();
+    } finally {
+      clearInterval(going);
+    }
     await this.#restart(victim);
     return code === 0 ? faults : [...faults, `a gateway ended with ${code} after a stop`];
   }
@@ -323,6 +327,15 @@ async function libraryProcesses({ service }: Gateway): Promise<readonly number[]
 async function stoppedOf(pids: readonly number[]): Promise<readonly number[]> {
   const stopped = await Promise.all(pids.map(isStopped));
   return pids.filter((_, at) => stopped[at]);
+}
+
+/** Continues a process, which may have ended. */
+function continueProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGCONT');
+  } catch {
+    // It has ended.
+  }
 }
 
 /** Whether a process comes to stop itself in time. */
