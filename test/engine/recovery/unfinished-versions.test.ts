@@ -92,7 +92,7 @@ describe('a version whose process stopped after its commit', () => {
     const staged = await managed.stage(2n);
     await cutOff('POST /v1/table/t/version/create', { body: body(2, staged) });
     const final = join('_versions', versionFile(2n, 'V2'));
-    const isHeld = (name: string) => name.startsWith(`${final}-`) && !staged.endsWith(name);
+    const isHeld = (name: string) => name.startsWith(`${final}.`);
     const [held = ''] = (await managed.files()).filter(isHeld);
     await link(join(managed.location, held), join(managed.location, final));
     await managed.commit(3n);
