@@ -32,7 +32,7 @@ export class RecordDensity {
     this.#first = stretches.reduce((first, { from }) => Math.min(first, from), Infinity);
   }
 
-  /** A time before another one, with about so many records between them; 0 if there are fewer. */
+  /** A time with about this number of records up to another time; 0 if there are fewer. */
   before(until: bigint, records: number): bigint {
     const end = Number(until);
     if (!(this.#first < end) || this.#count(this.#first, end) <= records) return 0n;

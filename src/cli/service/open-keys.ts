@@ -35,7 +35,7 @@ export async function sharedSecret(config: Config, folder: Folder): Promise<Buff
   return secret;
 }
 
-/** Whether gateways of the catalog share their keys, by the journal; a journal that is away says nothing. */
+/** Whether gateways of the catalog share their keys, by the journal; unknown while the journal is unavailable. */
 export async function areShared(config: Config, folder: Folder): Promise<boolean> {
   const { storage, close } = await openStorage(config, folder);
   try {

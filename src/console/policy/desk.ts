@@ -9,7 +9,7 @@ export const DESK_TASK_MILLIS = 300_000;
 const MOST_TASKS = 3;
 /** Tasks that may wait for a thread. */
 const MOST_WAITING = 12;
-/** A thread ends when it has had nothing to do for so long, in ms. */
+/** Idle time after which a thread ends, in ms. */
 const IDLE_MILLIS = 60_000;
 /** Memory of a thread, in MiB. */
 const THREAD_MEMORY = 512;

@@ -9,7 +9,7 @@ const PATIENCE_MILLIS = 1500;
 /** Least and most duration of a partition, in ms. */
 const SHORTEST_CUT = 300;
 const LONGEST_CUT = 7000;
-/** Of a hundred requests so many meet a fault. */
+/** Requests that meet a fault, in percent. */
 const FAULTY_PERCENT = 20;
 /** Faults of one round. */
 const FAULTS = 12;
