@@ -80,7 +80,7 @@ describe.runIf(hasBuckets)(
         err: expect.stringContaining('a gateway runs on'),
       });
       await a.end();
-      // A busy machine may answer late; a move that was refused is made again.
+      // Repeated, since it failed once on a busy machine, for a cause that is not known.
       const out = await eventually(async () => {
         const printed = await a.command('keys', 'move', '--json');
         expect(printed).toMatchObject({ code: 0 });
