@@ -44,13 +44,16 @@ export class SmallBatches {
 
   /** Yields the remaining batch after the last one was added. */
   *rest(): Generator<RecordBatch> {
-    const [first, ...others] = this.#held;
-    if (first === undefined) return;
-    const joined = others.length === 0 ? first : concat(this.#held);
+    // The parts are in no variable here: they would live for as long as the reader of the joined batch waits.
+    if (this.#held.length > 0) yield this.#joined();
+  }
+
+  #joined(): RecordBatch {
+    const joined = this.#held.length === 1 ? this.#held[0]! : concat(this.#held);
     this.#held = [];
     this.#bytes = 0;
     this.#rows = 0;
-    yield joined;
+    return joined;
   }
 
   #isFull(): boolean {

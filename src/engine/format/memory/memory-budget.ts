@@ -67,6 +67,24 @@ export function hintCollection(dropped: number): void {
   }
 }
 
+/** Counts memory that is made for each batch and never given back, and has it collected now and then. */
+export class DroppedMemory {
+  readonly #hintBytes: number;
+  #bytes = 0;
+
+  /** @param hintBytes Bytes between two hints. */
+  constructor(hintBytes = 2 * MUCH) {
+    this.#hintBytes = hintBytes;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes < this.#hintBytes) return;
+    hintCollection(this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
 /**
  * Memory shared by several caches. Required memory is spent at once; optional users are notified when
  * none is left.

@@ -7,8 +7,15 @@ import { candidatesOf } from '../../index/keys/candidates.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
 import type { BatchRange, BatchSource, FragmentBatch, IndexSource } from './fragment-reader.ts';
 import type { DataFile, Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
+import { DroppedMemory } from '../../format/memory/memory-budget.ts';
+import { batchBytes } from '../../format/small-batches.ts';
 import { StatisticsBytes } from '../../format/statistics-bytes.ts';
 import { asVisible, type VisibleSnapshot } from './visible-snapshot.ts';
+
+/** Bytes that are made and dropped for each byte of a batch: its text, and the objects of its rows. */
+const MADE_OF = 4;
+/** The batches of virtual tables are made anew for each reader. */
+const dropped = new DroppedMemory();
 
 /** A virtual table has no files. */
 const noFiles = new MemoryStorage();
@@ -126,8 +133,10 @@ export class VirtualRows implements BatchSource {
       if (part.pick !== undefined) return part.pick(index, columns, listOf(rows));
       return slice(await part.read(index, columns), rows.start, rows.count);
     };
+    const batch = await read();
+    dropped.add(MADE_OF * batchBytes(batch));
     return {
-      batch: await read(),
+      batch,
       index,
       rowIds: { kind: 'range', first: fragment.firstRowId + BigInt(start) },
       start,
