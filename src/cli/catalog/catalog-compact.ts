@@ -92,8 +92,7 @@ function jsonOf({ done, failures }: Compaction): string {
 }
 
 function tableOf({ done, failures }: Compaction): string {
-  if (done.length === 0)
-    return failures.length === 0 ? 'nothing to merge' : 'nothing was merged';
+  if (done.length === 0) return failures.length === 0 ? 'nothing to merge' : 'nothing was merged';
   const rows = done.map(({ table, merged, made }) => [table, String(merged), String(made)]);
   return columns([['TABLE', 'FILES BEFORE', 'AFTER'], ...rows]);
 }
