@@ -1,10 +1,11 @@
-// Row filters: a query under one against the same filter in a request, and callers whom none binds.
+// Row filters: a query under one against the same filter in a request, and small reads with restrictions and without.
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int32, Int64, Table, Utf8, tableFromIPC, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { readOptions } from './harness/options.ts';
-import { measureRounds, timedEach } from './harness/rounds.ts';
+import { measureRounds } from './harness/rounds.ts';
 import { printResult, type Row } from './harness/table.ts';
 
 const RESTRICTIONS = `restrictions:
@@ -15,8 +16,11 @@ const RESTRICTIONS = `restrictions:
 `;
 const POLICY = 'p, role:admin, /**, *, allow\np, role:analyst, /**, read, allow\n';
 const FILTER = "region = 'eu'";
-const TIMES = 10;
-const FEW_TIMES = 200;
+/** Requests of one sample, so that it takes many ticks of the clock. */
+const TIMES = 20;
+const SMALL_TIMES = 2000;
+/** Length of a tick of `/proc/PID/stat`, in ms. */
+const TICK_MILLIS = 10;
 
 const options = readOptions();
 const rows = options.quick ? 40_000 : 400_000;
@@ -62,9 +66,16 @@ interface Asked {
   readonly times: number;
 }
 
-/** Each answer is checked: a short one would be quick. */
-function millis({ service, key, action, body, expected, times }: Asked): Promise<number> {
-  return timedEach(times, async () => {
+/** Processor time of a process so far, in ms. */
+function processorMillis(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return TICK_MILLIS * (Number(fields[11]) + Number(fields[12]));
+}
+
+/** Processor time of the service for one request. Each answer is checked: a short one would be quick. */
+async function millis({ service, key, action, body, expected, times }: Asked): Promise<number> {
+  const before = processorMillis(service.pid);
+  for (let time = 0; time < times; time++) {
     const response = await fetch(`${service.url}/v1/table/orders/${action}`, {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/json' },
@@ -72,11 +83,12 @@ function millis({ service, key, action, body, expected, times }: Asked): Promise
     });
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (!response.ok) throw new Error(Buffer.from(bytes).toString());
-    if (expected === null) return;
+    if (expected === null) continue;
     const found =
       action === 'query' ? tableFromIPC(bytes).numRows : Number(Buffer.from(bytes).toString());
     if (found !== expected) throw new Error(`${action}: ${found} rows, not ${expected}`);
-  });
+  }
+  return (processorMillis(service.pid) - before) / times;
 }
 
 const restricted = await started(true);
@@ -128,10 +140,30 @@ try {
     );
     results.push({ work, unit: 'ms', samples, target: '≤ 1.15' });
   }
+  const small: readonly (readonly [
+    string,
+    Omit<Asked, 'service' | 'key' | 'expected'>,
+    number | null,
+    number | null,
+  ])[] = [
+    ['DescribeTable', { action: 'describe', body: {}, times: SMALL_TIMES }, null, null],
+    ['count', { ...count, times: SMALL_TIMES }, part, rows],
+  ];
+  for (const [work, asked, visible, all] of small) {
+    const side = (name: string, key: string, expected: number | null) => ({
+      name,
+      measure: () => millis({ ...asked, service: restricted, key, expected }),
+    });
+    const samples = await measureRounds(
+      [side('bound', analyst, visible), side('administrator', ADMIN_KEY, all)],
+      options.rounds,
+    );
+    results.push({ work: `bound: ${work}`, unit: 'ms', samples, target: '≤ 1.03' });
+  }
   const free: readonly (readonly [string, Omit<Asked, 'service' | 'key'>])[] = [
-    ['DescribeTable', { action: 'describe', body: {}, expected: null, times: FEW_TIMES }],
-    ['count of all', { ...count, expected: rows, times: FEW_TIMES }],
-    ['query of 100', { ...query({ k: 100 }, 100), times: FEW_TIMES }],
+    ['DescribeTable', { action: 'describe', body: {}, expected: null, times: SMALL_TIMES }],
+    ['count of all', { ...count, expected: rows, times: SMALL_TIMES }],
+    ['query of 100', { ...query({ k: 100 }, 100), times: SMALL_TIMES }],
     ['query of all', query({}, rows)],
   ];
   for (const [work, asked] of free) {
@@ -154,7 +186,8 @@ try {
 function notes(): readonly string[] {
   return [
     `A table of ${rows.toLocaleString('en-US')} rows, of which a row filter shows every fourth; answers are read whole.`,
-    'The peer asks for the same rows by a filter in the request, as an administrator. Callers whom no restriction',
-    'binds are compared with a service that has none.',
+    'The peer asks for the same rows by a filter in the request, as an administrator. Small reads of a bound caller are',
+    'compared with those of an administrator, and callers whom no restriction binds with a service that has none.',
+    'Milliseconds of processor time of the service for one request, all threads.',
   ];
 }

@@ -106,6 +106,15 @@ function clockOf(_plot: UPlot, ticks: readonly number[]): string[] {
   });
 }
 
+/** Which values are drawn as points: all where there is room, else those that no line reaches. */
+function pointsOf({ data }: UPlot, series: number, show: boolean): number[] | null {
+  if (show) return null;
+  const values = data[series]!;
+  return [...values.keys()].filter(
+    (at) => values[at] != null && values[at - 1] == null && values[at + 1] == null,
+  );
+}
+
 function optionsOf(
   element: HTMLElement,
   series: readonly Series[],
@@ -136,7 +145,7 @@ function optionsOf(
         label: name,
         stroke: colour(own),
         width: 1.5,
-        points: { size: 4 },
+        points: { size: 4, filter: pointsOf },
         ...(filled === true ? { fill: `${colour(own)}22` } : {}),
       })),
     ],

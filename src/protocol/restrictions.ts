@@ -48,6 +48,15 @@ export interface Restrictions {
   readonly canaries?: readonly Canary[];
 }
 
+const texts = new WeakMap<Restrictions, string>();
+
+/** Restrictions as a text that is the same for equal ones, for keys of caches. */
+export function textOfRestrictions(restrictions: Restrictions): string {
+  let text = texts.get(restrictions);
+  if (text === undefined) texts.set(restrictions, (text = JSON.stringify(restrictions)));
+  return text;
+}
+
 /** The refusal of an operation for a caller whom restrictions bind. */
 export function refusedUnderRestrictions(
   subject: string,

@@ -16,12 +16,13 @@ export interface Sent {
   readonly budget?: RequestBudget;
   /** The id that the client gave the request. */
   readonly id?: string;
+  readonly noteCanaries?: CatalogRequest['noteCanaries'];
 }
 
 /** A request as the gateway hands it to a backend. `line` is `POST /v1/table/t/describe`. */
 export function requestOf(
   line: string,
-  { body, headers = {}, id, budget = new RequestBudget(defaultBudget) }: Sent = {},
+  { body, headers = {}, id, budget = new RequestBudget(defaultBudget), noteCanaries }: Sent = {},
 ): CatalogRequest {
   const [method = '', target = ''] = line.split(' ');
   const match = matchRoute(method, target, headers['user-agent']);
@@ -32,6 +33,7 @@ export function requestOf(
     context: contextOf(headers),
     requestId: id ?? 'request-1',
     ...(id !== undefined && { clientRequestId: id }),
+    ...(noteCanaries !== undefined && { noteCanaries }),
     signal: () => new AbortController().signal,
     budget,
     body: bytesOf(body),

@@ -59,7 +59,7 @@ function Summary({ details: { record, began } }: DetailsProps) {
 function Why({ details: { record, explanation, excerpt } }: DetailsProps) {
   const { why, nearest, policy_kept } = explanation;
   return (
-    <Card title="Why">
+    <Card title="Why" wide>
       {why !== null && <p>{why}</p>}
       {excerpt !== null && (
         <figure>
@@ -214,7 +214,7 @@ function Changes({ details: { record } }: DetailsProps) {
 
 function Place({ details: { record } }: DetailsProps) {
   return (
-    <Card title="In the log">
+    <Card title="In the log" wide>
       <Facts
         facts={[
           ['Decision id', record.decision_id],
@@ -264,15 +264,16 @@ function Related({ details: { record, began } }: DetailsProps) {
   );
 }
 
-function Card({
-  title,
-  children,
-}: {
+interface CardProps {
   readonly title: string;
+  /** Whether it holds long lines. */
+  readonly wide?: boolean;
   readonly children: ComponentChildren;
-}) {
+}
+
+function Card({ title, wide = false, children }: CardProps) {
   return (
-    <section class="card">
+    <section class={wide ? 'card wide-card' : 'card'}>
       <h2>{title}</h2>
       {children}
     </section>

@@ -14,7 +14,6 @@ import {
 } from '../../policy/conditions/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
 import { underRestrictions } from '../../policy/decide/restricted-verdict.ts';
-import { restrictionsFor } from '../../policy/settings/restriction-book.ts';
 import type { WrittenRestriction } from '../../policy/settings/restrictions.ts';
 import type { Need } from './known-route.ts';
 
@@ -40,6 +39,8 @@ class RequestedRightsList {
     return this.#rights;
   }
 }
+
+const NO_CONTEXT: ReadonlyMap<string, string> = new Map();
 
 /** A denial: its sentence for the caller, and the verdict that only administrators may see. */
 export class Denied extends CatalogError {
@@ -147,7 +148,7 @@ export class SnapshotPermit implements Permit {
   /** Names of the restrictions that bind the caller on the object of the route. */
   get restrictionNames(): readonly string[] {
     const object = this.#request?.route.object;
-    return object === undefined ? [] : this.#boundOn(object).map(({ name }) => name);
+    return object === undefined ? [] : this.#policy.restrictions.namesOn(this.principal, object);
   }
 
   /** The restrictions that bind the caller on the table of the route; none for an operation that is not about one. */
@@ -167,9 +168,8 @@ export class SnapshotPermit implements Permit {
   }
 
   restrictionsOn(object: ObjectPath): Restrictions | null {
-    const bound = this.#boundOn(object);
-    if (bound.length === 0) return null;
-    return restrictionsFor(bound, this.principal, this.#request?.context() ?? new Map());
+    const context = () => this.#request?.context() ?? NO_CONTEXT;
+    return this.#policy.restrictions.meaning(this.principal, object, context);
   }
 
   /**

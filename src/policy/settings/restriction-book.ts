@@ -6,41 +6,110 @@ import type {
   Restrictions,
   RowFilter,
 } from '../../protocol/restrictions.ts';
+import { BoundedCache } from '../lines/bounded-cache.ts';
 import { noRoles, type Roles } from '../lines/packed-roles.ts';
 import { intersect, patternMatches, subtreeOf } from '../lines/pattern.ts';
 import { PrincipalViews } from '../lines/principal-views.ts';
 import { withoutCanaries } from './canaries.ts';
 import { formatMask } from './masks.ts';
 import { RESTRICTIONS_FILE, type WrittenRestriction } from './restrictions.ts';
-import { withRowValues } from './row-values.ts';
+import { isOfCaller, withRowValues } from './row-values.ts';
 
 const NONE: readonly WrittenRestriction[] = [];
+
+const NO_CONTEXT: ReadonlyMap<string, string> = new Map();
+
+/** How many tables are kept for each principal. */
+const CACHED_TABLES = 64;
+/** How many contexts are kept for each table of a principal. */
+const CACHED_CONTEXTS = 16;
+
+/** Restrictions of a principal. */
+interface OfPrincipal {
+  /** On all tables. */
+  readonly all: readonly WrittenRestriction[];
+  /** By the segments of a table, for the tables of recent requests. */
+  readonly tables: BoundedCache<string, OfTable>;
+}
+
+/** Restrictions of a principal on a table, and their meaning by context. */
+interface OfTable {
+  readonly bound: readonly WrittenRestriction[];
+  /** Their names. */
+  readonly names: readonly string[];
+  readonly namesContext: boolean;
+  readonly meanings: BoundedCache<string, Restrictions>;
+}
+
+const FREE: OfTable = {
+  bound: NONE,
+  names: [],
+  namesContext: false,
+  meanings: new BoundedCache(1),
+};
 
 /** The restrictions of a policy, found by caller and table. */
 export class RestrictionBook {
   static readonly empty = new RestrictionBook([], noRoles);
 
   readonly restrictions: readonly WrittenRestriction[];
-  readonly #views: PrincipalViews<readonly WrittenRestriction[]>;
+  readonly #views: PrincipalViews<OfPrincipal>;
 
   constructor(restrictions: readonly WrittenRestriction[], roles: Roles) {
     this.restrictions = restrictions;
     this.#views = new PrincipalViews(roles, (names) => {
       const meets = (some: readonly string[]) => some.some((name) => names.has(name));
-      return restrictions.flatMap((one) => {
+      const all = restrictions.flatMap((one) => {
         if (meets(one.except)) return [];
         if (one.subjects === null || meets(one.subjects)) return [one];
         return one.canary === undefined ? [] : [{ ...one, rows: null, columns: [] }];
       });
+      return { all, tables: new BoundedCache(CACHED_TABLES) };
     });
   }
 
   /** The restrictions that bind a principal on a table. The root of the catalog is no table. */
   binding(principal: Principal, object: ObjectPath): readonly WrittenRestriction[] {
     if (this.restrictions.length === 0 || object.length === 0) return NONE;
-    return this.#views
-      .of(principal)
-      .extra.filter(({ patterns }) => patterns.some((each) => patternMatches(each, object)));
+    return this.#onTable(principal, object).bound;
+  }
+
+  /** Names of the restrictions that bind a principal on a table, in the order of the file. */
+  namesOn(principal: Principal, object: ObjectPath): readonly string[] {
+    if (this.restrictions.length === 0 || object.length === 0) return FREE.names;
+    return this.#onTable(principal, object).names;
+  }
+
+  /**
+   * The meaning of the restrictions that bind a principal on a table; null if none does. Equal questions
+   * get the same object, so that results can be cached by it.
+   * @param context Of the context only what the caller did not choose.
+   */
+  meaning(
+    principal: Principal,
+    object: ObjectPath,
+    context: () => ReadonlyMap<string, string>,
+  ): Restrictions | null {
+    if (this.restrictions.length === 0 || object.length === 0) return null;
+    const { bound, namesContext, meanings } = this.#onTable(principal, object);
+    if (bound.length === 0) return null;
+    const values = namesContext ? context() : NO_CONTEXT;
+    const key = values.size === 0 ? '' : JSON.stringify([...values]);
+    return meanings.get(key, () => restrictionsFor(bound, principal, values));
+  }
+
+  #onTable(principal: Principal, object: ObjectPath): OfTable {
+    const { all, tables } = this.#views.of(principal).extra;
+    if (all.length === 0) return FREE;
+    // Names contain no control characters.
+    return tables.get(object.join('\0'), () => {
+      const bound = all.filter(({ patterns }) =>
+        patterns.some((each) => patternMatches(each, object)),
+      );
+      const namesContext = bound.some(({ rows }) => rows !== null && isOfCaller(rows));
+      const names = bound.map(({ name }) => name);
+      return { bound, names, namesContext, meanings: new BoundedCache(CACHED_CONTEXTS) };
+    });
   }
 
   /** Whether a restriction may bind a principal on an object or on something below it. */
@@ -49,7 +118,9 @@ export class RestrictionBook {
     const region = subtreeOf(object);
     return this.#views
       .of(principal)
-      .extra.some(({ patterns }) => patterns.some((each) => intersect(each, region) !== undefined));
+      .extra.all.some(({ patterns }) =>
+        patterns.some((each) => intersect(each, region) !== undefined),
+      );
   }
 }
 
@@ -90,7 +161,7 @@ export function summaryOfRestriction(restriction: WrittenRestriction): Restricti
  * and of several masks of a column the first counts.
  * @param context Of the context only what the caller did not choose.
  */
-export function restrictionsFor(
+function restrictionsFor(
   bound: readonly WrittenRestriction[],
   { subject, groups, roles }: Principal,
   context: ReadonlyMap<string, string>,

@@ -5,7 +5,6 @@ import { parse } from 'yaml';
 import { losesGuard } from '../../../src/policy/guards.ts';
 import { buildPolicy, type LoadedPolicy } from '../../../src/policy/load.ts';
 import { PolicyError } from '../../../src/policy/lines/policy-error.ts';
-import { restrictionsFor } from '../../../src/policy/settings/restriction-book.ts';
 import { parseRestrictions } from '../../../src/policy/settings/restrictions.ts';
 import { withRowValues, type RowValues } from '../../../src/policy/settings/row-values.ts';
 import { principal, shippedFolder, shippedModel } from '../support.ts';
@@ -195,8 +194,7 @@ describe('the restrictions of a policy', () => {
   it('add up: all row filters, hidden before masks, the first of several masks', async () => {
     const { restrictions } = (await policyOf(two)).snapshot;
     const caller = principal('user:ann');
-    const bound = restrictions.binding(caller, ['prod', 'a']);
-    expect(restrictionsFor(bound, caller, new Map())).toEqual({
+    expect(restrictions.meaning(caller, ['prod', 'a'], () => new Map())).toEqual({
       names: ['first', 'second'],
       rows: [
         { restriction: 'first', sql: 'region = NULL ' },
@@ -207,6 +205,27 @@ describe('the restrictions of a policy', () => {
         { restriction: 'second', column: 'ssn', as: 'hidden' },
       ],
     });
+  });
+
+  it('mean the same object for equal callers, tables and contexts, and another for others', async () => {
+    const { restrictions } = (await policyOf(two)).snapshot;
+    const meaning = (name: string, path: readonly string[], region?: string) =>
+      restrictions.meaning(
+        principal(name),
+        path,
+        () => new Map(region === undefined ? [] : [['region', region]]),
+      );
+    const found = meaning('user:ann', ['prod', 'a'], 'eu');
+    expect(meaning('user:ann', ['prod', 'a'], 'eu')).toBe(found);
+    expect(found?.rows[0]?.sql).toBe("region = 'eu' ");
+    expect(meaning('user:ann', ['prod', 'a'], 'us')?.rows[0]?.sql).toBe("region = 'us' ");
+    expect(meaning('user:ann', ['prod', 'a'])?.rows[0]?.sql).toBe('region = NULL ');
+    expect(meaning('user:ann', ['prod', 'b'], 'eu')?.names).toEqual(['first']);
+    expect(meaning('user:carl', ['dev', 'x'], 'eu')?.rows[0]?.sql).toBe("owner = 'user:carl' ");
+    expect(meaning('user:dora', ['dev', 'x'], 'eu')?.rows[0]?.sql).toBe("owner = 'user:dora' ");
+    expect(meaning('user:bea', ['prod', 'a'], 'eu')).toBe(null);
+    expect(restrictions.namesOn(principal('user:ann'), ['prod', 'a'])).toEqual(['first', 'second']);
+    expect(restrictions.namesOn(principal('user:bea'), ['prod', 'a'])).toEqual([]);
   });
 
   it('hide canaries from everyone but those who are excepted, and bind only their subjects else', async () => {
@@ -221,8 +240,7 @@ describe('the restrictions of a policy', () => {
     const { restrictions } = (await policyOf(text)).snapshot;
     const bound = (...roles: readonly string[]) => {
       const caller = { ...principal('user:bob'), roles };
-      const found = restrictions.binding(caller, ['t']);
-      return found.length === 0 ? null : restrictionsFor(found, caller, new Map());
+      return restrictions.meaning(caller, ['t'], () => new Map());
     };
     const hides = { restriction: 'r', sql: '(id = 7 OR id = 8) IS NOT TRUE' };
     const keys = ['7e0', '8e0'].map((value) => [{ column: 'id', value }]);

@@ -7,6 +7,7 @@ import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts'
 import { LONG_JSON } from '../../../protocol/json-parser.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { Permit } from '../../../protocol/permit.ts';
+import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { RuleRefusal } from '../../../rules/commit-rule.ts';
 import { isStoreDamage, StoreError } from '../../../store/store-error.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
@@ -30,7 +31,7 @@ import type { Adoption } from '../../versions/managed/adoption.ts';
 import type { Repeats } from './repeats.ts';
 import { noteCanaries } from './named-canaries.ts';
 import { namedBranch } from './parameters.ts';
-import { isRestricted } from './restricted-calls.ts';
+import { requiredRestrictions } from './restricted-calls.ts';
 import { statementText } from './statement.ts';
 import { CommitJudge, judging, noRules, type Judging } from '../../rules/commit-judge.ts';
 import { MAIN } from '../../format/chain.ts';
@@ -111,8 +112,8 @@ export class EmbeddedBackend implements Backend {
   }
 
   #begin(received: CatalogRequest, permit: Permit): MaybePromise<Answer> {
-    const restricted = isRestricted({ request: received, permit });
-    const pending = { ...readAhead(received, permit), restricted };
+    const restrictions = requiredRestrictions({ request: received, permit });
+    const pending = { ...readAhead(received, permit), restrictions };
     const { request } = pending;
     if (request.operation.body === 'arrow') {
       requireArrowType(request);
@@ -144,8 +145,7 @@ export class EmbeddedBackend implements Backend {
 
   #answered(pending: PendingCall, text: string): MaybePromise<Answer> {
     const { known } = this.#options;
-    // Cached answers are those of unrestricted callers.
-    const question = pending.restricted ? undefined : known && questionOf(pending.request, text);
+    const question = known && questionOf(pending.request, text, pending.restrictions);
     if (known === undefined || question === undefined) return this.#read(pending, text);
     return andThen(
       known.find(question, pending.request),
@@ -169,14 +169,16 @@ export class EmbeddedBackend implements Backend {
   }
 
   async #read(pending: PendingCall, text: string): Promise<Answer> {
-    const { request, permit } = pending;
+    const { request, permit, restrictions } = pending;
     const reading = bodyOf(request, text);
     const sent = isAvailable(reading) ? reading : await reading;
-    if (pending.restricted) noteCanaries(pending, sent);
+    const namesCanary = restrictions !== null && noteCanaries(request, restrictions, sent);
     this.#requireBuilt(request.operation.name);
     const isLong = text.length > LONG_JSON;
     const body = isLong ? await checkedLongBody(request, sent) : checkedBody(request, sent);
-    const { recorded, reportBasis } = pending;
+    const { recorded } = pending;
+    // A canary is noted each time.
+    const reportBasis = namesCanary ? undefined : pending.reportBasis;
     const bodyDigest = isLong ? digestOf(text) : undefined;
     const merged = withBodyContext(request, body);
     const call = { request: merged, permit, body, bodyDigest, recorded, reportBasis };
@@ -219,8 +221,8 @@ type ParsedCall = Omit<Call, 'once' | 'rules' | 'threads' | 'adoption'>;
 
 /** A request before its body is read. */
 interface PendingCall extends Omit<ParsedCall, 'body'> {
-  /** Whether restrictions bind the caller on the object. */
-  readonly restricted: boolean;
+  /** Those that bind the caller on the object; null for none. */
+  readonly restrictions: Restrictions | null;
 }
 
 /** A cached answer, after the check that the caller may have it. */
@@ -262,7 +264,7 @@ function described({ rules, request, body }: Call, answer: Answer): Answer {
 }
 
 /** A request whose body is complete; its commit waits for the record of the attempt instead. */
-function readAhead(request: CatalogRequest, permit: Permit): Omit<PendingCall, 'restricted'> {
+function readAhead(request: CatalogRequest, permit: Permit): Omit<PendingCall, 'restrictions'> {
   const { ahead } = request;
   if (ahead === undefined) return { request, permit };
   return {

@@ -34,7 +34,7 @@ export interface Call<Body = Record<string, JsonValue>> {
   readonly rules: CommitJudge;
 }
 
-/** Basis of an answer that is the same for all callers: records, the request and immutable data. */
+/** Basis of an answer that is the same for all callers with the same restrictions: records, the request and immutable data. */
 export interface Basis {
   readonly records: readonly ReadCheck[];
   /**

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
+import { textOfRestrictions, type Restrictions } from '../../../protocol/restrictions.ts';
 import type { ReadCheck, Store, StoreWatch } from '../../../store/store.ts';
 import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
@@ -179,8 +180,13 @@ function holds(watch: StoreWatch): MaybePromise<boolean> {
  * Cache key of a request: everything on which its answer depends beside the store; undefined for
  * requests without cached answers.
  * @param text The body.
+ * @param restrictions Those that bind the caller; null for none.
  */
-export function questionOf(request: CatalogRequest, text: string): string | undefined {
+export function questionOf(
+  request: CatalogRequest,
+  text: string,
+  restrictions: Restrictions | null,
+): string | undefined {
   const { operation, dialect, object, root = [], query } = request;
   if (!KEPT.has(operation.name) || text.length > LONGEST_BODY) return undefined;
   // A context in the body is recorded for each request.
@@ -191,7 +197,8 @@ export function questionOf(request: CatalogRequest, text: string): string | unde
   if (query.size > 1 || (query.size === 1 && !query.has('delimiter'))) return undefined;
   const name = onlyItem(object) ?? object.join('\0');
   // Names hold no control characters.
-  return `${operation.name} ${dialect} ${root.length} ${name}\u0001${text}`;
+  const question = `${operation.name} ${dialect} ${root.length} ${name}\u0001${text}`;
+  return restrictions === null ? question : `${question}\u0001${textOfRestrictions(restrictions)}`;
 }
 
 function bytesOf(question: string, { body }: Answer, records: readonly ReadCheck[]): number {

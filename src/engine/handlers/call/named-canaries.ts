@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from '../../../protocol/json.ts';
-import type { Canary } from '../../../protocol/restrictions.ts';
+import type { CatalogRequest } from '../../../protocol/backend.ts';
+import type { Canary, Restrictions } from '../../../protocol/restrictions.ts';
 import { LiteralSearch } from '../../../sql/literal-keys.ts';
-import type { RestrictedCall } from './restricted-calls.ts';
 
 /** Fields of a body whose texts are SQL. */
 const SQL_FIELDS = ['filter', 'predicate', 'columns', 'updates'] as const;
@@ -11,14 +11,16 @@ const SEARCH_FIELDS = ['full_text_query'] as const;
 /**
  * Tells the gateway which canaries a request names, from the literals of its body: no expression of
  * the caller is evaluated. Also for a request that is refused later.
+ * @returns Whether it names any.
  */
 export function noteCanaries(
-  { request, permit }: RestrictedCall,
+  { noteCanaries: note }: Pick<CatalogRequest, 'noteCanaries'>,
+  { canaries = [] }: Restrictions,
   body: Readonly<Record<string, JsonValue>>,
-): void {
-  const canaries = permit.restrictionsOn(request.object)?.canaries ?? [];
+): boolean {
   const named = canaries.length === 0 ? [] : namedCanaries(body, canaries);
-  if (named.length > 0) request.noteCanaries?.(named);
+  if (named.length > 0) note?.(named);
+  return named.length > 0;
 }
 
 /** The canaries of which a body has a key. */

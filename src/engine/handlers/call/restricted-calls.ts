@@ -10,15 +10,15 @@ export interface RestrictedCall {
 }
 
 /**
- * Whether restrictions bind a caller on the object of the route, whose operation may be done then.
+ * The restrictions that bind a caller on the object of the route, whose operation may be done then; null for none.
  * The gateway has judged the same; a handler that does not apply restrictions is not reached either way.
  * @throws CatalogError PermissionDenied for an operation that is refused then
  */
-export function isRestricted({ request, permit }: RestrictedCall): boolean {
+export function requiredRestrictions({ request, permit }: RestrictedCall): Restrictions | null {
   const restrictions = permit.restrictionsOn(request.object);
-  if (restrictions === null) return false;
+  if (restrictions === null) return null;
   if (request.operation.restricted === 'refused') throw notApplied(request, permit, restrictions);
-  return true;
+  return restrictions;
 }
 
 /** The refusal of an operation to which restrictions are not applied. */

@@ -1,4 +1,5 @@
-import { columnsNamed } from '../../../sql/normal-text.ts';
+import { columnsNamed, namesClock } from '../../../sql/normal-text.ts';
+import type { Restrictions } from '../../../protocol/restrictions.ts';
 import type { Handler } from '../call/handler.ts';
 import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
 import { countRowsWhere, predicateOf } from '../../query/rows/count.ts';
@@ -23,7 +24,9 @@ export function countTableRows(reads: TableReads): Handler {
     const table = await requestedTable(reads, call);
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
-      const rows = await findVisibleRows(reads, call, table, restrictions);
+      const isLasting = predicate === null && !namesClockIn(restrictions);
+      const asked = isLasting ? call : { ...call, reportBasis: undefined };
+      const rows = await findVisibleRows(reads, asked, table, restrictions);
       return countOfRows(rows, predicate, call, reads.heavy);
     }
     const library = inLibrary(reads.lance, table);
@@ -43,6 +46,11 @@ export function countTableRows(reads: TableReads): Handler {
     const count = await counted(reads, whole, formula, statement);
     return countAnswer(count, readOfCount(whole, formula));
   };
+}
+
+/** Whether the rows that are visible may depend on the time. */
+function namesClockIn({ rows }: Restrictions): boolean {
+  return rows.some(({ sql }) => namesClock(sql));
 }
 
 async function counted(

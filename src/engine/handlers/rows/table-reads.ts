@@ -7,6 +7,7 @@ import type { BatchSource } from '../../query/scan/fragment-reader.ts';
 import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { HeavyWork } from '../../workers/heavy-work.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
+import { restOn } from '../call/answers.ts';
 import { readPlace, type TableView } from '../call/read-place.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 import { inLibrary, libraryRows, libraryTable, type LanceAccess } from './library-reads.ts';
@@ -104,7 +105,10 @@ export async function findEngineTable(
   return { snapshot, record, table, chain };
 }
 
-/** As `findEngineTable`, with the rows that a caller may see whom restrictions bind. */
+/**
+ * As `findEngineTable`, with the rows that a caller may see whom restrictions bind. Reports the records by which
+ * they were found.
+ */
 export async function findVisibleRows(
   reads: TableReads,
   call: Call,
@@ -119,7 +123,8 @@ export async function findVisibleRows(
     return (await visibleLibraryTable({ library, place, bound })).rows;
   }
   requireApplicable(call, table.content, restrictions);
-  const { snapshot } = await findEngineTable(reads, call, table, fields);
+  const { snapshot, chain, record } = await findEngineTable(reads, call, table, fields);
+  restOn(call, table, chain, record);
   return restrictedRows({ ...reads, snapshot }, call, restrictions);
 }
 

@@ -3,7 +3,7 @@ import { namedPath } from '../../../protocol/database.ts';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
+import { canonicalPath } from '../../../protocol/identifier.ts';
 import { schemaToJson, type JsonSchema, type Vocabulary } from '../../../arrow/json-schema.ts';
 import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer, restOn } from '../call/answers.ts';
@@ -15,7 +15,7 @@ import { branchParameter } from '../call/parameters.ts';
 import { ALL_ROWS, demandsCredentials, tableCredentials } from '../call/table-credentials.ts';
 import type { VendingStores } from '../../../storage/vending/credential-vendor.ts';
 import { notApplied } from '../call/restricted-calls.ts';
-import type { Restrictions } from '../../../protocol/restrictions.ts';
+import { textOfRestrictions, type Restrictions } from '../../../protocol/restrictions.ts';
 import { statementOf } from '../../base/statement.ts';
 import { bindRestrictions } from '../../query/restrict/bound-restrictions.ts';
 import { flagField } from '../../base/fields.ts';
@@ -149,9 +149,21 @@ async function describeVisible(
     throw notApplied(request, permit, restrictions, ALL_ROWS);
   }
   const { branch, version } = await readPlace(tags, found.content, call);
-  const { content: table } = await adoptedTable(call, found, branch);
+  const stored = await adoptedTable(call, found, branch);
+  const table = stored.content;
   const chain = await tables.chain(table, branch);
-  const snapshot = await snapshotOf(tables, table, { chain, version, path: request.object });
+  if (table.kind !== 'engine') {
+    const { content } = await tables.version(table, version, chain);
+    const snapshot = await lanceSnapshot(
+      tables.storage,
+      locationOf(table),
+      content,
+      request.object,
+    );
+    return saidToBound.of(call, { table, snapshot, restrictions });
+  }
+  const { snapshot, record } = await tables.found(table, version, chain);
+  if (!demandsCredentials(call)) restOn(call, stored, chain, record);
   return saidToBound.of(call, { table, snapshot, restrictions });
 }
 
@@ -177,20 +189,10 @@ function answerToBound(call: Call, { table, snapshot, restrictions }: DescribedT
   });
 }
 
-async function snapshotOf(
-  tables: TableView,
-  table: TableRecord,
-  { chain, version, path }: Pick<Asked, 'chain' | 'version'> & { readonly path: ObjectPath },
-): Promise<Pick<Snapshot, 'version' | 'schema'>> {
-  if (table.kind === 'engine') return (await tables.found(table, version, chain)).snapshot;
-  const { content } = await tables.version(table, version, chain);
-  return lanceSnapshot(tables.storage, locationOf(table), content, path);
-}
-
 const said = new DescriptionCache(answerOf, ({ withUri }) => String(withUri));
 
 const saidToBound = new DescriptionCache(answerToBound, ({ restrictions }) =>
-  JSON.stringify(restrictions),
+  textOfRestrictions(restrictions),
 );
 
 function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {

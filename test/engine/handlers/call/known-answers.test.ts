@@ -154,6 +154,36 @@ describe('an answer that is given again', () => {
     expect(made).toBe(2);
   });
 
+  it('is given to callers whom the same restrictions bind, and to no others', async () => {
+    const under = (region: string): Sent => {
+      const rows = [{ restriction: 'own', sql: `region = '${region}'` }];
+      const restrictions = { names: ['own'], rows, columns: [] };
+      return { permit: new TestPermit({ restrictionsOn: () => restrictions }) };
+    };
+    expect(await times(2)).toBe(1);
+    expect(await times(2, DESCRIBE, under('eu'))).toBe(1);
+    expect(await times(2, DESCRIBE, under('us'))).toBe(1);
+    expect(await times(2, DESCRIBE, under('eu'))).toBe(0);
+    expect(await times(2)).toBe(0);
+    await write('T', 'x');
+    expect(await times(1, DESCRIBE, under('eu'))).toBe(1);
+  });
+
+  it('notes each time the canary that a request names', async () => {
+    const canary = { restriction: 'own', keys: [[{ column: 'id', value: '9e0' }]], freeze: false };
+    const restrictions = { names: ['own'], rows: [], columns: [], canaries: [canary] };
+    const noted: string[] = [];
+    const sent = (body: object): Sent => ({
+      body,
+      permit: new TestPermit({ restrictionsOn: () => restrictions }),
+      noteCanaries: (named) => noted.push(...named.map((each) => each.restriction)),
+    });
+    expect(await times(2, DESCRIBE, sent({ filter: 'id = 9' }))).toBe(2);
+    expect(noted).toEqual(['own', 'own']);
+    expect(await times(2, DESCRIBE, sent({ filter: 'id = 8' }))).toBe(1);
+    expect(noted).toEqual(['own', 'own']);
+  });
+
   it('is not given when the store is another, or none', async () => {
     expect(await times(2)).toBe(1);
     await write('C', 'other');
