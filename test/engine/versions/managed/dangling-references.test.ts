@@ -144,7 +144,7 @@ describe('a committed manifest that is damaged', () => {
   it.each(faults)('%# is not given to the library', async (parts, why) => {
     const name = join('_versions', 'damaged.manifest');
     await table.put(name, manifest(1, parts));
-    const place = { id: String(why), path: ['t'], location: table.location };
+    const place = { id: why, path: ['t'], location: table.location };
     const read = new OwnFiles(disk).require({ ...place, at: { version: 1n, manifest: name } });
     expect(await refusalOf(read)).toBe(
       `18 the manifest of version 1 of table /t cannot be read: ${why}`,
