@@ -29,6 +29,17 @@ const FILE_FAULTS = [
   'invalid seek',
   'failed to decode Protobuf',
   'panicked',
+  'Panic in async function',
+  'called `Option::unwrap()`',
+  'called `Result::unwrap()`',
+  'assertion failed',
+  'assertion `left',
+  'cannot read Ranges',
+  'base_path id',
+  'missing segment type',
+  'must have row ids',
+  'column indices',
+  'specified the column index',
 ];
 
 /** Marks of an object store that was not reached, or refuses the library. */
