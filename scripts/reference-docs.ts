@@ -63,7 +63,11 @@ function configurationDoc(): string {
     `A flag overrides the environment, the environment overrides the file (\`arrowgate.yaml\` in the working
 folder, or \`--config FILE\`), and the file overrides the default. A key is a path in the file: \`cache.bytes\`
 is \`bytes\` under \`cache\`. Unknown keys and invalid values stop the start with an error and exit code 2.
-\`arrowgate config check\` reports them beforehand.`,
+\`arrowgate config check\` reports them beforehand.
+
+In a variable or flag, a list is written with commas (\`ARROWGATE_TRUSTED_PROXIES=10.0.0.0/8,127.0.0.1\`) or as YAML
+(\`["10.0.0.0/8", "127.0.0.1"]\`, also for texts with a comma); an empty text is an empty list. A list of maps or a map is YAML in one line
+(\`ARROWGATE_DATABASES={ prod: /prod }\`).`,
     ['Key', 'Flag', 'Variable', 'Kind', 'Default', 'Meaning'],
     rows,
   );

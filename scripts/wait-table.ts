@@ -41,6 +41,7 @@ import {
   LIBRARY_SILENCE_MILLIS,
   LIBRARY_START_MILLIS,
 } from '../src/lance/library-process.ts';
+import { STORE_LOOK_MILLIS } from '../src/lance/store-looks.ts';
 import { POLICY_READING_MILLIS } from '../src/policy/policy-reader.ts';
 import { WEBHOOK_TIMEOUT } from '../src/policy/settings/commits.ts';
 import { bucketLimits } from '../src/storage/bucket/bucket-calls.ts';
@@ -309,6 +310,13 @@ export const waits: readonly Wait[] = [
     ...fixed(LIBRARY_WAIT_MILLIS),
     end: refused,
     files: ['lance/library-pool.ts'],
+  },
+  {
+    what: 'work of the Lance library in an object store, until the gateway tries the store itself',
+    ...fixed(STORE_LOOK_MILLIS),
+    end: 'the store is tried again at each such interval; 503 code 17 if it does not answer',
+    files: ['lance/store-looks.ts'],
+    test: 'service/hung-bucket.test.ts',
   },
   {
     what: 'work of the Lance library on a request',

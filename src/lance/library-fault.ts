@@ -29,6 +29,17 @@ const FILE_FAULTS = [
   'invalid seek',
   'failed to decode Protobuf',
   'panicked',
+  'Panic in async function',
+  'called `Option::unwrap()`',
+  'called `Result::unwrap()`',
+  'assertion failed',
+  'assertion `left',
+  'cannot read Ranges',
+  'base_path id',
+  'missing segment type',
+  'must have row ids',
+  'column indices',
+  'specified the column index',
 ];
 
 /** Marks of an object store that was not reached, or refuses the library. */
@@ -91,11 +102,11 @@ function isOfFiles(text: string): boolean {
 }
 
 /** The text of the library is left out: it may repeat what the store says of the gateway's credentials. */
-function storeUnavailable(table: string, { uri }: StoreAccess): CatalogError {
+function storeUnavailable(table: string, { name, uri }: StoreAccess): CatalogError {
   const bucket = uri.split('/', 3).join('/');
   return new CatalogError(
     'ServiceUnavailable',
-    `the Lance library cannot reach the object store of table ${table} (${bucket}): try again later, and compare endpoint, certificate and rights of the store with its entry in object_stores`,
+    `the Lance library cannot reach the object store ${name} of table ${table} (${bucket}): try again later, and compare endpoint, certificate and rights of the store with its entry in object_stores`,
   );
 }
 

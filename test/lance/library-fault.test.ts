@@ -27,6 +27,21 @@ const faults = [
     'Internal',
     'the Lance library cannot read a file of table /rows: Generic LocalFileSystem error: Unable to open file data/1.lance. Restore the file from a backup, or restore an older version of the table',
   ],
+  [
+    'Panic in async function',
+    'Internal',
+    'the Lance library cannot read a file of table /rows: Panic in async function. Restore the file from a backup, or restore an older version of the table',
+  ],
+  [
+    'called `Option::unwrap()` on a `None` value',
+    'Internal',
+    'the Lance library cannot read a file of table /rows: called `Option::unwrap()` on a `None` value. Restore the file from a backup, or restore an older version of the table',
+  ],
+  [
+    'Failed to get next batch from stream: lance error: Invalid user input: cannot read Ranges([0..3, 4..9]) from file with 5 rows, /usr/local/src/lance-file-8.0.0/src/reader.rs:1:1',
+    'Internal',
+    'the Lance library cannot read a file of table /rows: cannot read Ranges([0..3, 4..9]) from file with 5 rows. Restore the file from a backup, or restore an older version of the table',
+  ],
 ] as const;
 
 it.each(faults)('%s', (text, name, message) => {

@@ -1,4 +1,6 @@
 import { Int64, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
+import { readdir, rename, symlink, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { Service } from '../support/service.ts';
@@ -36,6 +38,45 @@ it.each([
   ['t', 'arrowgate: "t" is no canonical path: write /t'],
 ])('says why it does not compact %s', async (path, sentence) => {
   expect(await compact(path)).toMatchObject({ code: 2, err: `${sentence}\n` });
+});
+
+it('passes over the tables that refuse, each by its name and with the reason', async () => {
+  const config = 'tables: { formats: [{ tables: [/l/**], format: lance }] }\n';
+  const lake = await Service.start({ config });
+  await send(lake.url, 'POST /v1/namespace/l/create', { body: {} });
+  for (const name of ['l$damaged', 'l$linked', 'l$sound', 't']) {
+    for (const action of ['create', 'insert', 'insert'])
+      await send(lake.url, `POST /v1/table/${name}/${action}`, { body: rows });
+  }
+  const location = async (name: string): Promise<string> => {
+    const { json } = await send(lake.url, `POST /v1/table/l$${name}/describe`);
+    return join(String((json as { readonly location: unknown }).location), 'data');
+  };
+  const damaged = await location('damaged');
+  for (const name of await readdir(damaged)) await truncate(join(damaged, name), 40);
+  const linked = await location('linked');
+  await rename(linked, `${linked}-elsewhere`);
+  await symlink(`${linked}-elsewhere`, linked);
+  const { code, out, err } = await lake.command('catalog', 'compact', '--json');
+  expect(code).toBe(1);
+  expect(err.trim().split('\n')).toEqual([
+    expect.stringMatching(/^arrowgate: \/l\/damaged is passed over: .*\/l\/damaged/),
+    'arrowgate: /l/linked is passed over: version 3 of table /l/linked names files in the folder of another table, or reaches files through links: open it at its location',
+  ]);
+  expect(JSON.parse(out)).toEqual([
+    { table: '/l/sound', merged: 3, made: 1 },
+    { table: '/t', merged: 3, made: 1 },
+    { table: '/l/damaged', merged: 0, made: 0, reason: expect.any(String) },
+    { table: '/l/linked', merged: 0, made: 0, reason: expect.any(String) },
+  ]);
+  await rename(`${linked}-elsewhere`, `${linked}-gone`);
+  const again = await lake.command('catalog', 'compact');
+  expect(again).toMatchObject({ code: 1, out: 'nothing was merged\n' });
+  const { context } = (await lake.audit()).findLast(
+    ({ operation }) => operation === 'CatalogCompact',
+  ) as { readonly context: unknown };
+  expect(context).toEqual({ tables: '0', failures: '2' });
+  await lake.stop();
 });
 
 it('merges in the background from the configured number on, with a record of its own', async () => {

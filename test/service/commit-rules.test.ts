@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -82,6 +82,24 @@ describe('commit rules', () => {
     expect(last).toBe(
       'looked at 2 commits of 1 tables: 1 would have been refused, 0 could not be judged',
     );
+  });
+
+  it('are judged past a table whose manifest is damaged', async () => {
+    const ticket = { 'x-service-ctx-ticket': '7' };
+    const tables = join(service.data, 'tables');
+    const before = await readdir(tables);
+    expect(await send('a/create', rows(1), ticket)).toMatchObject({ status: 200 });
+    const [id = ''] = (await readdir(tables)).filter((name) => !before.includes(name));
+    await writeFile(join(tables, id, 'versions/00000000000000000001.arrow'), 'no manifest');
+    const file = join(service.policies, 'commits.yaml');
+    await writeFile(file, rule('check: "id > 0"').replace('/t', '/*'));
+    const { code, out, err } = await service.command('commits', 'check');
+    expect({ code, err }).toEqual({ code: 1, err: '' });
+    expect(out).toMatch(/^\/a, version 1 of .*: not judged: its manifest cannot be read$/m);
+    expect(out).toMatch(
+      /^looked at 3 commits of 2 tables: 1 would have been refused, 1 could not be judged$/m,
+    );
+    await writeFile(file, rule('check: "id > 0"'));
   });
 
   it('are checked beforehand, with what they cannot judge', async () => {

@@ -34,9 +34,9 @@ export async function lanceTable(folder: string, versions = 1): Promise<string> 
   const manifests = join(folder, '_versions');
   await mkdir(manifests, { recursive: true });
   const column = messageOf([2, 'n'], [4, 2n ** 64n - 1n], [5, 'int64'], [6, 1]);
-  const fragment = messageOf([2, messageOf([6, 100])], [4, 1]);
+  const fragment = (id: number) => messageOf([1, id], [2, messageOf([6, 100])], [4, 1]);
   for (let version = 1; version <= versions; version++) {
-    const fragments = Array.from({ length: version }, (): MessageField => [2, fragment]);
+    const fragments = Array.from({ length: version }, (_, id): MessageField => [2, fragment(id)]);
     const bytes = manifestFile(messageOf([1, column], ...fragments, [3, version]));
     await writeFile(join(manifests, manifestName(BigInt(version))), bytes);
   }

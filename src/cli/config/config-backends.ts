@@ -51,7 +51,10 @@ const EVERYTHING: EmbeddedSetting = { name: 'embedded', type: 'embedded', namesp
 export const embeddedAlone: readonly BackendSetting[] = [EVERYTHING];
 
 /** The list of backends. */
-export const backends: SettingKind<readonly BackendSetting[]> = listKind(readList);
+export const backends: SettingKind<readonly BackendSetting[]> = listKind(
+  '[{ name: embedded, type: embedded, namespaces: ["/**"] }]',
+  readList,
+);
 
 function readList(value: unknown): readonly BackendSetting[] {
   if (!Array.isArray(value) || value.length === 0) {

@@ -9,7 +9,11 @@ type DatabaseSettings = Readonly<Record<string, string>>;
 const NAME = /^[\x21-\x7e]{1,256}$/;
 
 /** Values of `x-lancedb-database`, each with the namespace that is the root of that database. */
-export const databases: SettingKind<DatabaseSettings> = { name: 'map', structured: true, read };
+export const databases: SettingKind<DatabaseSettings> = {
+  name: 'map',
+  text: { kind: 'yaml', example: '{ prod: /prod }' },
+  read,
+};
 
 /** The namespaces of a configuration, parsed. */
 export function databasesOf(settings: DatabaseSettings): Databases {

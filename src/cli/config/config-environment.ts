@@ -44,17 +44,29 @@ function givenBy(environment: Environment, path: ConfigPath): Given | undefined 
   if (other !== undefined && environment[other] !== environment[name]) {
     throw new ConfigError(`${name} and ${other} are both set, to different values`);
   }
-  return { value: textValue(path, environment[name] ?? '', name), where: name };
+  return givenText(path, environment[name] ?? '', name);
 }
 
-/** The value of a flag or variable: YAML where the kind is a list or an object. @throws ConfigError */
-export function textValue(path: ConfigPath, text: string, where: string): unknown {
-  if (!settingOf(path).kind.structured) return text;
+/** The value of the text of a flag or variable. @throws ConfigError for a text that is not valid YAML */
+export function givenText(path: ConfigPath, text: string, where: string): Given {
+  const form = settingOf(path).kind.text;
+  if (form.kind === 'plain') return { value: text, where };
+  const { example } = form;
+  if (form.kind === 'commas' && !YAML_LIST.test(text))
+    return { value: parts(text), where, form: example };
   try {
-    return parse(text);
+    return { value: parse(text), where, form: example };
   } catch {
-    throw new ConfigError(`${where} is not valid YAML`);
+    throw new ConfigError(`${where} is not valid YAML: write it in one line, such as ${example}`);
   }
+}
+
+/** How a list of YAML begins. */
+const YAML_LIST = /^\s*(?:\[|-\s)/;
+
+/** The parts of a text between its commas. */
+function parts(text: string): readonly string[] {
+  return text.trim() === '' ? [] : text.split(',').map((part) => part.trim());
 }
 
 /** Variables that look like ours and are not: a misspelling would otherwise go unnoticed. */

@@ -15,8 +15,14 @@ export interface FormatSetting {
 type Formats = readonly FormatSetting[];
 type Reading = SettingReading<Formats>;
 
+const EXAMPLE = '[{ tables: ["/spark/**"], format: lance }]';
+
 /** Formats of new tables by their paths; the first match counts. */
-export const formats: SettingKind<Formats> = { name: 'list', structured: true, read };
+export const formats: SettingKind<Formats> = {
+  name: 'list of maps',
+  text: { kind: 'yaml', example: EXAMPLE },
+  read,
+};
 
 /** The format of a new table by the configuration. */
 export function formatOfConfig(list: Formats, otherwise: TableFormat): FormatOf {
@@ -36,7 +42,7 @@ const KEYS = ['tables', 'format'];
 
 function read(value: unknown): Reading {
   if (!Array.isArray(value)) {
-    return { kind: 'wrong', must: 'a list such as [{ tables: ["/spark/**"], format: lance }]' };
+    return { kind: 'wrong', must: `a list such as ${EXAMPLE}` };
   }
   for (const [at, entry] of value.entries()) {
     const fault = faultOf(entry, at);

@@ -20,12 +20,20 @@ export type SettingReading<Value> =
   /** Path of an unknown key inside the value. */
   | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] };
 
+/** How the text of a flag or variable gives a value. Examples are shown where a text is refused. */
+type TextForm =
+  /** The text is the value. */
+  | { readonly kind: 'plain' }
+  /** Texts with commas between them; YAML if it begins as a list of YAML does. */
+  | { readonly kind: 'commas'; readonly example: string }
+  /** YAML in one line. */
+  | { readonly kind: 'yaml'; readonly example: string };
+
 /** Parsers of a kind of value, from YAML or from the text of a flag or variable. */
 export interface SettingKind<Value> {
   /** Name of the kind in the documentation. */
   readonly name: string;
-  /** True when the text of a flag or variable is YAML. */
-  readonly structured: boolean;
+  readonly text: TextForm;
   read(value: unknown): SettingReading<Value>;
 }
 
@@ -43,7 +51,7 @@ function kind<Value>(
     const parsed = parse(value);
     return parsed === undefined ? { kind: 'wrong', must } : good(parsed);
   };
-  return { name, structured: false, read };
+  return { name, text: { kind: 'plain' }, read };
 }
 
 /** Some text, not empty. */
@@ -54,7 +62,7 @@ export const textSetting: SettingKind<string> = kind('text', 'a text that is not
 /** The address of a Redis. */
 export const redisUrl: SettingKind<string> = {
   name: 'URL',
-  structured: false,
+  text: { kind: 'plain' },
   read: (value) => {
     try {
       parseRedisAddress(String(value));
@@ -172,7 +180,7 @@ export const texts: SettingKind<readonly string[]> = {
   ...kind('list', 'a list of texts', (value) =>
     Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? value : undefined,
   ),
-  structured: true,
+  text: { kind: 'commas', example: 'ONE,TWO' },
 };
 
 /** Networks of addresses. */
@@ -181,7 +189,7 @@ export const networks: SettingKind<readonly string[]> = {
     const reading = texts.read(value);
     return reading.kind === 'value' && areNetworks(reading.value) ? reading.value : undefined;
   }),
-  structured: true,
+  text: { kind: 'commas', example: '10.0.0.0/8,192.168.0.0/16' },
 };
 
 function areNetworks(list: readonly string[]): boolean {

@@ -16,13 +16,18 @@ export class Fault extends Error {
   }
 }
 
-/** The kind of a list. @param read Reads the value, and throws a `Fault` for an invalid one. */
+/**
+ * The kind of a list.
+ * @param example A list as YAML in one line.
+ * @param read Reads the value, and throws a `Fault` for an invalid one.
+ */
 export function listKind<Entry>(
+  example: string,
   read: (value: unknown) => readonly Entry[],
 ): SettingKind<readonly Entry[]> {
   return {
-    name: 'list',
-    structured: true,
+    name: 'list of maps',
+    text: { kind: 'yaml', example },
     read: (value) => {
       try {
         return good(read(value));

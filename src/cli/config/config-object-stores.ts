@@ -41,7 +41,10 @@ export interface VendSetting {
 }
 
 /** The list of object stores. */
-export const objectStores: SettingKind<readonly ObjectStoreSetting[]> = listKind(readList);
+export const objectStores: SettingKind<readonly ObjectStoreSetting[]> = listKind(
+  '[{ name: lake, url: "s3://bucket/prefix" }]',
+  readList,
+);
 
 /** The variables of the credentials of an object store. */
 export function storeVariables(name: string): { readonly id: string; readonly secret: string } {

@@ -13,7 +13,9 @@ export interface Given {
   readonly value: unknown;
   /** Source of the value, for refusals: `arrowgate.yaml:3: cache.bytes`, `--port`, `ARROWGATE_PORT`. */
   readonly where: string;
-  /** The same of a place inside of the value; `where` and the place when absent. */
+  /** An example of the text of a flag or variable; absent for values of a file and plain texts. */
+  readonly form?: string | undefined;
+  /** Source of a place inside of the value; `where` and the place when absent. */
   readonly inside?: (place: readonly (string | number)[]) => string;
 }
 

@@ -3,7 +3,7 @@ import {
   CONFIG_VARIABLE,
   storeCredentialsFault,
   environmentSource,
-  textValue,
+  givenText,
   type Environment,
 } from './config-environment.ts';
 import { ConfigError, sourceText, type Given, type SettingSource } from './config-source.ts';
@@ -87,8 +87,7 @@ function refuse(
 
 function flagSource(flags: Flags): SettingSource {
   const entries = [...flags.values].map(([path, text]): [ConfigPath, Given] => {
-    const where = `--${settingOf(path).flag}`;
-    return [path, { value: textValue(path, text, where), where }];
+    return [path, givenText(path, text, `--${settingOf(path).flag}`)];
   });
   return new Map(entries);
 }
@@ -120,7 +119,12 @@ function checked(path: ConfigPath, given: Given): unknown {
   if (reading.kind === 'unknown' || reading.at !== undefined) throw insideFault(given, reading);
   const found =
     secret === true || hidden === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');
-  throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}`);
+  throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}${formOf(given)}`);
+}
+
+/** How a text is written, for the end of a refusal. */
+function formOf({ form }: Given): string {
+  return form === undefined ? '' : `: write it as ${form}`;
 }
 
 type Inside = Extract<SettingReading<never>, { readonly kind: 'wrong' | 'unknown' }>;
@@ -134,7 +138,8 @@ function insideFault(given: Given, reading: Inside): ConfigError {
   }
   const shown = JSON.stringify(reading.found) ?? 'nothing';
   const found = reading.hidden === true ? 'wrong' : shown;
-  return new ConfigError(`${where} is ${found}, but must be ${reading.must}`);
+  const form = place.length === 0 ? formOf(given) : '';
+  return new ConfigError(`${where} is ${found}, but must be ${reading.must}${form}`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { AccessOf } from '../../lance/lance-rows.ts';
+import type { LookAtStore } from '../../lance/store-looks.ts';
 import type { LibraryEnvironment } from '../../lance/library-process.ts';
 import type { BucketCredentials } from '../../storage/bucket/bucket-place.ts';
 import { objectRoot, storeRoot, wireLocation } from '../../storage/object-key.ts';
@@ -10,26 +11,38 @@ import type { Opened } from './opened.ts';
 /** Bounds of the library's own attempts: the gateway has reached the store just before. Seconds. */
 const ATTEMPTS = { client_max_retries: '3', client_retry_timeout: '10' };
 
+/** The object stores of the Lance library. */
+export interface LibraryStores {
+  readonly access: AccessOf;
+  readonly look: LookAtStore;
+}
+
 /**
  * How the Lance library reaches tables in object stores: with the credentials that the gateway has at
  * that moment.
  */
-export function libraryStores(settings: readonly ObjectStoreSetting[], opened: Opened): AccessOf {
+export function libraryStores(
+  settings: readonly ObjectStoreSetting[],
+  opened: Opened,
+): LibraryStores {
   const stores = settings.map((setting) => {
     const root = objectRoot(setting.bucket, setting.prefix);
     let store: ReturnType<typeof openObjectStore> | undefined;
     opened.add(async () => (await store)?.close());
-    const credentials = async (): Promise<BucketCredentials> =>
-      (await (store ??= openObjectStore(setting, { spill: '/' }))).credentials();
-    return { setting, root, credentials };
+    const open = () => (store ??= openObjectStore(setting, { spill: '/' }));
+    const credentials = async (): Promise<BucketCredentials> => (await open()).credentials();
+    return { setting, root, credentials, look: async () => (await open()).look() };
   });
-  return async (location) => {
-    const found = stores.find(({ root }) => location.startsWith(`${root}/`));
+  const storeOf = (location: string) => stores.find(({ root }) => location.startsWith(`${root}/`));
+  const access: AccessOf = async (location) => {
+    const found = storeOf(location);
     if (found === undefined) return undefined;
+    const { name } = found.setting;
     const options = { ...ATTEMPTS, ...clientOptions(found.setting, await found.credentials()) };
     const folder = location.slice(storeRoot(location).length);
-    return { uri: wireLocation(location), folder, options };
+    return { name, uri: wireLocation(location), folder, options };
   };
+  return { access, look: async (location) => storeOf(location)?.look() };
 }
 
 /** The options with which a Lance client reaches a store. */

@@ -3,6 +3,7 @@ import type { LanceAccess } from '../../engine/handlers/rows/library-reads.ts';
 import { LanceRows } from '../../lance/lance-rows.ts';
 import { LibraryPool } from '../../lance/library-pool.ts';
 import { LibraryScratch } from '../../lance/library-scratch.ts';
+import { StoreLooks } from '../../lance/store-looks.ts';
 import type { Config } from '../config/config-table.ts';
 import { dataFolderOf } from './data-folder.ts';
 import { UsageError } from '../output/service-error.ts';
@@ -36,7 +37,9 @@ export function openLance({
     onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
   });
   opened.add(() => pool.close());
-  return { library: new LanceRows(pool, libraryStores(stores, opened)), instead: orElsewhere };
+  const { access, look } = libraryStores(stores, opened);
+  const library = new LanceRows(new StoreLooks(pool, look), access);
+  return { library, instead: orElsewhere };
 }
 
 /** How to get the library if there is none. */

@@ -1,3 +1,5 @@
+import { DamagedFile } from '../../arrow/sealed/file-seal.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import { rulesOn, type CommitFacts } from '../../rules/commit-facts.ts';
 import type { CommitRule } from '../../rules/commit-rule.ts';
@@ -198,6 +200,7 @@ class PastLine {
       return await rowFault(rule, facts, snapshot && open);
     } catch (error) {
       if (error instanceof Error && 'syscall' in error) return new Error('its files are gone');
+      if (error instanceof DamagedFile) return error;
       throw error;
     }
   }
@@ -209,8 +212,7 @@ class PastLine {
         return await lancePast(this.#parts.tables.storage, locationOf(record), version);
       return enginePast(await this.#parts.tables.snapshot(record, version.version, chain));
     } catch (error) {
-      const isIoError = error instanceof Error && 'syscall' in error;
-      if (isIoError || error instanceof LanceManifestError) return undefined;
+      if (isUnreadable(error)) return undefined;
       throw error;
     }
   }
@@ -219,4 +221,11 @@ class PastLine {
     const { path, chain } = this.#line;
     return { table: path, branch: chain.branch, version, timestampMillis, rule, fault };
   }
+}
+
+/** Whether a version cannot be read: its files are gone or damaged, whatever became of other versions. */
+function isUnreadable(error: unknown): boolean {
+  const isIoError = error instanceof Error && 'syscall' in error;
+  const isDamage = error instanceof DamagedFile || error instanceof LanceManifestError;
+  return isIoError || isDamage || (error instanceof CatalogError && error.row.name === 'Internal');
 }

@@ -10,6 +10,8 @@ export interface CommittedVersion {
 
 /** How the library reaches a table in an object store. */
 export interface StoreAccess {
+  /** Name of the store in the configuration. */
+  readonly name: string;
   /** URI of the table's folder. */
   readonly uri: string;
   /** Key of the folder in the bucket. */

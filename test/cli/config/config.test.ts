@@ -10,6 +10,7 @@ import {
   configPaths,
   settingOf,
   settings,
+  variablesOf,
   type Config,
   type ConfigPath,
 } from '../../../src/cli/config/config-table.ts';
@@ -89,6 +90,48 @@ describe('the configuration', () => {
     expect(config['limits.request_timeout']).toBe(120_000);
     expect(config['audit.redact']).toEqual(['a*', 'b']);
     expect(config['limits.arrow_body']).toBeNull();
+  });
+
+  it.each([
+    ['10.0.0.0/8, 127.0.0.1', ['10.0.0.0/8', '127.0.0.1']],
+    ['127.0.0.1', ['127.0.0.1']],
+    ['["10.0.0.0/8", "::1"]', ['10.0.0.0/8', '::1']],
+    ['- ::1\n- 127.0.0.1\n', ['::1', '127.0.0.1']],
+    [' ', []],
+    ['[]', []],
+  ])('takes the list of a variable with commas or as YAML: %j', async (text, list) => {
+    const config = await load('', { ARROWGATE_TRUSTED_PROXIES: text });
+    expect(config.trusted_proxies).toEqual(list);
+  });
+
+  it('takes lists of maps and maps of variables as YAML', async () => {
+    const config = await load('', {
+      ARROWGATE_OBJECT_STORES: '[{ name: lake, url: "s3://bucket/prefix" }]',
+      ARROWGATE_BACKENDS: '[{ name: embedded, type: embedded, namespaces: ["/**"] }]',
+      ARROWGATE_TABLES_FORMATS: '[{ tables: ["/spark/**"], format: lance }]',
+      ARROWGATE_DATABASES: '{ prod: /prod }',
+      ARROWGATE_LOCATIONS_ALLOWED: '/srv/lance,lake:/lance',
+    });
+    expect(config.object_stores).toMatchObject([{ name: 'lake', bucket: 'bucket' }]);
+    expect(config['tables.formats']).toHaveLength(1);
+    expect(config.databases).toEqual({ prod: '/prod' });
+    expect(config['locations.allowed']).toEqual(['/srv/lance', 'lake:/lance']);
+  });
+
+  it('shows a text that is taken where it refuses one of a list or a map', async () => {
+    const structured = configPaths.filter((path) => settingOf(path).kind.text.kind !== 'plain');
+    expect(structured.length).toBeGreaterThan(5);
+    for (const path of structured) {
+      const { text } = settingOf(path).kind;
+      const example = text.kind === 'plain' ? '' : text.example;
+      const [variable = ''] = variablesOf(path);
+      expect(await load('', { [variable]: example })).toBeDefined();
+      const refused = load('', { [variable]: '[{' });
+      await expect(refused).rejects.toThrow(
+        new RegExp(`^${variable} is not valid YAML: .* such as`),
+      );
+      await expect(load('', { [variable]: '[1]' })).rejects.toThrow(variable);
+    }
   });
 
   it('has null and zero for the retention of versions', async () => {
@@ -260,7 +303,18 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       { ARROWGATE_COORDINATION_CATALOG: 'a{b}' },
       'ARROWGATE_COORDINATION_CATALOG is "a{b}", but must be 1 to 64 letters, digits, dots, dashes and underscores',
     ],
-    [{ ARROWGATE_AUDIT_REDACT: '[' }, 'ARROWGATE_AUDIT_REDACT is not valid YAML'],
+    [
+      { ARROWGATE_AUDIT_REDACT: '[' },
+      'ARROWGATE_AUDIT_REDACT is not valid YAML: write it in one line, such as ONE,TWO',
+    ],
+    [
+      { ARROWGATE_TRUSTED_PROXIES: 'localhost' },
+      'ARROWGATE_TRUSTED_PROXIES is ["localhost"], but must be a list of networks such as 10.0.0.0/8: write it as 10.0.0.0/8,192.168.0.0/16',
+    ],
+    [
+      { ARROWGATE_OBJECT_STORES: 'lake' },
+      'ARROWGATE_OBJECT_STORES is "lake", but must be a list of object stores: write it as [{ name: lake, url: "s3://bucket/prefix" }]',
+    ],
     [
       { ARROWGATE_ADMIN_KEY: '' },
       'ARROWGATE_ADMIN_KEY is wrong, but must be a text that is not empty',

@@ -74,7 +74,7 @@ function emptyManifest(): ManifestDraft {
   const maps = { metadata: new Map<string, string>(), bases: new Map<number, LanceBase>() };
   const lists = { fields: [], fragments: [], ...maps };
   const absent = { branch: null, timestampMillis: null, indices: null, transactionFile: null };
-  return { version: 0n, transaction: null, ...absent, ...lists };
+  return { version: 0n, readerFlags: 0n, transaction: null, ...absent, ...lists };
 }
 
 const manifestFields: FieldReaders<ManifestDraft> = {
@@ -84,6 +84,7 @@ const manifestFields: FieldReaders<ManifestDraft> = {
   5: (manifest, pbf) => manifest.metadata.set(...entryField(pbf)),
   6: (manifest, pbf) => (manifest.indices = uint64Field(pbf)),
   7: (manifest, pbf) => (manifest.timestampMillis = millisOf(pbf)),
+  9: (manifest, pbf) => (manifest.readerFlags = uint64Field(pbf)),
   12: (manifest, pbf) => (manifest.transactionFile = utf8Field(pbf)),
   18: (manifest, pbf) => manifest.bases.set(...baseOf(pbf)),
   20: (manifest, pbf) => (manifest.branch = utf8Field(pbf)),
@@ -124,7 +125,7 @@ const schemaFields: FieldReaders<FieldDraft> = {
 type FragmentDraft = Omit<Draft<LanceFragment>, 'files'> & { readonly files: LanceDataFile[] };
 
 function noFragment(): FragmentDraft {
-  return { id: 0n, files: [], physicalRows: 0n, deletions: null };
+  return { id: 0n, files: [], physicalRows: 0n, deletions: null, hasRowIds: false };
 }
 
 const fragmentFields: FieldReaders<FragmentDraft> = {
@@ -132,12 +133,14 @@ const fragmentFields: FieldReaders<FragmentDraft> = {
   2: (fragment, pbf) => fragment.files.push(innerMessage(pbf, dataFileFields, noFile())),
   3: (fragment, pbf) => (fragment.deletions = deletionsOf(pbf)),
   4: (fragment, pbf) => (fragment.physicalRows = rowCountField(pbf)),
+  5: (fragment) => (fragment.hasRowIds = true),
+  6: (fragment) => (fragment.hasRowIds = true),
 };
 
 type DataFileDraft = Omit<Draft<LanceDataFile>, 'fields'> & { readonly fields: number[] };
 
 function noFile(): DataFileDraft {
-  return { path: '', fields: [], bytes: null };
+  return { path: '', fields: [], columns: 0, major: 0, minor: 0, bytes: null };
 }
 
 const dataFileFields: FieldReaders<DataFileDraft> = {
@@ -145,6 +148,11 @@ const dataFileFields: FieldReaders<DataFileDraft> = {
   2: (file, pbf) => {
     for (const number of smallFields(pbf)) file.fields.push(number);
   },
+  3: (file, pbf) => {
+    for (const _ of smallFields(pbf)) file.columns++;
+  },
+  4: (file, pbf) => (file.major = smallField(pbf)),
+  5: (file, pbf) => (file.minor = smallField(pbf)),
   6: (file, pbf) => (file.bytes = rowCountField(pbf) || null),
   7: (file, pbf) => (file.base = smallField(pbf)),
 };

@@ -3,6 +3,11 @@ export interface LanceDataFile {
   readonly path: string;
   /** Field ids; negative for fields that are no longer used. */
   readonly fields: readonly number[];
+  /** Number of the columns that it gives for its fields. */
+  readonly columns: number;
+  /** Its format; 0.0 if the writer did not record it. */
+  readonly major: number;
+  readonly minor: number;
   /** Null if the writer did not record it. */
   readonly bytes: bigint | null;
   /**
@@ -37,6 +42,8 @@ export interface LanceFragment {
   /** Rows in the files including deleted ones; early versions of the format did not record them. */
   readonly physicalRows: bigint;
   readonly deletions: LanceDeletions | null;
+  /** Whether it lists the ids of its rows. */
+  readonly hasRowIds: boolean;
 }
 
 /** A field as a manifest lists it: all fields of all levels in one list. */
@@ -74,6 +81,8 @@ export interface LanceManifest {
   readonly metadata: ReadonlyMap<string, string>;
   readonly fragments: readonly LanceFragment[];
   readonly bases: ReadonlyMap<number, LanceBase>;
+  /** What readers must know. */
+  readonly readerFlags: bigint;
   /** Offset of the list of indices; null if there is none. */
   readonly indices: bigint | null;
   /** Name of the transaction file; null if the writer did not record it. */

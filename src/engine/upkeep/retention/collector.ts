@@ -1,6 +1,7 @@
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath } from '../../../protocol/identifier.ts';
-import { droppedKey } from '../../catalog/records/keys.ts';
+import { PassedOver, failureText } from '../../base/passed-over.ts';
+import { droppedKey, pathOfKey } from '../../catalog/records/keys.ts';
 import { decodeDropped, decodeTable } from '../../catalog/records/records-codec.ts';
 import type { DroppedRecord, Stored, TableRecord } from '../../format/records.ts';
 import { walkTables } from '../../catalog/records/table-walk.ts';
@@ -88,7 +89,7 @@ export class Collector {
 class Collection {
   readonly #parts: RetentionParts;
   readonly #options: CollectOptions;
-  readonly #failures: string[] = [];
+  readonly #passedOver = new PassedOver();
   readonly #atOnce: number;
   #freed: Freed = NOTHING;
   #tables = 0;
@@ -136,7 +137,7 @@ class Collection {
       folders: this.#folders,
       ...this.#freed,
       waiting: this.#waiting,
-      failures: this.#failures,
+      failures: this.#passedOver.failures.map(failureText),
     };
   }
 
@@ -149,6 +150,7 @@ class Collection {
     await this.#each(
       walkTables(this.#parts.store, everywhere),
       this.#atOnce,
+      ({ path }) => canonicalPath(path),
       async ({ path, value }) => {
         const record = decodeTable(value);
         if (!this.#parts.isHere(record)) return;
@@ -164,7 +166,8 @@ class Collection {
   /** Goes on with what a crash cut off. */
   async #resume(): Promise<void> {
     const begun = await all(begunPurges(this.#parts.store));
-    await this.#each(begun, PURGED_AT_ONCE, async (purge) => {
+    const nameOf = ({ content }: (typeof begun)[number]) => droppedName(content.dropped);
+    await this.#each(begun, PURGED_AT_ONCE, nameOf, async (purge) => {
       const { record } = purge.content.dropped;
       if (!this.#parts.isHere(record)) return;
       this.#tell(`removing the dropped table ${record.id}`);
@@ -178,7 +181,8 @@ class Collection {
 
   async #dropped(outlook: Outlook, keys: ReadonlySet<string>): Promise<void> {
     const before = Date.now() - this.#options.retentionMillis;
-    await this.#each(this.#expired(keys, before), PURGED_AT_ONCE, async (dropped) => {
+    const nameOf = ({ content }: Stored<DroppedRecord>) => droppedName(content);
+    await this.#each(this.#expired(keys, before), PURGED_AT_ONCE, nameOf, async (dropped) => {
       if (!outlook.isForgotten(dropped.content.droppedMillis)) {
         this.#waiting += 1;
         return;
@@ -213,7 +217,7 @@ class Collection {
   /** The files of removed versions whose readers have all gone. */
   async #wasted(outlook: Outlook, keys: ReadonlySet<string>): Promise<void> {
     if (keys.size === 0) return;
-    await this.#each(this.#ownTables(), this.#atOnce, async (table) => {
+    await this.#each(this.#ownTables(), this.#atOnce, nameOfTable, async ({ content: table }) => {
       const waste = (await this.#parts.waste.of(table.id)).filter(({ key }) => keys.has(key));
       const due = waste.filter(({ record }) => outlook.isForgotten(record.sinceMillis));
       this.#waiting += waste.length - due.length;
@@ -227,7 +231,7 @@ class Collection {
 
   async #orphans(outlook: Outlook): Promise<void> {
     const isOld = this.#isOld(outlook);
-    await this.#each(this.#ownTables(), this.#atOnce, async (table) => {
+    await this.#each(this.#ownTables(), this.#atOnce, nameOfTable, async ({ content: table }) => {
       this.#tell(`looking at the table ${table.id}`);
       const orphans = await orphansOf(this.#parts, table, isOld);
       const freed =
@@ -245,7 +249,7 @@ class Collection {
   /** Staged but uncommitted manifests of Lance clients. */
   async #staged(outlook: Outlook): Promise<void> {
     const isOld = this.#isOld(outlook);
-    await this.#each(this.#lanceTables(), this.#atOnce, async (table) => {
+    await this.#each(this.#lanceTables(), this.#atOnce, nameOfTable, async ({ content: table }) => {
       this.#tell(`looking at the table ${table.id}`);
       const orphans = await stagedOrphansOf(this.#parts, table, isOld, outlook);
       const freed =
@@ -260,7 +264,7 @@ class Collection {
   async #lanceOrphans(outlook: Outlook): Promise<void> {
     const { storage, retained } = this.#parts;
     const isOld = this.#isOld(outlook, this.#options.clientFilesMillis ?? CLIENT_FILES_MILLIS);
-    await this.#each(this.#lanceTables(), this.#atOnce, async (table) => {
+    await this.#each(this.#lanceTables(), this.#atOnce, nameOfTable, async ({ content: table }) => {
       if (this.#expiredTables.has(table.id)) {
         this.#waiting += 1;
         return;
@@ -275,7 +279,9 @@ class Collection {
   }
 
   async #lost(outlook: Outlook): Promise<void> {
-    await this.#each(lostFolders(this.#parts, this.#isOld(outlook)), this.#atOnce, async (lost) => {
+    const folders = lostFolders(this.#parts, this.#isOld(outlook));
+    const nameOf = ({ id }: { readonly id: string }) => `the folder ${id}`;
+    await this.#each(folders, this.#atOnce, nameOf, async (lost) => {
       this.#tell(`removing the folder ${lost.id}`);
       const freed = await removeLost(this.#parts, lost, this.#options.dryRun === true);
       this.#folders += 1;
@@ -292,41 +298,47 @@ class Collection {
   }
 
   /** The tables that this engine writes. */
-  async *#ownTables(): AsyncGenerator<TableRecord> {
-    for await (const table of this.#liveTables()) if (table.kind === 'engine') yield table;
+  async *#ownTables(): AsyncGenerator<NamedTable> {
+    for await (const table of this.#liveTables()) if (table.content.kind === 'engine') yield table;
   }
 
   /** The tables that Lance clients write, or will. */
-  async *#lanceTables(): AsyncGenerator<TableRecord> {
-    for await (const table of this.#liveTables()) if (table.kind !== 'engine') yield table;
+  async *#lanceTables(): AsyncGenerator<NamedTable> {
+    for await (const table of this.#liveTables()) if (table.content.kind !== 'engine') yield table;
   }
 
-  async *#liveTables(): AsyncGenerator<TableRecord> {
-    for await (const { value } of entriesBelow(this.#parts.store, 'T')) {
-      const table = decodeTable(value);
-      if (this.#parts.isHere(table)) yield table;
+  async *#liveTables(): AsyncGenerator<NamedTable> {
+    for await (const { key, value } of entriesBelow(this.#parts.store, 'T')) {
+      const content = decodeTable(value);
+      if (this.#parts.isHere(content)) yield { key, content };
     }
   }
 
-  /** One that fails does not keep the others from it. */
   async #each<Item>(
     items: AsyncIterable<Item> | Iterable<Item>,
     atOnce: number,
+    nameOf: (item: Item) => string,
     work: (item: Item) => Promise<void>,
   ): Promise<void> {
     await severalAtOnce(items, atOnce, async (item) => {
       if (this.#options.signal?.aborted === true) return;
-      try {
-        await work(item);
-      } catch (error) {
-        this.#failures.push(error instanceof Error ? error.message : String(error));
-      }
+      await this.#passedOver.around(nameOf(item), () => work(item));
     });
   }
 
   #tell(doing: string): void {
     this.#options.progress?.(doing);
   }
+}
+
+type NamedTable = Pick<Stored<TableRecord>, 'key' | 'content'>;
+
+function nameOfTable({ key }: NamedTable): string {
+  return canonicalPath(pathOfKey(key));
+}
+
+function droppedName({ path, record }: DroppedRecord): string {
+  return `${canonicalPath(path)} (dropped, ${record.id})`;
 }
 
 function sizeOf(orphans: readonly Orphan[]): Freed {

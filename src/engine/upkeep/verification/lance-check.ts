@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { VersionRecord } from '../../format/records.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import { filesOfFragment } from '../../versions/managed/lance-files.ts';
+import { danglingReference } from '../../format/lance/manifest-references.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { sameBytes } from '../../versions/managed/managed-manifests.ts';
 import { manifestDigest } from '../../versions/managed/manifest-identity.ts';
@@ -60,12 +61,10 @@ export class LanceCheck {
     }
     if (found === 'linked') return faulty(name, 'leads through a link');
     try {
-      const { manifest, bytes } = await readManifestFile(
-        this.#storage,
-        join(this.#folder, found.name),
-      );
+      const content = await readManifestFile(this.#storage, join(this.#folder, found.name));
+      const { manifest } = content;
       const wrong = [
-        ...manifestFaults(record, manifest, bytes),
+        ...manifestFaults(record, content),
         ...(await this.#identityFaults(record, found.name)),
       ];
       if (wrong.length > 0) {
@@ -139,9 +138,10 @@ export class LanceCheck {
 
 function manifestFaults(
   record: VersionRecord,
-  manifest: LanceManifest,
-  bytes: number,
+  content: Awaited<ReturnType<typeof readManifestFile>>,
 ): readonly string[] {
+  const { manifest, bytes } = content;
+  const fault = danglingReference(content);
   const version = BigInt.asIntN(64, manifest.version);
   return [
     ...(bytes === record.manifestBytes
@@ -150,6 +150,7 @@ function manifestFaults(
     ...(version === record.version
       ? []
       : [`is of version ${version}, but its record says ${record.version}`]),
+    ...(fault === undefined ? [] : [`cannot be read by Lance: ${fault}`]),
   ];
 }
 

@@ -9,6 +9,7 @@ import type { TableRecord } from '../../format/records.ts';
 import { isAbsent } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { danglingReference } from '../../format/lance/manifest-references.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { lanceVersions, type LanceVersion } from '../../format/lance/versions.ts';
 import { MAIN } from '../../format/chain.ts';
@@ -65,9 +66,11 @@ export async function unsoundness(
   const name = relative(location, path);
   if ((await storage.ownership(location, name)) !== 'own') return `${name} leads through a link`;
   try {
-    const { manifest } = await readManifestFile(storage, path);
-    if (manifest.version === version) return undefined;
-    return `${name} holds the manifest of version ${manifest.version}`;
+    const content = await readManifestFile(storage, path);
+    const found = content.manifest.version;
+    if (found !== version) return `${name} holds the manifest of version ${found}`;
+    const fault = danglingReference(content);
+    return fault && `${name} cannot be read by Lance: ${fault}`;
   } catch (error) {
     if (error instanceof LanceManifestError) return `${name} cannot be read: ${error.message}`;
     if (isAbsent(error)) return `${name} is gone`;

@@ -9,6 +9,7 @@ import type { VersionRecord } from '../../format/records.ts';
 import { lanceFolders } from '../../format/lance/lance-folders.ts';
 import { arrowFields } from '../../format/lance/lance-schema.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { danglingReference } from '../../format/lance/manifest-references.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import {
   fragmentBytes,
@@ -133,7 +134,10 @@ export class OwnFiles {
     version: bigint,
   ): Promise<LanceColumns | undefined> {
     try {
-      const { manifest } = await readManifestFile(this.#storage, file);
+      const content = await readManifestFile(this.#storage, file);
+      const fault = danglingReference(content);
+      if (fault !== undefined) throw new LanceManifestError(fault);
+      const { manifest } = content;
       const { bases } =
         manifest.bases.size === 0 ? manifest : await lanceFolders(this.#storage, file, manifest);
       const own = [...bases.values()].every((base) => isWithin(base.path, location));

@@ -3,6 +3,7 @@ import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import type { Flushes } from '../../../storage/flushes.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { danglingReference } from '../../format/lance/manifest-references.ts';
 import { readOpenManifest, type ManifestContent } from '../../format/lance/manifest-file.ts';
 import { refused, pathIn, type StagedPlace } from './place.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
@@ -85,7 +86,10 @@ async function read(
   manifestPath: string,
 ): Promise<ManifestContent> {
   try {
-    return await readOpenManifest(file, bytes);
+    const content = await readOpenManifest(file, bytes);
+    const fault = danglingReference(content);
+    if (fault !== undefined) throw refused(manifestPath, `cannot be read by Lance: ${fault}`);
+    return content;
   } catch (error) {
     if (!(error instanceof LanceManifestError)) throw error;
     throw refused(manifestPath, `is not a Lance manifest: ${error.message}`);

@@ -81,7 +81,8 @@ describe('a table of Lance clients in order', () => {
     const deletions = messageOf([3, 1], [4, 1], [7, 0]);
     const fragment = messageOf([2, file], [3, deletions], [4, 2]);
     const staged = await managed.stage(3n);
-    await writeFile(`/${staged}`, manifestFile(messageOf([2, fragment], [3, 3])));
+    const base = messageOf([1, 0], [3, 1], [4, '/elsewhere/other.lance']);
+    await writeFile(`/${staged}`, manifestFile(messageOf([2, fragment], [3, 3], [18, base])));
     await managed.create(3n, staged);
     expect(await verify()).toMatchObject({ versions: 3, files: 2, findings: [] });
   });
