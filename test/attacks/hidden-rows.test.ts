@@ -95,7 +95,8 @@ describe('a bound caller of several processes', () => {
       const line = `GET /v1/namespace/$/table/list?limit=1${token && `&page_token=${token}`}`;
       const { json } = await send(service.url, line, { key });
       names.push(...(json['tables'] as string[]));
-      token = String(json['page_token'] ?? '');
+      const { page_token: next } = json as { page_token?: string | null };
+      token = next ?? '';
     } while (token !== '');
     expect(names).toEqual(['arrow0', 'arrow1', 'lance0', 'lance1']);
   });
