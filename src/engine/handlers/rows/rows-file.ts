@@ -73,6 +73,7 @@ export class RowsFile implements LanceRowsFile {
   readonly #most: number;
   /** Bytes with which a file ends. */
   readonly #enough: number;
+  readonly #isWhole: boolean;
   #held: Uint8Array[] = [];
   #object: TemporaryObject | undefined;
   #written: OpenObject | undefined;
@@ -86,6 +87,7 @@ export class RowsFile implements LanceRowsFile {
     this.#parts = parts;
     this.#memory = new Holding(budget);
     this.#most = parts.lance?.library?.rowBytes ?? Infinity;
+    this.#isWhole = isWhole;
     this.#enough = isWhole ? Infinity : this.#most / FILES_AT_ONCE;
   }
 
@@ -187,9 +189,12 @@ export class RowsFile implements LanceRowsFile {
 
   #requireFit({ bytes }: FilePart): void {
     if (bytes <= this.#most) return;
+    const most = `${this.#most} bytes, half of lance.memory`;
     throw new CatalogError(
       'InvalidInput',
-      `the rows of the request take more than ${this.#most} bytes, the most that the Lance library takes at once (half of lance.memory): send them in parts`,
+      this.#isWhole
+        ? `the rows of the merge take more than ${most}, and the Lance library takes them at once: send them in several merges with different keys, or raise lance.memory`
+        : `a batch of the request takes more than ${most}, and the Lance library takes it at once: send smaller batches, or raise lance.memory`,
     );
   }
 
