@@ -12,12 +12,19 @@ interface Beat {
   readonly beat: 'ask' | 'answer';
 }
 
-/** In a process: answers the supervisor as long as the event loop turns. */
+/**
+ * In a process: answers the supervisor as long as the event loop turns. The first answer is sent unasked: a
+ * question that came while the process was being loaded was lost, and no other follows one without an answer.
+ */
 export function answerHeartbeats(): void {
+  const answer = (): void => {
+    const beat: Beat = { beat: 'answer' };
+    if (process.connected) process.send?.(beat);
+  };
   process.on('message', (message: unknown) => {
-    const answer: Beat = { beat: 'answer' };
-    if (isBeat(message, 'ask') && process.connected) process.send?.(answer);
+    if (isBeat(message, 'ask')) answer();
   });
+  answer();
 }
 
 /**

@@ -6,3 +6,9 @@ it('A supervisor goes on when it tells something to a process that has just died
   await child.end();
   expect(child.lines).toEqual(['SIGKILL']);
 });
+
+it('A process tells its supervisor that it answers, since the first question may come before it can', async () => {
+  const child = new Child(new URL('heartbeat-child.ts', import.meta.url), []);
+  await child.end();
+  expect(child.lines).toEqual(['answer']);
+});

@@ -240,6 +240,10 @@ export class RestrictedEngine {
     expect(status).toBe('SUCCEEDED');
   }
 
+  async compact(table: string): Promise<void> {
+    await this.engine.upkeep!.compact([table]);
+  }
+
   /** The key of the hashes, made by a first hash. */
   async secret(): Promise<Uint8Array> {
     return readFile(join(this.engine.data, 'private', 'mask-key'));
@@ -275,7 +279,7 @@ export class RestrictedEngine {
 }
 
 /** A row whose values can be compared. */
-function plain(row: Record<string, unknown>): Record<string, unknown> {
+export function plain(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => [
       name,
