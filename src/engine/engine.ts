@@ -469,15 +469,16 @@ type GivenPart = 'storage' | 'catalog' | 'store' | 'committer' | 'tables' | 'ret
 /** Dependencies of operations on Lance tables. */
 function managedParts(options: EngineOptions, parts: Pick<ManagedParts, GivenPart>): LanceParts {
   const { storage, store, committer } = parts;
+  const manifests = new KnownManifests();
   return {
     ...parts,
     versions: new VersionStore(store),
     branches: new Branches(store, committer),
     tags: new Tags(store, committer, new LanceTagFolder(storage, options.locations.mode)),
     locations: rootsOf(storage, options),
-    manifests: new KnownManifests(),
+    manifests,
     vending: options.vending,
-    lance: options.lance && { ...options.lance, files: new OwnFiles(storage) },
+    lance: options.lance && { ...options.lance, files: new OwnFiles(storage, manifests) },
   };
 }
 

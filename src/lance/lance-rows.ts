@@ -237,8 +237,15 @@ async function* filesIn(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 
 /** Whether the manifest of a change says all that its answer does, so that nobody waits for the library after the commit. */
 function isCounted({ kind }: LanceTableChange): boolean {
-  return kind === 'append' || kind === 'overwrite' || kind === 'delete';
+  return counted.has(kind);
 }
+
+const counted: ReadonlySet<LanceTableChange['kind']> = new Set([
+  'append',
+  'overwrite',
+  'delete',
+  'update',
+]);
 
 /** Whether a change is one of rows: it begins with the newest version, and its table may stay open. */
 function isOfRows({ kind }: LanceTableChange): boolean {

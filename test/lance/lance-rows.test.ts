@@ -39,12 +39,22 @@ it('answers at the commit where the manifest says everything', async () => {
   expect(await change(rows, { kind: 'append' })).toEqual({});
   expect(await change(rows, { kind: 'overwrite' })).toEqual({});
   expect(await change(rows, { kind: 'delete', predicate: 'id = 1' })).toEqual({});
+  expect(await change(rows, { kind: 'update', predicate: null, updates: [] })).toEqual({});
 });
 
 it('waits for the counts of other changes', async () => {
-  const rows = rowsWith(async () => ({ rowsUpdated: 3, version: 2 }));
-  const update = { kind: 'update', predicate: null, updates: [] } as const;
-  expect(await change(rows, update)).toEqual({ rowsUpdated: 3, version: 2 });
+  const rows = rowsWith(async () => ({ numUpdatedRows: 3, version: 2 }));
+  const merge = {
+    kind: 'merge',
+    on: ['id'],
+    update: true,
+    updateIf: null,
+    insert: false,
+    remove: false,
+    removeIf: null,
+    useIndex: true,
+  } as const;
+  expect(await change(rows, merge)).toEqual({ numUpdatedRows: 3, version: 2 });
 });
 
 it('lets a committed change succeed though the library fails afterwards', async () => {

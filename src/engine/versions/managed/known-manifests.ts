@@ -21,7 +21,7 @@ export class KnownManifests {
   }
 
   /** The manifest of a version; undefined for one that must be read. */
-  of({ staging }: VersionRecord): ManifestContent | undefined {
+  of({ staging }: Pick<VersionRecord, 'staging'>): ManifestContent | undefined {
     return this.#manifests.get(staging);
   }
 }

@@ -10,13 +10,14 @@ import { lanceFolders } from '../../format/lance/lance-folders.ts';
 import { arrowFields } from '../../format/lance/lance-schema.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { danglingReference } from '../../format/lance/manifest-references.ts';
-import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import { readManifestFile, type ManifestContent } from '../../format/lance/manifest-file.ts';
 import {
   fragmentBytes,
   liveRowCount,
   type LanceFragment,
   type LanceManifest,
 } from '../../format/lance/lance-manifest.ts';
+import type { KnownManifests } from './known-manifests.ts';
 import { vectorType } from '../../request/vector-column.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
 
@@ -56,7 +57,13 @@ interface PlacedVersion {
   readonly path: ObjectPath;
   /** Absolute path of the table's folder, links resolved. */
   readonly location: string;
-  readonly at: Pick<VersionRecord, 'version' | 'manifest'>;
+  readonly at: Pick<VersionRecord, 'version' | 'manifest'> &
+    Partial<Pick<VersionRecord, 'staging'>>;
+}
+
+/** The manifest of a version: its absolute path, and its table. */
+interface ManifestPlace extends Pick<PlacedVersion, 'path' | 'location'> {
+  readonly file: string;
 }
 
 /** Top-level columns of a version. */
@@ -82,14 +89,17 @@ const MAX_UNLINKED = 100_000;
  */
 export class OwnFiles {
   readonly #storage: Storage;
+  readonly #manifests: Pick<KnownManifests, 'of'> | undefined;
   /** By the table and the path of the manifest. Committed manifests do not change. */
   readonly #known = new LRUCache<string, LanceColumns>({ max: MAX_KNOWN });
 
   /** By their absolute paths: a version shares most of its files with the one before. */
   readonly #unlinked = new LRUCache<string, true>({ max: MAX_UNLINKED });
 
-  constructor(storage: Storage) {
+  /** @param manifests Manifests that were read while they were staged: they are not read again. */
+  constructor(storage: Storage, manifests?: Pick<KnownManifests, 'of'>) {
     this.#storage = storage;
+    this.#manifests = manifests;
   }
 
   /**
@@ -101,7 +111,9 @@ export class OwnFiles {
     const key = `${id} ${file}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const columns = await this.#columnsOfOwn(file, location, path, at.version);
+    const { staging } = at;
+    const staged = staging === undefined ? undefined : this.#manifests?.of({ staging });
+    const columns = await this.#columnsOfOwn(staged, { file, location, path }, at.version);
     if (columns === undefined) throw elsewhere(path, at.version);
     this.#known.set(key, columns);
     return columns;
@@ -126,18 +138,21 @@ export class OwnFiles {
     return true;
   }
 
+  async #soundManifest(file: string): Promise<ManifestContent> {
+    const content = await readManifestFile(this.#storage, file);
+    const fault = danglingReference(content);
+    if (fault !== undefined) throw new LanceManifestError(fault);
+    return content;
+  }
+
   /** The columns of a version; undefined if it names files elsewhere. */
   async #columnsOfOwn(
-    file: string,
-    location: string,
-    path: ObjectPath,
+    staged: ManifestContent | undefined,
+    { file, location, path }: ManifestPlace,
     version: bigint,
   ): Promise<LanceColumns | undefined> {
     try {
-      const content = await readManifestFile(this.#storage, file);
-      const fault = danglingReference(content);
-      if (fault !== undefined) throw new LanceManifestError(fault);
-      const { manifest } = content;
+      const { manifest } = staged ?? (await this.#soundManifest(file));
       const { bases } =
         manifest.bases.size === 0 ? manifest : await lanceFolders(this.#storage, file, manifest);
       const own = [...bases.values()].every((base) => isWithin(base.path, location));

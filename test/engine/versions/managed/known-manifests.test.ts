@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KnownManifests } from '../../../../src/engine/versions/managed/known-manifests.ts';
 import { decodeLanceManifest } from '../../../../src/engine/format/lance/lance-manifest-reader.ts';
 import type { VersionRecord } from '../../../../src/engine/format/records.ts';
+import { OwnFiles } from '../../../../src/engine/versions/managed/lance-files.ts';
+import { disk } from '../../../support/disk.ts';
 import { ManagedTable } from '../../../support/managed-table.ts';
 import { ask } from '../../../support/request.ts';
 
@@ -33,6 +35,16 @@ describe('manifests that were read when they were staged', () => {
     expect(known.of(record('0'))).toBeUndefined();
     expect(known.of(record('16'))).toBe(manifest);
   });
+});
+
+it('are not read again to learn the columns of a version', async () => {
+  const known = new KnownManifests();
+  const at = record('one');
+  const place = { id: 'one', path: ['t'], location: '/nowhere', at };
+  const files = new OwnFiles(disk, known);
+  await expect(files.require(place)).rejects.toThrow('/nowhere');
+  known.remember(at, manifest);
+  expect(await files.require(place)).toMatchObject({ names: [], rowBytes: 0 });
 });
 
 describe('what a commit did', () => {
