@@ -2,6 +2,7 @@ import { LAST_ARCHIVE_MILLIS } from '../src/audit/archive/background-archiving.t
 import { RECORDS_EXPORT_MILLIS, RECORDS_FLUSH_MILLIS } from '../src/audit/exporter.ts';
 import { backendTimeouts } from '../src/cli/config/config-backends.ts';
 import { settings, type ConfigPath } from '../src/cli/config/config-table.ts';
+import { KEY_MOVE_MILLIS } from '../src/cli/keys/keys-move.ts';
 import { COUNT_MILLIS } from '../src/cli/processes/process-quota.ts';
 import { PROCESS_METRICS_MILLIS } from '../src/cli/processes/shared-metrics.ts';
 import { PROCESS_END_MILLIS } from '../src/cli/processes/supervisor.ts';
@@ -408,6 +409,13 @@ export const waits: readonly Wait[] = [
     end: 'the command ends with exit code 2 and names the lock',
     files: ['gateway/identity/key-file.ts'],
     test: 'gateway/identity/key-file.test.ts',
+  },
+  {
+    what: 'Redis and the object store in `keys move`',
+    ...fixed(KEY_MOVE_MILLIS),
+    end: 'the command ends and says which one is unavailable; it may be repeated',
+    files: ['cli/keys/keys-move.ts'],
+    test: 'service/shared-keys.test.ts',
   },
   {
     what: 'TLS handshake of a client',

@@ -5,6 +5,7 @@ import { KeyFileError } from '../gateway/identity/key-document.ts';
 // Every command loads this file: it takes errors from files that load little.
 import { ArchivedPolicyError, PolicyError } from '../policy/lines/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
+import { StorageRefused, StorageUnavailable } from '../storage/storage-error.ts';
 import { StoreError } from '../store/store-error.ts';
 import { ConfigError } from './config/config-source.ts';
 import { ServiceError, UsageError } from './output/service-error.ts';
@@ -25,6 +26,8 @@ const plainErrors = [
   KeyFileError,
   ServiceError,
   SigningKeyError,
+  StorageRefused,
+  StorageUnavailable,
   StoreError,
   UsageError,
 ];

@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -25,10 +26,12 @@ function shipped(path: string): Promise<string> {
 }
 
 interface Compose {
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
   readonly services: Readonly<Record<string, ComposeService>>;
 }
 
 interface ComposeService {
+  readonly secrets?: readonly string[];
   readonly command: readonly string[];
   readonly entrypoint: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
@@ -72,14 +75,20 @@ async function startStore(store: ComposeService): Promise<string> {
 it.runIf(hasBuckets)(
   'the compose file starts two gateways with one catalog, by the commands and files that it names',
   async () => {
-    const { services }: Compose = parse(await shipped('compose.yaml'), { merge: true });
+    const { services, secrets }: Compose = parse(await shipped('compose.yaml'), { merge: true });
     const endpoint = await startStore(services['s3']!);
     const redis = await RedisServer.start(services['redis']!.command.slice(1));
     ended.push(() => redis.stop());
     const config = parse(await shipped('compose/arrowgate.yaml'));
     config.coordination.redis = redis.url;
     config.object_stores[0].endpoint = endpoint;
-    const { ARROWGATE_CONFIG: _, ...variables } = valuesOf(services['gateway-1']!);
+    const gateway = services['gateway-1']!;
+    const [name = ''] = gateway.secrets ?? [];
+    expect(secrets).toHaveProperty([name, 'file']);
+    expect(config.keys.secret_file).toBe(`/run/secrets/${name}`);
+    config.keys.secret_file = join(await newFolder(), name);
+    await writeFile(config.keys.secret_file, randomBytes(32).toString('base64url'));
+    const { ARROWGATE_CONFIG: _, ...variables } = valuesOf(gateway);
     const gateways: Service[] = [];
     for (let count = 0; count < 2; count++) {
       const service = await Service.start({
@@ -96,5 +105,17 @@ it.runIf(hasBuckets)(
     expect((await send(one!.url, 'POST /v1/table/t/create', rows)).status).toBe(200);
     const counted = await send(two!.url, 'POST /v1/table/t/count_rows', { body: {}, key });
     expect([counted.status, counted.text]).toEqual([200, '3']);
+    const made = await one!.keyByCommand('ann', 'admin');
+    await eventually(async () => {
+      const { status } = await send(two!.url, 'POST /v1/table/t/count_rows', {
+        body: {},
+        key: made,
+      });
+      expect(status).toBe(200);
+    });
+    await eventually(async () => {
+      const { out } = await two!.command('audit', 'search', '--operation', 'CreateTable', '--json');
+      expect(out).toContain('"CreateTable"');
+    });
   },
 );

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -85,6 +85,7 @@ const good: Readonly<Record<string, unknown>> = {
       clientSubject: 'san_uri',
     },
     audit: { signingKeySecret: { name: 'signing' } },
+    keys: { sharedSecret: { name: 'shared-keys' } },
     secretFiles: ['corp-keys'],
     env: [{ name: 'LAKE_TOKEN', value: 'word' }],
     config: {
@@ -138,6 +139,7 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
       clients: { 'ca.crt': cert },
       admin: { 'admin-key': 'an-administrator-key-of-a-secret' },
       signing: { 'key.pem': pem },
+      'shared-keys': { 'key-secret': randomBytes(32).toString('base64url') },
       issuers: { 'issuers.yaml': issuers },
       'corp-keys': { 'jwks.json': JSON.stringify({ keys: [jwk] }) },
     };
@@ -304,6 +306,7 @@ const ownKeys: readonly (readonly [string, unknown, string])[] = [
   ['listen.tls', { listen: { tls: {} } }, 'set tls'],
   ['coordination.redis', { coordination: { redis: 'redis://h' } }, 'set redis.urlSecret'],
   ['audit.signing_key', { audit: { signing_key: 'k' } }, 'set audit.signingKeySecret'],
+  ['keys.secret_file', { keys: { secret_file: 'k' } }, 'set keys.sharedSecret'],
 ];
 
 /** Values that are refused, and with what. */

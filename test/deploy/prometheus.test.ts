@@ -48,6 +48,14 @@ describe('the alerts', () => {
     expect(missing).toEqual([]);
   });
 
+  it('watch every count of faults and damage, and no other count under such a name', () => {
+    const counts = [...rows.keys()].filter((name) => /fault|damage/.test(name)).toSorted();
+    expect(counts.length).toBeGreaterThan(2);
+    const alerting = rules.filter(({ alert }) => /Fault|Damage/.test(alert));
+    const watched = alerting.flatMap(({ expr }) => expr.match(/\barrowgate_\w+/g) ?? []);
+    expect([...new Set(watched)].toSorted()).toEqual(counts);
+  });
+
   it('are each provoked by a case', () => {
     const cases = readFileSync(join(folder, 'alerts.test.yaml'), 'utf8');
     const silent = rules.map(({ alert }) => alert).filter((alert) => !cases.includes(`"${alert}"`));

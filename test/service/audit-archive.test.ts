@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -159,14 +159,48 @@ describe.runIf(hasBuckets)('the audit logs of two gateways that share no folder'
     });
   });
 
+  /** The object with the lines of a request, and its text. */
+  const objectWith = async (id: string): Promise<readonly [string, string]> => {
+    for (const path of await objects()) {
+      const text = (await storage.read(path)).toString();
+      if (text.includes(id)) return [path, text];
+    }
+    throw new Error(`no object has ${id}`);
+  };
+
+  it('are compared with the copy of the own log, which is read where a file is gone', async () => {
+    await b.end();
+    await b.restart();
+    const verified = () => b.command('audit', 'verify');
+    await eventually(async () => {
+      const { code, out } = await verified();
+      expect([code, out]).toEqual([0, expect.stringContaining('nothing is wrong')]);
+      expect(out).toMatch(/^read: [1-9]\d* instances in the archive lake:\/audit$/m);
+      expect(out).not.toContain('are not in the archive');
+    });
+    const [path, text] = await objectWith('of-b-first');
+    await storage.replace(path, Buffer.from(text.replace('of-b-first', 'of-b-other')));
+    const edited = await verified();
+    expect([edited.code, edited.out]).toEqual([1, expect.stringMatching(/^archive:.*: edited: /m)]);
+    await storage.replace(path, Buffer.from(text));
+    const folder = join(b.data, 'private/audit');
+    for (const name of await readdir(folder, { recursive: true })) {
+      if (!name.endsWith('.jsonl')) continue;
+      const lines = await readFile(join(folder, name), 'utf8');
+      if (lines.includes('of-b-first')) await rm(join(folder, name));
+    }
+    const { code, out } = await verified();
+    expect([code, out]).toEqual([0, expect.stringContaining('nothing is wrong')]);
+    expect(out).toContain('in the data folder: the archive has the records, which were read there');
+    await storage.replace(path, Buffer.from(text.replace('of-b-first', 'of-b-other')));
+    expect((await verified()).code).toBe(1);
+  });
+
   it('show tampering with an object', async () => {
     const own = await readFile(join(b.data, 'private/audit-signing-key.pem'), 'utf8');
     const all = await objects();
     for (const path of all) expect((await storage.read(path)).toString()).not.toContain(own);
-    const texts = await Promise.all(
-      all.map(async (path) => [path, (await storage.read(path)).toString()] as const),
-    );
-    const [path, text] = texts.find(([, each]) => each.includes('of-a-first')) ?? ['', ''];
+    const [path, text] = await objectWith('of-a-first');
     await storage.replace(path, Buffer.from(text.replace('of-a-first', 'of-a-other')));
     const edited = await b.command('audit', 'verify');
     expect([edited.code, edited.out]).toEqual([1, expect.stringContaining('edited')]);

@@ -90,6 +90,15 @@ export class BucketServer {
     await ended;
   }
 
+  /** Stops it in the middle of what it does; its connections stay. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child.kill('SIGCONT');
+  }
+
   /** Starts the server again, with the same address and objects. */
   async restart(): Promise<void> {
     this.#child = this.#run();

@@ -35,6 +35,9 @@
 {{- if and .Values.redis.urlSecret.name (not .Values.persistence.enabled) -}}
 {{- fail "a catalog in Redis needs its data folder after a restart: set persistence.enabled to true" -}}
 {{- end -}}
+{{- if and .Values.keys.sharedSecret.name (not .Values.redis.urlSecret.name) -}}
+{{- fail "keys.sharedSecret is for API keys in Redis: set redis.urlSecret, or leave it out" -}}
+{{- end -}}
 {{- if and .Values.tls.clientCaSecret.name (not .Values.tls.secret) -}}
 {{- fail "tls.clientCaSecret needs a certificate: set tls.secret" -}}
 {{- end -}}
@@ -56,6 +59,7 @@
   "listen.admin" "probes and metrics use port 9090"
   "coordination.redis" "set redis.urlSecret"
   "audit.signing_key" "set audit.signingKeySecret"
+  "keys.secret_file" "set keys.sharedSecret"
 -}}
 {{- range $key, $value := .Values.config -}}
 {{- if hasKey $owned $key -}}

@@ -62,5 +62,8 @@ yes
 {{- if .Values.audit.signingKeySecret.name -}}
 {{- $_ := set $own "audit" (dict "signing_key" "/etc/arrowgate/signing/key.pem") -}}
 {{- end -}}
+{{- if .Values.keys.sharedSecret.name -}}
+{{- $_ := set $own "keys" (dict "secret_file" "/etc/arrowgate/keys/key-secret") -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) $own) -}}
 {{- end -}}

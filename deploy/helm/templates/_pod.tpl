@@ -39,6 +39,9 @@ capabilities: { drop: [ALL] }
 {{- if .Values.audit.signingKeySecret.name }}
 - { name: signing, mountPath: /etc/arrowgate/signing, readOnly: true }
 {{- end }}
+{{- if .Values.keys.sharedSecret.name }}
+- { name: keys, mountPath: /etc/arrowgate/keys, readOnly: true }
+{{- end }}
 {{- range $at, $secret := .Values.secretFiles }}
 - { name: secret-{{ $at }}, mountPath: /etc/arrowgate/secrets/{{ $secret }}, readOnly: true }
 {{- end }}
@@ -83,6 +86,12 @@ capabilities: { drop: [ALL] }
 {{- if .name }}
 - name: signing
   secret: { secretName: {{ .name }}, defaultMode: 0440, items: [{ key: {{ .key }}, path: key.pem }] }
+{{- end }}
+{{- end }}
+{{- with .Values.keys.sharedSecret }}
+{{- if .name }}
+- name: keys
+  secret: { secretName: {{ .name }}, defaultMode: 0440, items: [{ key: {{ .key }}, path: key-secret }] }
 {{- end }}
 {{- end }}
 {{- range $at, $secret := .Values.secretFiles }}

@@ -36,8 +36,10 @@ export interface CopyOptions {
   readonly storage: Storage;
   /** Key of the folder of the archive. */
   readonly root: string;
-  /** `<data>/private/audit`: its instances are not copied. */
+  /** `<data>/private/audit`: its instances are not copied, unless `own` is set. */
   readonly folder: string;
+  /** Whether the instances of the own folder are copied as well. */
+  readonly own?: boolean;
   /** Folder of the copies; it has the layout of an audit folder. */
   readonly copies: string;
   /** Maximum size of the copies of segments, in bytes. */
@@ -139,7 +141,7 @@ export class ArchiveCopies {
   async #copy(): Promise<ArchiveListing> {
     const { storage, root, folder, copies } = this.#options;
     const listing = await listArchive(storage, root);
-    const own = new Set(await instancesOf(folder));
+    const own = new Set(this.#options.own === true ? [] : await instancesOf(folder));
     const others = [...listing.instances].filter(([instance]) => !own.has(instance));
     await logStorage.folders.make(copies, 0o700);
     const segments: CopiedSegment[] = [];

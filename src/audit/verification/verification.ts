@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { AuditFinding } from '../checkpoints/finding.ts';
 import { describeBreak, sequenceIn } from './tampering.ts';
 import { firstHead, type ChainHead } from '../chain/hash-chain.ts';
@@ -40,15 +41,21 @@ interface InstanceFacts {
   readonly starts: readonly InstanceStart[];
   /** Whether the process of an instance is gone. */
   readonly isOver: (instance: string) => Promise<boolean>;
-  /** Instances of other gateways, whose files come from an archive. */
+  /** Instances whose files come from an archive. */
   readonly archived?: ArchivedChains;
 }
 
 interface ArchivedChains {
+  /** Instances that are in the archive alone. */
   readonly instances: readonly string[];
+  /** Instances of the folder that are in the archive as well. */
+  readonly own?: readonly string[];
   /** Brings the files of an instance. @returns The folder that has them */
   readonly bring: (instance: string) => Promise<string>;
 }
+
+/** Time after which a signed record must be in the archive, in ms. */
+export const ARCHIVED_MILLIS = 30_000;
 
 const noFacts: InstanceFacts = { starts: [], isOver: async () => false };
 
@@ -73,7 +80,8 @@ export async function verifyLog(
       place !== undefined && (archived.has(instance) || present.includes(instance))
         ? await checkChain(place, instance, trusted, facts, (count) => progress(records + count))
         : missingChain(instance, trusted, facts);
-    checked.push(chain);
+    const isBoth = facts.archived?.own?.includes(instance) === true;
+    checked.push(isBoth ? await comparedWithArchive(chain, trusted, facts) : chain);
     records += chain.head.count;
     progress(records);
   }
@@ -85,6 +93,7 @@ export async function verifyLog(
       ...trusted.findings,
       ...startFindings(facts.starts, trusted),
       ...checked.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
+      ...checked.flatMap(({ archived }) => (archived === undefined ? [] : [archived])),
     ],
     notes: checked.flatMap(({ notes }) => notes),
     heads: checked.map(({ instance, head, unsigned }) => {
@@ -112,7 +121,49 @@ interface CheckedChain {
   readonly head: ChainHead;
   readonly unsigned: bigint;
   readonly finding?: AuditFinding;
+  /** The first fault of its copy in the archive. */
+  readonly archived?: AuditFinding;
   readonly notes: readonly string[];
+}
+
+/**
+ * Verifies the archived copy of a chain of the folder. Where files of the folder are gone and the copy is
+ * whole, the copy counts.
+ */
+async function comparedWithArchive(
+  here: CheckedChain,
+  trusted: TrustedCheckpoints,
+  facts: InstanceFacts,
+): Promise<CheckedChain> {
+  const { instance } = here;
+  const place = await facts.archived?.bring(instance);
+  if (place === undefined) return here;
+  // Its newest records may not be in the archive yet, whether its process has ended or not.
+  const copy = await checkChain(place, instance, trusted, { ...facts, isOver: async () => false });
+  const { finding } = copy;
+  if (finding === undefined && here.finding !== undefined && isLoss(here.finding)) {
+    const note = `${instance}: ${here.finding.text} in the data folder: the archive has the records, which were read there`;
+    return { ...copy, notes: [...copy.notes, note] };
+  }
+  if (finding === undefined) return here;
+  if (isShort(finding)) {
+    const signed = trusted.of(instance).at(-1)?.time ?? '';
+    if (Date.now() - Date.parse(signed) < ARCHIVED_MILLIS) return here;
+    const note = `${instance}: records after ${copy.head.count} are not in the archive`;
+    return { ...here, notes: [...here.notes, note] };
+  }
+  const text = `in the archive, ${finding.text}`;
+  const file = finding.file === null ? null : `archive:${instance}/${basename(finding.file)}`;
+  return { ...here, archived: { ...finding, file, text } };
+}
+
+function isLoss({ kind }: AuditFinding): boolean {
+  return kind === 'removed' || kind === 'cut short';
+}
+
+/** Whether a chain is whole up to its end, which is too early. */
+function isShort({ kind, file }: AuditFinding): boolean {
+  return kind === 'cut short' || (kind === 'removed' && file === null);
 }
 
 /** An instance without a folder. */

@@ -6,7 +6,11 @@ import { isOver } from '../../audit/instances/owner.ts';
 import { parseStart, readStarts, type InstanceStart } from '../../audit/instances/start.ts';
 import { readKeyLinks, withLinked } from '../../audit/signing/links.ts';
 import { readPublicKey, type PublicKey } from '../../audit/signing/keys.ts';
-import { verifyLog, type VerificationResult } from '../../audit/verification/verification.ts';
+import {
+  ARCHIVED_MILLIS,
+  verifyLog,
+  type VerificationResult,
+} from '../../audit/verification/verification.ts';
 import {
   readTrustedCheckpoints,
   type QueriedPlace,
@@ -18,7 +22,7 @@ import type { Config } from '../config/config-table.ts';
 import { openedForReading, type ReadDataFolder } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
 import { meterOf, type Run } from '../output/output.ts';
-import { ForeignFile, linePieces } from '../../audit/chain/log-files.ts';
+import { ForeignFile, instancesOf, linePieces } from '../../audit/chain/log-files.ts';
 import { logPartsOf, type LogPart } from '../../audit/segments/log-part.ts';
 import { openSegment } from '../../audit/segments/segment-file.ts';
 import { wordEquals, wordsWhere } from '../../audit/record/word-codes.ts';
@@ -105,10 +109,18 @@ interface Verification extends VerificationResult {
   readonly to: string | null;
   /** Fingerprints of the keys whose signatures count, and where the trust in each comes from. */
   readonly keys: readonly { readonly id: string; readonly why: string }[];
+  /** Where records were read. */
+  readonly read: readonly ReadPlace[];
   /** Places in which checkpoints were searched. */
   readonly places: readonly QueriedPlace[];
   /** Limits of this verification. */
   readonly unknown: readonly string[];
+}
+
+/** A place of records, and how many instances were read there. */
+interface ReadPlace {
+  readonly name: string;
+  readonly instances: number;
 }
 
 /** Verifies the audit log of a configuration. */
@@ -158,6 +170,7 @@ export async function verifiedLog(
       findings: [...archive.findings, ...missing, ...findings],
       notes: [...notes, ...(await unansweredNotes(folder.audit))],
       ...periodOf(verified),
+      read: await readPlaces(config, folder, archive.read),
       keys: trusted.map(({ id }) => ({ id, why: whyTrusted(id, given, published, flags) })),
       places: vouchers.places,
       unknown: unknowable(config, flags, published.length > 0),
@@ -165,6 +178,17 @@ export async function verifiedLog(
   } finally {
     await opened.close();
   }
+}
+
+async function readPlaces(
+  config: Config,
+  { audit }: ReadDataFolder,
+  archive: ArchiveToVerify | undefined,
+): Promise<readonly ReadPlace[]> {
+  const here = { name: audit, instances: (await instancesOf(audit)).length };
+  if (archive === undefined) return [here];
+  const instances = archive.instances.length + archive.own.length;
+  return [here, { name: `the archive ${config['audit.archive'] ?? ''}`, instances }];
 }
 
 interface ReadArchive {
@@ -184,7 +208,7 @@ async function readArchive(
     return { read, findings: [] };
   } catch (error) {
     if (!isOutage(error)) throw error;
-    const text = `the audit archive cannot be read, so the logs of other gateways are not verified: ${error.message}`;
+    const text = `the audit archive cannot be read, so nothing in it is verified: ${error.message}`;
     const name = config['audit.archive'] ?? '';
     return { read: undefined, findings: [notAskedFinding(name, text)] };
   }
@@ -207,9 +231,6 @@ function archivedStarts(
   const starts = [...(archive?.starts ?? [])];
   return starts.map(([instance, text]) => parseStart(instance, text, keys));
 }
-
-/** Time after which a signed record of another gateway must be in the archive, in ms. */
-const ARCHIVED_MILLIS = 30_000;
 
 /** Another gateway signs records some seconds before they are in the archive: these are notes and no findings. */
 function withoutLate(
@@ -346,7 +367,15 @@ function textOf(verified: Verification): string {
 }
 
 /** The evidence that the result is based on, and its limits. */
-function basisOf({ from, to, heads, keys, places, unknown }: Verification): readonly string[] {
+function basisOf({
+  from,
+  to,
+  heads,
+  keys,
+  read,
+  places,
+  unknown,
+}: Verification): readonly string[] {
   const digest = createHash('sha256');
   for (const { instance, count, hash } of heads) digest.update(`${instance} ${count} ${hash}\n`);
   const last = heads.at(-1);
@@ -356,6 +385,7 @@ function basisOf({ from, to, heads, keys, places, unknown }: Verification): read
       ? []
       : [`newest head: ${last.instance} ${last.count} ${last.hash}, signed up to ${last.signed}`]),
     `all heads: SHA-256 ${digest.digest('hex')}`,
+    ...read.map(({ name, instances }) => `read: ${instances} instances in ${name}`),
     ...keys.map(({ id, why }) => `key: ${id} (${why})`),
     ...places.map(({ name, checkpoints }) => `checkpoints: ${checkpoints} in ${name}`),
     ...unknown.map((sentence) => `cannot be known: ${sentence}`),

@@ -1,9 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { KeyFileError } from '../../gateway/identity/key-document.ts';
 import { hasOwnKeys, readKeys } from '../../gateway/identity/key-file.ts';
 import { unionOf } from '../../gateway/identity/key-union.ts';
 import type { StoredKey } from '../../gateway/identity/keys.ts';
 import type { SharedKeys } from '../../gateway/identity/shared-keys.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { StorageUnavailable } from '../../storage/storage-error.ts';
+import { StoreError } from '../../store/store-error.ts';
 import { configOf } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
 import type { Run } from '../output/output.ts';
@@ -19,6 +23,10 @@ import { areShared, openSharedKeys } from '../service/open-keys.ts';
 import { Opened } from '../service/opened.ts';
 import { recorded } from '../service/recorded-command.ts';
 import { isServed } from '../service/served-folder.ts';
+
+/** How long a move is repeated while Redis or the object store does not answer, in ms. */
+export const KEY_MOVE_MILLIS = 60_000;
+const PAUSE_MILLIS = 500;
 
 /** Keys of one change: its line in the journal stays below 64 KiB. */
 const BATCH = 100;
@@ -45,8 +53,9 @@ export function addMove(move: Command, run: Run): void {
     }
     const details = { secret: flags.newSecret === true ? 'new' : 'kept' };
     const act = { operation: 'KeysMove', details } as const;
+    const move = flags.newSecret === true ? resealKeys : moveKeys;
     const moved = await recorded(config, act, async () => {
-      const result = await (flags.newSecret === true ? resealKeys : moveKeys)(config, folder);
+      const result = await onceAvailable(() => move(config, folder));
       return { result, details: { keys: String(result) } };
     });
     const text = `moved ${moved} ${moved === 1 ? 'key' : 'keys'}; other gateways of the catalog need a copy of ${folder.keySecret}`;
@@ -54,6 +63,25 @@ export function addMove(move: Command, run: Run): void {
       flags.json === true ? JSON.stringify({ moved, secret: folder.keySecret }) : text,
     );
   });
+}
+
+/** Repeats a move, which may be repeated, while Redis or the object store does not answer. */
+async function onceAvailable<Result>(work: () => Promise<Result>): Promise<Result> {
+  const until = performance.now() + KEY_MOVE_MILLIS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isTemporary(error) || performance.now() >= until) throw error;
+    }
+    await sleep(PAUSE_MILLIS);
+  }
+}
+
+function isTemporary(error: unknown): boolean {
+  if (error instanceof StoreError) return error.kind === 'unavailable';
+  if (error instanceof CatalogError) return error.row.name === 'ServiceUnavailable';
+  return error instanceof StorageUnavailable;
 }
 
 /** Returns the number of keys of the data folder. */

@@ -143,9 +143,12 @@ async function forCaller(work: Promise<unknown>): Promise<void> {
   }
 }
 
-/** The archived logs of other gateways for a verification, which reads every object anew. */
+/** The archived logs for a verification, which reads every object anew. */
 export interface ArchiveToVerify {
+  /** Instances that are in the archive alone: those of other gateways, and of a folder that was lost. */
   readonly instances: readonly string[];
+  /** Instances of the own folder that are in the archive as well. */
+  readonly own: readonly string[];
   /** Texts of start statements, by instance. */
   readonly starts: ReadonlyMap<string, string>;
   readonly checkpoints: CheckpointSource;
@@ -172,14 +175,19 @@ export async function archiveToVerify(
     const { storage, root } = archive;
     const copies = join(temporary, 'audit');
     const bytes = config['audit.archive_cache'];
-    const all = new ArchiveCopies({ storage, root, folder: folder.audit, copies, bytes });
+    const audit = folder.audit;
+    const all = new ArchiveCopies({ storage, root, folder: audit, own: true, copies, bytes });
     const listing = await all.list();
     const bring = async (instance: string): Promise<string> => {
       await all.bring(instance);
       return copies;
     };
-    const statements = await statementsOf(storage, listing, await instancesOf(copies));
-    return { ...statements, folder: copies, bring, close };
+    const here = new Set(await instancesOf(audit));
+    const archived = await instancesOf(copies);
+    const others = archived.filter((instance) => !here.has(instance));
+    const own = archived.filter((instance) => here.has(instance));
+    const statements = await statementsOf(storage, listing, others);
+    return { ...statements, own, folder: copies, bring, close };
   } catch (error) {
     await close();
     throw error;

@@ -28,23 +28,31 @@ export async function sharedSecret(config: Config, folder: Folder): Promise<Buff
   if (config['coordination.redis'] === null) return undefined;
   const secret = await readKeySecret(config, folder);
   if (secret === undefined) {
-    if ((await readCopy(folder.keys)) !== undefined || (await areShared(config, folder))) {
+    const isCopy = (await readCopy(folder.keys)) !== undefined;
+    if (isCopy || (await areKnownToBeShared(config, folder))) {
       throw secretMissing(folder);
     }
   } else if (await hasOwnKeys(folder.keys)) throw new KeyFileError(ownKeysFault(folder.keys));
   return secret;
 }
 
-/** Whether gateways of the catalog share their keys, by the journal; unknown while the journal is unavailable. */
+/** Whether gateways of the catalog share their keys, by the journal. @throws StorageUnavailable, StorageRefused */
 export async function areShared(config: Config, folder: Folder): Promise<boolean> {
   const { storage, close } = await openStorage(config, folder);
   try {
     return (await new KeyObjects(storage, journalOf(folder)).last()) > 0;
+  } finally {
+    close();
+  }
+}
+
+/** The same; false while the journal is unavailable. */
+async function areKnownToBeShared(config: Config, folder: Folder): Promise<boolean> {
+  try {
+    return await areShared(config, folder);
   } catch (error) {
     if (!isOutage(error)) throw error;
     return false;
-  } finally {
-    close();
   }
 }
 
