@@ -1,3 +1,4 @@
+import { restrictionReasons } from '../../protocol/restriction-reasons.ts';
 import type { Data, RecordBatch } from 'apache-arrow';
 import { fieldPosition } from '../../arrow/field-position.ts';
 import type { BoundRestrictions } from '../query/restrict/bound-restrictions.ts';
@@ -160,15 +161,13 @@ export function requireJudged(
     if (!reads.some((name) => written.has(name))) continue;
     written.add(field.name);
     if (reads.some((name) => restricted.has(name))) {
-      throw refusal(
-        `the computed column ${JSON.stringify(field.name)} depends on it, and on a column that is masked or hidden`,
-      );
+      throw refusal(restrictionReasons.computedColumn(JSON.stringify(field.name)));
     }
   }
   const filtered = bound.filter?.columns ?? [];
   const judges = filtered.some((name) => written.has(name));
   if (judges && filtered.some((name) => restricted.has(name))) {
-    throw refusal('a row filter depends on it, and on a column that is masked or hidden');
+    throw refusal(restrictionReasons.filterColumn());
   }
   return judges;
 }

@@ -1,3 +1,4 @@
+import { restrictionReasons, type RestrictionReason } from '../../protocol/restriction-reasons.ts';
 import type { RecordBatch } from 'apache-arrow';
 import { projectColumns } from '../../arrow/select.ts';
 import type { CatalogError } from '../../protocol/errors.ts';
@@ -12,7 +13,7 @@ import type { Fragment, Snapshot } from '../format/snapshot.ts';
 /** Refusals of changes by a caller whom restrictions bind. */
 export interface ChangeRefusals {
   /** The refusal of a change that restrictions cannot be applied to, and why. */
-  readonly refusal: (why: string) => CatalogError;
+  readonly refusal: (why: RestrictionReason) => CatalogError;
   /** The refusal of a row that the caller would not see. */
   readonly hidden: () => CatalogError;
 }
@@ -84,7 +85,7 @@ export function requireOwnColumns(
   const restricted = restrictedColumns(bound);
   for (const column of columns) {
     if (!restricted.has(column)) continue;
-    throw refusal(`the column ${JSON.stringify(column)} is masked or hidden, and is not written`);
+    throw refusal(restrictionReasons.restrictedColumn(JSON.stringify(column)));
   }
 }
 

@@ -247,6 +247,7 @@ describe('refusals of a Lance table', () => {
       'scores of a text search of a Lance table count hidden rows; use a filter',
     ],
     ['describe', { with_table_uri: true }, 'its location would give its files'],
+    ['describe', { vend_credentials: true }, 'credentials would give all rows of its files'],
     ['stats', {}, 'its bytes and fragments are those of hidden rows, too; count the rows instead'],
     ['index/list', {}, 'the restriction own cannot be applied to it'],
     ['index/region_idx/stats', {}, 'the restriction own cannot be applied to it'],

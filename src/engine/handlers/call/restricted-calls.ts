@@ -1,3 +1,4 @@
+import type { RestrictionReason } from '../../../protocol/restriction-reasons.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Permit } from '../../../protocol/permit.ts';
 import type { CatalogRequest } from '../../../protocol/backend.ts';
@@ -26,7 +27,7 @@ export function notApplied(
   { operation, object }: CatalogRequest,
   { principal }: Permit,
   { names }: Restrictions,
-  why?: string,
+  why?: RestrictionReason,
 ): CatalogError {
   const sentence = refusedUnderRestrictions(principal.subject, operation.name, object, names);
   return new CatalogError('PermissionDenied', why === undefined ? sentence : `${sentence}: ${why}`);

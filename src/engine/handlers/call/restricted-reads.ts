@@ -1,3 +1,4 @@
+import { restrictionReasons } from '../../../protocol/restriction-reasons.ts';
 import type { Schema } from 'apache-arrow';
 import type { Restrictions } from '../../../protocol/restrictions.ts';
 import { statementOf } from '../../base/statement.ts';
@@ -23,15 +24,14 @@ interface RestrictedSource extends StoredRows {
   readonly maskSecret?: MaskSecret | undefined;
 }
 
-const kept = 'its rows are not kept by this engine';
-
 /** @throws CatalogError PermissionDenied for a table of another kind than the engine's own */
 export function requireApplicable(
   { request, permit }: Call,
   { kind }: TableRecord,
   restrictions: Restrictions,
 ): void {
-  if (kind !== 'engine') throw notApplied(request, permit, restrictions, kept);
+  if (kind !== 'engine')
+    throw notApplied(request, permit, restrictions, restrictionReasons.rowsElsewhere());
 }
 
 /**
@@ -69,7 +69,7 @@ export async function boundTo(
   const { object } = call.request;
   const hashes = restrictions.columns.some(({ as }) => as !== 'hidden' && as.mask === 'sha256');
   if (hashes && maskSecret === undefined) {
-    throw notApplied(call.request, call.permit, restrictions, 'there is no key for its hashes');
+    throw notApplied(call.request, call.permit, restrictions, restrictionReasons.noHashKey());
   }
   const secret = hashes ? await maskSecret?.() : undefined;
   return bindRestrictions(schema, restrictions, object, { statement: statementOf(call), secret });
@@ -87,7 +87,7 @@ export function restrictedQuery(
 ): QueryRequest {
   const { nearest, text } = query;
   if (text !== null && kind === 'lance') {
-    const why = 'scores of a text search of a Lance table count hidden rows; use a filter';
+    const why = restrictionReasons.lanceText();
     throw notApplied(request, permit, restrictions, why);
   }
   return {

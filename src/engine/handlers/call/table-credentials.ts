@@ -1,3 +1,4 @@
+import { restrictionReasons } from '../../../protocol/restriction-reasons.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath } from '../../../protocol/identifier.ts';
 import type { VendSummary } from '../../../protocol/vend-summary.ts';
@@ -22,8 +23,6 @@ export interface TableCredentials {
 
 const NONE: TableCredentials = { answer: {}, notes: {} };
 const FLAG = 'vend_credentials';
-/** Why restricted callers get none. */
-export const ALL_ROWS = 'credentials would give all rows of its files';
 
 /** Whether a request demands credentials, so that it is refused where there are none. */
 export function demandsCredentials({ body }: Call): boolean {
@@ -89,7 +88,7 @@ function accessOf({ request, permit }: Call): Access {
   const { object } = request;
   const restrictions = permit.restrictionsOn(object);
   if (restrictions !== null) {
-    throw notApplied(request, permit, restrictions, ALL_ROWS);
+    throw notApplied(request, permit, restrictions, restrictionReasons.credentials());
   }
   const reads = permit.holdsAlways('QueryTable', object);
   const commits = permit.holdsAlways('CreateTableVersion', object);

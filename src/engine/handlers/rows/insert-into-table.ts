@@ -1,3 +1,4 @@
+import { restrictionReasons } from '../../../protocol/restriction-reasons.ts';
 import { statementOf } from '../../base/statement.ts';
 import type { Schema, Field } from 'apache-arrow';
 import type { Answer } from '../../../protocol/backend.ts';
@@ -60,7 +61,7 @@ export function insertIntoTable(parts: TableChanges): Handler {
     const table = await parts.catalog.requireTable(request.object);
     const restricted = visibleChange(parts, call, table.content, 'insert');
     if (restricted !== undefined && mode.kind !== 'append') {
-      throw restricted.refusal('an overwrite would remove hidden rows');
+      throw restricted.refusal(restrictionReasons.overwrite());
     }
     requireEngineTable(request.object, table.content);
     const branch = branchParameter(call);

@@ -1,3 +1,7 @@
+import {
+  restrictionReasons,
+  type RestrictionReason,
+} from '../../../protocol/restriction-reasons.ts';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { schemaOf } from '../../../arrow/nested-type.ts';
 import { conform } from '../../../arrow/types.ts';
@@ -74,9 +78,9 @@ export function changeRefusals(
   kind: ChangeKind,
 ): ChangeRefusals {
   const { object, operation } = request;
-  const refusal = (why: string) => notApplied(request, permit, restrictions, why);
+  const refusal = (why: RestrictionReason) => notApplied(request, permit, restrictions, why);
   const rule = rules.ruleRequiring(object, requirementsOf(kind, restrictions));
-  if (rule !== undefined) throw refusal(`the commit rule ${rule} would tell of what is hidden`);
+  if (rule !== undefined) throw refusal(restrictionReasons.commitRule(rule));
   const names = [permit.principal.subject, operation.name, object, restrictions.names] as const;
   return {
     refusal,
@@ -155,7 +159,7 @@ function requireFilled(
   const unfilled = open.find(({ name, nullable }) => restricted.has(name) && !nullable);
   if (unfilled !== undefined) {
     const name = JSON.stringify(unfilled.name);
-    throw refusal(`the column ${name} is masked or hidden, and may not be null`);
+    throw refusal(restrictionReasons.unfilledColumn(name));
   }
   const writable = open.filter(({ name }) => !restricted.has(name));
   checkConforms(incoming.schema, schemaOf(writable, schema.metadata));

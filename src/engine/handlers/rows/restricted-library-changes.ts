@@ -1,3 +1,4 @@
+import { restrictionReasons } from '../../../protocol/restriction-reasons.ts';
 import { DataType, Field, Schema, Vector, type Data } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
 import { projectColumns } from '../../../arrow/select.ts';
@@ -72,14 +73,13 @@ export const visibleChanges: Readonly<Partial<Record<OperationName, VisibleLibra
     });
   },
   MergeInsertIntoTable: (_, { request, permit }, __, restrictions) => {
-    const why =
-      'a merge of a Lance table would meet the keys of hidden rows; use an update and an insert';
+    const why = restrictionReasons.lanceMerge();
     throw notApplied(request, permit, restrictions, why);
   },
   UpdateTable: (parts, call, table, restrictions) => {
     const refusals = changeRefusals(call, restrictions, 'update');
     if (Object.keys(propertiesField(call)).length > 0) {
-      throw refusals.refusal('properties are those of the whole table');
+      throw refusals.refusal(restrictionReasons.properties());
     }
     const updates = updatesField(call.body);
     const predicate = textField(call.body, 'predicate');
@@ -116,7 +116,7 @@ async function insertVisible(
 ): Promise<Answer> {
   const refusals = changeRefusals(call, restrictions, 'insert');
   if (byQueryMode(call, insertModes).kind !== 'append') {
-    throw refusals.refusal('an overwrite would remove hidden rows');
+    throw refusals.refusal(restrictionReasons.overwrite());
   }
   const { object } = call.request;
   const { columns } = await libraryTable(parts, call, table, {});
@@ -223,9 +223,7 @@ async function matching(
   const found = all.flatMap((each) => each.found);
   const count = found.reduce((sum, each) => sum + countOf(each.rows), 0);
   if (count > MOST_ROWS) {
-    throw refusal(
-      `it would change ${count} rows, and of a Lance table at most ${MOST_ROWS} can be changed at once: narrow the predicate`,
-    );
+    throw refusal(restrictionReasons.lanceRows(count, MOST_ROWS));
   }
   const ids = found.flatMap((each) => {
     const row = rowAt(each.rows);
@@ -253,16 +251,12 @@ async function constantOf(
   const { field, formula } = assignment;
   const column = JSON.stringify(field.name);
   if (formula.columns.length > 0) {
-    throw refusal(
-      `the value of ${column} depends on the row, and an update of a Lance table takes the same value for all rows`,
-    );
+    throw refusal(restrictionReasons.lanceValueOfRow(column));
   }
   const data = await assignedData(assignment, batchOfData(new Schema([]), [], 1));
   const sql = literalOf(field.type, new Vector([data]).get(0));
   if (sql !== undefined) return { name: field.name, data, sql };
-  throw refusal(
-    `the value of ${column} is no number, text or boolean, and an update of a Lance table takes no other values`,
-  );
+  throw refusal(restrictionReasons.lanceValueType(column));
 }
 
 /** The literal of a value in SQL, which the library reads as the engine does; undefined for values of other types. */

@@ -1,3 +1,4 @@
+import { restrictionReasons } from '../../../protocol/restriction-reasons.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { JsonValue } from '../../../protocol/json.ts';
 import { jsonAnswer } from '../call/answers.ts';
@@ -60,7 +61,7 @@ export function updateTable(parts: TableChanges): Handler {
       );
     const hasProperties = Object.keys(requested).length > 0;
     if (hasProperties && change !== undefined) {
-      throw change.refusal('properties are those of the whole table');
+      throw change.refusal(restrictionReasons.properties());
     }
     const judged = { action: 'update', rows } as const;
     return changeTable(parts, call, derive, answer, judged, hasProperties ? writes : undefined);

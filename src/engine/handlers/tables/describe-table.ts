@@ -1,3 +1,4 @@
+import { restrictionReasons } from '../../../protocol/restriction-reasons.ts';
 import { isObjectKey, wireLocation } from '../../../storage/object-key.ts';
 import { namedPath } from '../../../protocol/database.ts';
 import { pathToFileURL } from 'node:url';
@@ -12,7 +13,7 @@ import type { Stored, TableRecord } from '../../format/records.ts';
 import type { Call } from '../call/handler.ts';
 import { adoptedTable } from '../call/adopted-table.ts';
 import { branchParameter } from '../call/parameters.ts';
-import { ALL_ROWS, demandsCredentials, tableCredentials } from '../call/table-credentials.ts';
+import { demandsCredentials, tableCredentials } from '../call/table-credentials.ts';
 import type { VendingStores } from '../../../storage/vending/credential-vendor.ts';
 import { notApplied } from '../call/restricted-calls.ts';
 import { textOfRestrictions, type Restrictions } from '../../../protocol/restrictions.ts';
@@ -140,13 +141,13 @@ async function describeVisible(
 ): Promise<Answer> {
   const { request, permit } = call;
   if (found.content.kind === 'declared') {
-    throw notApplied(request, permit, restrictions, 'its rows are not kept by this engine');
+    throw notApplied(request, permit, restrictions, restrictionReasons.rowsElsewhere());
   }
   if (flagField(call.body, 'with_table_uri', false)) {
-    throw notApplied(request, permit, restrictions, 'its location would give its files');
+    throw notApplied(request, permit, restrictions, restrictionReasons.location());
   }
   if (found.content.kind === 'lance' && demandsCredentials(call)) {
-    throw notApplied(request, permit, restrictions, ALL_ROWS);
+    throw notApplied(request, permit, restrictions, restrictionReasons.credentials());
   }
   const { branch, version } = await readPlace(tags, found.content, call);
   const stored = await adoptedTable(call, found, branch);

@@ -15,6 +15,8 @@ import { MEMORY_PER_BYTE, SharedLists } from './shared-lists.ts';
 
 /** Bytes of a fragment that a manifest shares with others. */
 const REFERENCE_BYTES = 8;
+/** How many manifests are known to have their final names. */
+const KNOWN_FINAL = 2 ** 14;
 
 /** Resolves when the journal has the change that committed a version. */
 type Settle = () => Promise<void>;
@@ -45,7 +47,7 @@ export interface StagedVersion {
 export class ManifestStore {
   readonly #storage: Storage;
   readonly #cache: LRUCache<string, Kept>;
-  readonly #final = new LRUCache<string, true>({ max: 100_000 });
+  readonly #final = new LRUCache<string, true>({ max: KNOWN_FINAL });
   readonly #budget: MemoryBudget;
   readonly #reading: boolean;
   readonly #lists: SharedLists;
