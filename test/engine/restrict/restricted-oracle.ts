@@ -46,6 +46,9 @@ export interface Comparison {
   readonly changes: number;
 }
 
+/** More than all rows. */
+const MANY = 1000;
+
 /** What binds the caller of a random table. */
 export function randomRestrictions(seed: number): {
   readonly kept: readonly TestFilter[];
@@ -93,7 +96,8 @@ export async function compareTable(
   const asked = fc
     .sample(fc.tuple(query, search), { numRuns: queries, seed })
     // A text search of a Lance table is refused.
-    .filter(([, found]) => !isLance || !('full_text_query' in found));
+    .filter(([, found]) => !isLance || !('full_text_query' in found))
+    .map(ofAllRows);
   await compareQueries(tables, asked, { table, copy, bound, seed });
   await comparePlain(tables, asked, { table, copy: `${copy}p`, bound, seed }, { version: 1 });
   const masksWritten = new Set<string>(masked.map(({ column }) => column));
@@ -104,7 +108,8 @@ export async function compareTable(
       return 'updates' in body && body.updates.every(isConstant);
     })
     .filter(({ body }) => body instanceof Uint8Array || !JSON.stringify(body).includes('_rowid'))
-    .filter(({ writes }) => writes.every((column) => !masksWritten.has(column)));
+    .filter(({ writes }) => writes.every((column) => !masksWritten.has(column)))
+    .filter(({ action }) => !action.startsWith('merge') || !isKeyJudged(kept, masked));
   for (const { action, body } of changes) {
     const what = JSON.stringify({ seed, bound, action, body });
     expect(await changed(tables, table, action, body, bound), what).toEqual(
@@ -132,14 +137,36 @@ export async function compareTable(
   await compareQueries(tables, compacted, { table, copy, bound, seed });
 }
 
-/** A compaction of a Lance table moves rows: offsets, and the order of rows that compare as equal, differ from the copy's. */
+/**
+ * A compaction of a Lance table moves rows: offsets, the order of rows that compare as equal, and the row on which a
+ * filter fails first differ from the copy's.
+ */
 function isOfValues(each: Asked): boolean {
-  return !JSON.stringify(each).includes('_rowoffset');
+  return !JSON.stringify(each).includes('_rowoffset') && !mayFail(each[0].filter);
 }
 
 function inTotalOrder([plain, found]: Asked): Asked {
   const order = [...(plain.order_by ?? []), { column_name: 'id', ascending: true }];
   return [{ ...plain, order_by: order }, found];
+}
+
+/**
+ * A filter that may fail is asked of all rows: with a limit it depends on the files, which the copy has not in common,
+ * which rows it is evaluated on.
+ */
+function ofAllRows([plain, found]: Asked): Asked {
+  return [mayFail(plain.filter) && plain.k !== undefined ? { ...plain, k: MANY } : plain, found];
+}
+
+function mayFail(filter = ''): boolean {
+  return /\/|CAST/.test(filter);
+}
+
+/** Whether filters read the key of merges and a restricted column: a merge writes its key, and is refused then. */
+function isKeyJudged(kept: readonly TestFilter[], masked: readonly TestMask[]): boolean {
+  const isRead = (column: string) =>
+    kept.some(({ sql }) => new RegExp(`\\b${column}\\b`).test(sql));
+  return isRead('id') && masked.some(({ column }) => isRead(column));
 }
 
 /** An update of a Lance table takes the same number or text for all rows. */
@@ -174,7 +201,7 @@ interface Compared {
 }
 
 type Asked = readonly [
-  plain: { readonly filter?: string; readonly order_by?: readonly object[] },
+  plain: { readonly filter?: string; readonly order_by?: readonly object[]; readonly k?: number },
   found: object,
 ];
 
