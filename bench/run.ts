@@ -21,6 +21,7 @@ const QUESTIONS = [
   'console',
   'list',
   'restrict',
+  'checks',
   'index',
   'growth',
   'lance',
