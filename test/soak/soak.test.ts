@@ -19,6 +19,7 @@ cache: { bytes: 32MiB }
 versions: { keep_for: 20s, keep_last: 20 }
 drop: { retention: 10s }
 idempotence: { window: 1m }
+limits: { failed_identifications: null }
 audit: { rotate_bytes: 1MiB, retain: 1m }
 `;
 
