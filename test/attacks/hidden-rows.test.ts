@@ -105,7 +105,7 @@ describe('a bound caller of several processes', () => {
     const body = { updates: [['amount', '7']], predicate: "region = 'us' AND id < 200" };
     const headers = { 'x-request-id': `of-${format}` };
     for (const world of [0, 1] as const) {
-      // The administrator changes hidden rows, and is told how many.
+      // The administrator changes hidden rows too, so the answer counts them.
       const admin = await worlds.admin(format, world, 'update', { body, headers });
       expect(JSON.parse(admin)).toMatch(/^200 .*"updated_rows":[1-9]/);
     }

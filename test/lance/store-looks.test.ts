@@ -21,7 +21,7 @@ function taskOn(store: typeof access | undefined): LibraryTask {
 
 type Run = (signal: AbortSignal) => AsyncGenerator<Uint8Array>;
 
-/** The error of a task, on a store that is away or not. */
+/** The error that a task fails with, on a store that answers or on one that does not. */
 async function errorOf(run: Run, isAway: boolean, millis = LONG, store = true): Promise<unknown> {
   const pool = {
     rowBytes: 1,
