@@ -7,6 +7,9 @@ import { microsOf } from '../record/time.ts';
 
 const NEWLINE = 0x0a;
 
+/** Decisions whose ids are searched one by one in the bytes; of more of them every line's id is read. */
+const FEW_DECISIONS = 8;
+
 /**
  * Finds candidates of a filter in a file of lines. Only lines with the bytes that a match must
  * have are decoded. A torn last line is ignored.
@@ -44,11 +47,10 @@ export class LinesSearch {
   ): AsyncGenerator<readonly Candidate[]> {
     for await (const { bytes, torn } of linePieces(path)) {
       if (torn) return;
-      const line = new LineFields(bytes);
       const found: Candidate[] = [];
-      while (line.next()) {
+      for (const line of linesAbout(bytes, decisions)) {
         if (!line.isOutcome() || !decisions.has(line.text('decision_id')!)) continue;
-        found.push(candidateOf(decodeRecord(bytes.toString('utf8', line.start, line.end))));
+        found.push(candidateOf(decodeRecord(line.whole())));
       }
       if (found.length > 0) yield found;
     }
@@ -80,7 +82,7 @@ export class LinesSearch {
     if (object === undefined) return true;
     const own = line.text('object');
     if (own !== null && object(own)) return true;
-    return line.hasItems('objects') && isAbout(this.#filter, decodedOf(line));
+    return line.hasItems('objects') && isAbout(this.#filter, decodeRecord(line.whole()));
   }
 
   #candidateAt(fields: LineFields, line: string): Candidate {
@@ -93,8 +95,31 @@ export class LinesSearch {
   }
 }
 
-function decodedOf(line: LineFields): LoggedRecord {
-  return decodeRecord(line.whole());
+/** Lines of a piece that may be about some decisions: all of them unless the decisions are few. */
+function* linesAbout(
+  bytes: Buffer,
+  decisions: ReadonlyMap<string, unknown>,
+): Generator<LineFields> {
+  const line = new LineFields(bytes);
+  if (decisions.size > FEW_DECISIONS) {
+    while (line.next()) yield line;
+    return;
+  }
+  const starts = [...decisions.keys()].flatMap((id) => startsWith(bytes, id));
+  for (const start of new Set(starts.toSorted((one, other) => one - other))) {
+    line.seek(start);
+    yield line;
+  }
+}
+
+/** Starts of the lines with a decision's id. */
+function startsWith(bytes: Buffer, id: string): readonly number[] {
+  const needle = Buffer.from(`,"decision_id":${JSON.stringify(id)}`);
+  const starts: number[] = [];
+  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + needle.length)) {
+    starts.push(bytes.lastIndexOf(NEWLINE, at) + 1);
+  }
+  return starts;
 }
 
 /** A decoded record as a candidate. */

@@ -155,6 +155,11 @@ const cases: readonly (readonly [string, RequestFilter, Judge])[] = [
   ['a decision', { decision: 'deny' }, ({ decision }) => decision === 'deny'],
   ['an allowed one', { decision: 'allow' }, ({ decision }) => decision === 'allow'],
   [
+    'the few allowed ones of a window, whose attempts were allowed alike',
+    { decision: 'allow', since: at(395) },
+    ({ decision }, began) => decision === 'allow' && began >= at(395),
+  ],
+  [
     'a class of status',
     { status: (status) => status >= 400 && status < 500 },
     ({ status }) => status === 404,
