@@ -72,16 +72,32 @@ export async function searchAudit(config: Config, flags: SearchFlags, run: Run):
   const folder = await openedForReading(config);
   const bring = (window: CopyWindow): Promise<void> => bringArchive(config, folder, window, run);
   await bring(typed);
-  const marks = await reviewMarks(folder.audit, typed.since);
-  const filter = await withMarks(folder.audit, typed, marks);
-  const format = formatOf(name, flags, run.output, marks);
-  const { output } = run;
-  await output.bytes(format.begin());
+  const reading = reviewMarks(folder.audit, typed.since);
+  const known = typed.review === undefined ? undefined : await reading;
+  const filter = await withMarks(folder.audit, typed, known);
   const log = { folder: folder.audit, bring };
-  for await (const requests of found(log, filter, flags)) {
-    if (!(await output.bytes(format.requests(requests)))) return;
+  const [marks, requests] = await Promise.all([reading, begun(found(log, filter, flags), flags)]);
+  const { output } = run;
+  const format = formatOf(name, flags, output, marks);
+  await output.bytes(format.begin());
+  for await (const some of requests) {
+    if (!(await output.bytes(format.requests(some)))) return;
   }
   await output.bytes(format.end());
+}
+
+/** A search whose first requests were looked for, while the marks are read: what is rare takes most of the time. */
+async function begun(
+  search: AsyncGenerator<readonly FoundRequest[]>,
+  { follow }: SearchFlags,
+): Promise<AsyncIterable<readonly FoundRequest[]>> {
+  if (follow === true) return search;
+  const first = await search.next();
+  return (async function* whole() {
+    if (first.done === true) return;
+    yield first.value;
+    yield* search;
+  })();
 }
 
 interface SearchedLog {
