@@ -73,7 +73,7 @@ export const commandGroups: readonly CommandGroup[] = [
     name: 'completion',
     about: 'print a script that completes commands and flags in a shell',
     alone: false,
-    load: async () => (await import('./completion-command.ts')).addCompletion,
+    load: loadCompletion,
   },
 ];
 
@@ -98,4 +98,14 @@ export async function addCommands(
     const named = program.command(name).description(about);
     if (alone) named.option('--config <file>');
   }
+}
+
+/** The completion of all commands, its own among them. */
+async function loadCompletion(): Promise<Add> {
+  const { addCompletion } = await import('./completion-command.ts');
+  return (program, run) => addCompletion(program, run, addAll);
+}
+
+async function addAll(program: Command, run: Run): Promise<void> {
+  for (const { load } of commandGroups) (await load())(program, run);
 }

@@ -1,6 +1,8 @@
 import { Argument, Command } from 'commander';
-import { commandGroups } from './command-groups.ts';
 import type { Run } from './output/output.ts';
+
+/** Adds all commands to a program. */
+type AddAll = (program: Command, run: Run) => Promise<void>;
 
 /** A command with what may follow it. */
 interface Completed {
@@ -19,20 +21,20 @@ interface Described {
 const shells = { bash, zsh, fish };
 
 /** `arrowgate completion bash|zsh|fish`: a script that completes commands and flags. */
-export function addCompletion(program: Command, run: Run): void {
+export function addCompletion(program: Command, run: Run, addAll: AddAll): void {
   program
     .command('completion')
     .addArgument(new Argument('<shell>', 'whose language it is in').choices(Object.keys(shells)))
     .description('print a script that completes commands and flags in a shell')
     .action(async (shell: keyof typeof shells) => {
-      run.output.line(shells[shell](await allCommands(run)).trimEnd());
+      run.output.line(shells[shell](await allCommands(run, addAll)).trimEnd());
     });
 }
 
 /** The program itself first, then each command. */
-async function allCommands(run: Run): Promise<readonly Completed[]> {
+async function allCommands(run: Run, addAll: AddAll): Promise<readonly Completed[]> {
   const program = new Command('arrowgate');
-  for (const { load } of commandGroups) (await load())(program, run);
+  await addAll(program, run);
   const version = { name: '--version', about: 'output the version number' };
   const [first, ...rest] = completed(program, []);
   return [{ ...first!, flags: [version, ...first!.flags] }, ...rest];

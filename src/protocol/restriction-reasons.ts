@@ -13,7 +13,6 @@ export const restrictionReasons = {
   rowsElsewhere: () => said('its rows are not kept by this engine'),
   location: () => said('its location would give its files'),
   credentials: () => said('credentials would give all rows of its files'),
-  noHashKey: () => said('there is no key for its hashes'),
   lanceText: () => said('scores of a text search of a Lance table count hidden rows; use a filter'),
   lanceMerge: () =>
     said(

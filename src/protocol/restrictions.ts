@@ -1,5 +1,6 @@
 import { canonicalPath, type ObjectPath } from './identifier.ts';
 import type { OperationName } from './operations/operation-name.ts';
+import { restrictionReasons } from './restriction-reasons.ts';
 
 /** How the values of a column are replaced. */
 export type Mask =
@@ -57,15 +58,20 @@ export function textOfRestrictions(restrictions: Restrictions): string {
   return text;
 }
 
-/** The refusal of an operation for a caller whom restrictions bind. */
+/**
+ * The refusal of a right for a caller whom restrictions bind.
+ * @param asked The operation of the request, if it needs the right in addition to its own.
+ */
 export function refusedUnderRestrictions(
   subject: string,
-  operation: string,
+  action: string,
   object: ObjectPath,
   names: readonly string[],
+  asked: string = action,
 ): string {
-  const why = Object.hasOwn(reasons, operation) ? `: ${reasons[operation]}` : '';
-  return `${subject} may not ${operation} on ${canonicalPath(object)}: ${listed(names)} cannot be applied to it${why}`;
+  const known = asked === action ? reasons : additionalReasons;
+  const why = Object.hasOwn(known, asked) ? `: ${known[asked]}` : '';
+  return `${subject} may not ${action} on ${canonicalPath(object)}: ${listed(names)} cannot be applied to it${why}`;
 }
 
 /** Why restrictions cannot be applied to an operation, where that is not obvious. */
@@ -76,6 +82,13 @@ const reasons: Readonly<Record<string, string>> = {
   AlterTableBackfillColumns: 'it would compute values of hidden rows',
   CreateTableIndex: 'an index covers hidden rows',
   CreateTableScalarIndex: 'an index covers hidden rows',
+};
+
+/** The same for the rights that a mode or an object in the body needs, by the operation that asks for them. */
+const additionalReasons: Readonly<Record<string, string>> = {
+  CloneTable: reasons['CloneTable']!,
+  DescribeTable: restrictionReasons.credentials(),
+  InsertIntoTable: restrictionReasons.overwrite(),
 };
 
 /** The refusal of rows that would be hidden from the caller who makes them. */

@@ -20,6 +20,8 @@ import { timeOf } from '../../audit/record/time.ts';
 
 /** Polling interval of `--follow`, in milliseconds. */
 const PAUSE_MILLIS = 250;
+/** Requests that are held until the marks are read, at most. */
+const HELD = 8192;
 /** Polling interval of the records of other gateways, in milliseconds. */
 const BRING_MILLIS = 3_000;
 
@@ -72,16 +74,43 @@ export async function searchAudit(config: Config, flags: SearchFlags, run: Run):
   const folder = await openedForReading(config);
   const bring = (window: CopyWindow): Promise<void> => bringArchive(config, folder, window, run);
   await bring(typed);
-  const marks = await reviewMarks(folder.audit, typed.since);
-  const filter = await withMarks(folder.audit, typed, marks);
-  const format = formatOf(name, flags, run.output, marks);
-  const { output } = run;
-  await output.bytes(format.begin());
+  const reading = reviewMarks(folder.audit, typed.since);
+  const known = typed.review === undefined ? undefined : await reading;
+  const filter = await withMarks(folder.audit, typed, known);
   const log = { folder: folder.audit, bring };
-  for await (const requests of found(log, filter, flags)) {
-    if (!(await output.bytes(format.requests(requests)))) return;
+  const [marks, requests] = await Promise.all([
+    reading,
+    begun(found(log, filter, flags), flags, reading),
+  ]);
+  const { output } = run;
+  const format = formatOf(name, flags, output, marks);
+  await output.bytes(format.begin());
+  for await (const some of requests) {
+    if (!(await output.bytes(format.requests(some)))) return;
   }
   await output.bytes(format.end());
+}
+
+/** A search that runs while the marks are read, which every request is shown with: both take as long. */
+async function begun(
+  search: AsyncGenerator<readonly FoundRequest[]>,
+  { follow }: SearchFlags,
+  marks: Promise<unknown>,
+): Promise<AsyncIterable<readonly FoundRequest[]>> {
+  if (follow === true) return search;
+  const held: FoundRequest[] = [];
+  const reading = { isDone: false };
+  // Its failure is that of the caller, who waits for it as well.
+  void marks.catch(() => undefined).finally(() => (reading.isDone = true));
+  while (!reading.isDone && held.length < HELD) {
+    const next = await search.next();
+    if (next.done === true) break;
+    held.push(...next.value);
+  }
+  return (async function* whole() {
+    if (held.length > 0) yield held;
+    yield* search;
+  })();
 }
 
 interface SearchedLog {

@@ -82,22 +82,15 @@ async function balanceOfSegment(path: string): Promise<number> {
   }
 }
 
-/** Flags of `audit verify`. */
+/** Flags of `audit verify`, of the log and of evidence. */
 export interface VerifyFlags {
   readonly json?: boolean;
   readonly publicKey?: readonly string[];
   readonly anchor?: readonly string[];
-  /** An evidence folder to check, in place of the log. */
-  readonly evidence?: string;
 }
 
-/** Does `arrowgate audit verify`. */
+/** Does `arrowgate audit verify` of the log. */
 export async function verifyAudit(config: Config, flags: VerifyFlags, run: Run): Promise<void> {
-  if (flags.evidence !== undefined) {
-    const { verifyEvidence } = await import('./audit-verify-evidence.ts');
-    await verifyEvidence(config, flags.evidence, flags, run);
-    return;
-  }
   const verified = await verifiedLog(config, flags, run);
   if (verified.findings.length > 0) run.code = 1;
   run.output.line(flags.json === true ? verificationJson(verified) : textOf(verified));

@@ -28,6 +28,11 @@ export function addAudit(program: Command, run: Run): void {
   addRotateKey(audit, run);
 }
 
+/** An evidence folder to check, in place of the log. */
+interface Evidence {
+  readonly evidence?: string;
+}
+
 function addVerify(audit: Command, run: Run): void {
   withConfig(audit.command('verify'), ['data', 'coordination.redis'])
     .description('check every chain against itself and against its checkpoints')
@@ -35,9 +40,15 @@ function addVerify(audit: Command, run: Run): void {
     .option('--anchor <file...>', 'additional checkpoint files')
     .option('--evidence <dir>', 'check a folder of audit evidence in place of the log')
     .option('--json', 'print JSON')
-    .action(async (flags: VerifyFlags, command: Command) => {
-      const { verifyAudit } = await import('./audit-verify.ts');
-      await verifyAudit(configOf(command), flags, run);
+    .action(async ({ evidence, ...flags }: VerifyFlags & Evidence, command: Command) => {
+      const config = configOf(command);
+      if (evidence === undefined) {
+        const { verifyAudit } = await import('./audit-verify.ts');
+        await verifyAudit(config, flags, run);
+      } else {
+        const { verifyEvidence } = await import('./audit-verify-evidence.ts');
+        await verifyEvidence(config, evidence, flags, run);
+      }
     });
 }
 

@@ -20,8 +20,8 @@ import { ONLY_VERSION, VirtualRows } from '../query/scan/virtual-rows.ts';
 
 /** Parts of the operations on virtual tables. */
 interface VirtualTableReads extends VirtualReads {
-  /** The key of the hashes of masks; without it masks that hash are refused. */
-  readonly maskSecret?: MaskSecret | undefined;
+  /** The key of the hashes of masks. */
+  readonly maskSecret: MaskSecret;
 }
 
 type VirtualHandler = (

@@ -179,7 +179,8 @@ export class SnapshotPermit implements Permit {
   #restricted(action: Action, object: ObjectPath, verdict: Verdict): Verdict {
     const bound = this.#boundOn(object);
     const { subject } = this.principal;
-    return underRestrictions(verdict, bound, { subject, action, object }, () =>
+    const asked = this.#request?.route.operation;
+    return underRestrictions(verdict, bound, { subject, action, object, asked }, () =>
       this.#isRouted(action, object),
     );
   }

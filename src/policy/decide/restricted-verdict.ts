@@ -1,4 +1,5 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import { isOperationName, operations } from '../../protocol/operations/operations.ts';
 import type { Principal } from '../../protocol/principal.ts';
@@ -12,6 +13,8 @@ interface Right {
   readonly subject: string;
   readonly action: Action;
   readonly object: ObjectPath;
+  /** The operation of the request. */
+  readonly asked?: OperationName | undefined;
 }
 
 /**
@@ -21,7 +24,7 @@ interface Right {
 export function underRestrictions(
   verdict: Verdict,
   bound: readonly WrittenRestriction[],
-  { subject, action, object }: Right,
+  { subject, action, object, asked }: Right,
   isRouted: () => boolean,
 ): Verdict {
   const [first] = bound;
@@ -31,7 +34,7 @@ export function underRestrictions(
     allowed: false,
     rule: restrictionRule(first),
     reason: 'a restriction cannot be applied to it',
-    sentence: refusedUnderRestrictions(subject, action, object, names),
+    sentence: refusedUnderRestrictions(subject, action, object, names, asked),
   };
 }
 

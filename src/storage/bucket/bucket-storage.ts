@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { Group, type Settled } from '../group.ts';
 import { LocalStorage } from '../local-storage.ts';
 import { readWhole } from '../open-object.ts';
 import { StorageError, StorageRefused } from '../storage-error.ts';
@@ -35,6 +36,9 @@ export interface BucketOptions {
   readonly parts?: PartSizes;
 }
 
+/** Most objects that one request removes: as many as a page of a listing has. */
+const DISCARDED = 1000;
+
 /** Least pause between requests that only look at a store, in ms. */
 const LOOK_MILLIS = 5_000;
 
@@ -52,6 +56,8 @@ export class BucketStorage implements Storage {
   readonly #root: string;
   readonly #options: BucketOptions;
   readonly #disk = new LocalStorage();
+  /** Objects to be removed, whatever their size: a commit has two, and many commits share a request. */
+  readonly #discards = new Group<string, void>((keys) => this.#removeAll(keys), DISCARDED);
   #probed: Promise<void> | undefined;
   #isLooking = false;
   /** When `fault` looks at the store again, on the monotonic clock. */
@@ -278,8 +284,21 @@ export class BucketStorage implements Storage {
   }
 
   async discard(key: string): Promise<void> {
-    const [client, at] = await this.#at(key);
-    await client.remove(at);
+    const [, at] = await this.#at(key);
+    await this.#discards.submit(at);
+  }
+
+  /** Removes several objects with one request; a single one with the request that every store knows. */
+  async #removeAll(keys: readonly string[]): Promise<readonly Settled<void>[]> {
+    const [first, second] = keys;
+    try {
+      if (first === undefined) return [];
+      await (second === undefined ? this.#client.remove(first) : this.#client.removeAll(keys));
+      return keys.map(() => ({ kind: 'done', outcome: undefined }));
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      return keys.map(() => ({ kind: 'failed', error }));
+    }
   }
 
   async removeTree(folder: string, { dryRun, retained }: RemoveOptions): Promise<Freed> {

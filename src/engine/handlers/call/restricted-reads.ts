@@ -20,8 +20,7 @@ import { notApplied } from './restricted-calls.ts';
 
 /** Rows of a table that restrictions are applied to. */
 interface RestrictedSource extends StoredRows {
-  /** Absent if masks that hash are refused. */
-  readonly maskSecret?: MaskSecret | undefined;
+  readonly maskSecret: MaskSecret;
 }
 
 /** @throws CatalogError PermissionDenied for a table of another kind than the engine's own */
@@ -68,10 +67,7 @@ export async function boundTo(
 ): Promise<BoundRestrictions> {
   const { object } = call.request;
   const hashes = restrictions.columns.some(({ as }) => as !== 'hidden' && as.mask === 'sha256');
-  if (hashes && maskSecret === undefined) {
-    throw notApplied(call.request, call.permit, restrictions, restrictionReasons.noHashKey());
-  }
-  const secret = hashes ? await maskSecret?.() : undefined;
+  const secret = hashes ? await maskSecret() : undefined;
   return bindRestrictions(schema, restrictions, object, { statement: statementOf(call), secret });
 }
 

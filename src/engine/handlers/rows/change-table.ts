@@ -16,8 +16,8 @@ import type { CommitAction } from '../../../rules/commit-facts.ts';
 /** Parts of the handlers that change existing rows. */
 export interface TableChanges extends TableParts {
   readonly reader: FragmentReader;
-  /** The key of the hashes of masks; without it masks that hash are refused. */
-  readonly maskSecret?: MaskSecret | undefined;
+  /** The key of the hashes of masks. */
+  readonly maskSecret: MaskSecret;
 }
 
 /** Facts of a change for commit rules. */

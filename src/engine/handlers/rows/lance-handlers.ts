@@ -8,20 +8,17 @@ import type { ManagedParts } from '../call/managed-parts.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 import { byQueryMode, propertiesField } from '../call/parameters.ts';
 import { createLanceBranch } from './lance-branches.ts';
-import { changeLanceTable, type ChangeOf, type LibraryChanges } from './library-changes.ts';
+import { changeLanceTable, type ChangeOf } from './library-changes.ts';
 import { columnChanges } from './lance-columns.ts';
 import { mergeParameters } from './merge-parameters.ts';
 import { timeoutOf } from './merge-insert-into-table.ts';
-import { visibleChanges } from './restricted-library-changes.ts';
+import { visibleChanges, type VisibleChangeParts } from './restricted-library-changes.ts';
 import { insertModes } from './insert-modes.ts';
-import { rowsFileOf, type RowsParts } from './rows-file.ts';
+import { rowsFileOf } from './rows-file.ts';
 import { deletePredicate, updatesField } from './update-table.ts';
 
 /** The same handlers, of which those that make a version make those of Lance tables through the library. */
-export function withLanceChanges(
-  parts: LibraryChanges & RowsParts,
-  handlers: HandlerTable,
-): HandlerTable {
+export function withLanceChanges(parts: VisibleChangeParts, handlers: HandlerTable): HandlerTable {
   const changing = Object.entries(changes).map(([name, changeOf]) => [
     name,
     async (call: Call, table: Stored<TableRecord>) => {

@@ -23,7 +23,6 @@ import type {
   LanceVersions,
 } from '../../versions/managed/lance-library.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
-import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
 import { changeInParts } from '../../versions/managed/parted-change.ts';
 import type { Gates, JudgeStaged } from '../../versions/managed/staged-manifest.ts';
 import type { BranchStart } from '../../versions/managed/managed-line.ts';
@@ -48,8 +47,6 @@ import type { RowsParts } from './rows-file.ts';
 export interface LibraryChanges extends ManagedParts {
   readonly library: LanceLibrary;
   readonly lance?: LanceAccess | undefined;
-  /** The key of the hashes of masks; without it masks that hash are refused. */
-  readonly maskSecret?: MaskSecret | undefined;
 }
 
 /** The change that a request asks for. @throws CatalogError InvalidInput and others for its body. */

@@ -35,7 +35,7 @@ import { requireApplicable, restrictedTable } from '../call/restricted-reads.ts'
 /** Where a bound caller's rows are read, to change them. */
 export interface RestrictedChanges {
   readonly reader: BatchSource;
-  readonly maskSecret?: MaskSecret | undefined;
+  readonly maskSecret: MaskSecret;
 }
 
 type ChangeKind = 'insert' | 'update' | 'delete' | 'merge';

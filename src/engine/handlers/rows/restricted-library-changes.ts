@@ -37,13 +37,15 @@ import { libraryTable, type ReadableVersion } from './library-reads.ts';
 import { changeRefusals, visibleIncoming } from './restricted-changes.ts';
 import { rowsFileOf, type RowsParts } from './rows-file.ts';
 import { deletePredicate, updatesField } from './update-table.ts';
+import type { TableReads } from './table-reads.ts';
 import { visibleLibraryTable, type VisibleLibraryTable } from './visible-library-rows.ts';
 
-type ChangeParts = LibraryChanges & RowsParts;
+/** Parts of changes of Lance tables by any caller. */
+export type VisibleChangeParts = LibraryChanges & RowsParts & Pick<TableReads, 'maskSecret'>;
 
 /** A change of a Lance table by a caller whom restrictions bind. */
 type VisibleLibraryChange = (
-  parts: ChangeParts,
+  parts: VisibleChangeParts,
   call: Call,
   table: Stored<TableRecord>,
   restrictions: Restrictions,
@@ -109,7 +111,7 @@ export const visibleChanges: Readonly<Partial<Record<OperationName, VisibleLibra
 
 /** Adds rows, all of which the caller may see. */
 async function insertVisible(
-  parts: ChangeParts,
+  parts: VisibleChangeParts,
   call: Call,
   table: Stored<TableRecord>,
   restrictions: Restrictions,
@@ -176,7 +178,7 @@ class Overtaken extends CatalogError {
 
 /** Makes a change from the newest version, and again if another writer was first. */
 async function ofNewest(
-  parts: ChangeParts,
+  parts: VisibleChangeParts,
   call: Call,
   table: Stored<TableRecord>,
   restrictions: Restrictions,

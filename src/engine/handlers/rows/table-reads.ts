@@ -49,8 +49,8 @@ export interface TableReads {
   readonly answerMemory?: AnswerMemory;
   /** The library that reads Lance tables; absent if there is none. */
   readonly lance?: LanceAccess | undefined;
-  /** The key of the hashes of masks; without it masks that hash are refused. */
-  readonly maskSecret?: MaskSecret | undefined;
+  /** The key of the hashes of masks. */
+  readonly maskSecret: MaskSecret;
   /** Which rows of recent versions are visible under row filters. */
   readonly judged?: RowVerdicts | undefined;
 }

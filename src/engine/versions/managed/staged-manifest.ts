@@ -1,5 +1,6 @@
 import { errorCode, isAbsent } from '../../../storage/storage-error.ts';
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
+import { isObjectKey } from '../../../storage/object-key.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import type { Flushes } from '../../../storage/flushes.ts';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
@@ -35,7 +36,8 @@ export async function readStaged(
   place: StagedPlace,
   { version, manifestPath, manifestSize }: ManifestClaim,
 ): Promise<StagedManifest> {
-  const whose = await storage.ownership(location, place.staging);
+  // An object store has no links, and opening tells whether the object is there.
+  const whose = isObjectKey(location) ? 'own' : await storage.ownership(location, place.staging);
   if (whose === 'absent') throw refused(manifestPath, 'does not exist');
   if (whose === 'linked') throw refused(manifestPath, 'leads through a link');
   const file = await open(storage, pathIn(location, place.staging), manifestPath);
