@@ -57,7 +57,10 @@ it('does not keep results of the library until the end of the task', async () =>
 
 it('ends a wait for the library when the task is cancelled', async () => {
   const task = new RunningTask(0, null, () => undefined);
-  const waits = [task.until(new Promise(() => undefined)), task.until(new Promise(() => undefined))];
+  const waits = [
+    task.until(new Promise(() => undefined)),
+    task.until(new Promise(() => undefined)),
+  ];
   const rows = new RunningTask(1, null, () => undefined, 10);
   const all = rows.rows();
   task.cancel();
