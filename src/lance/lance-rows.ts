@@ -16,7 +16,7 @@ import {
 } from '../engine/versions/managed/lance-library.ts';
 import { MAIN } from '../engine/format/chain.ts';
 import { ChangeCommit } from './change-commit.ts';
-import type { LibraryPool } from './library-pool.ts';
+import type { RowsPool } from './library-pool.ts';
 import type {
   CommittedVersion,
   LibraryTask,
@@ -42,16 +42,20 @@ const noStores: AccessOf = async () => undefined;
 
 /** Row operations on Lance tables, run in the processes of a pool. */
 export class LanceRows implements LanceLibrary {
-  readonly #pool: Pick<LibraryPool, 'run' | 'rowBytes'>;
+  readonly #pool: RowsPool;
   readonly #stores: AccessOf;
 
-  constructor(pool: Pick<LibraryPool, 'run' | 'rowBytes'>, stores: AccessOf = noStores) {
+  constructor(pool: RowsPool, stores: AccessOf = noStores) {
     this.#pool = pool;
     this.#stores = stores;
   }
 
   get rowBytes(): number {
     return this.#pool.rowBytes;
+  }
+
+  reuse(piece: Uint8Array): void {
+    this.#pool.reuse(piece);
   }
 
   async query(

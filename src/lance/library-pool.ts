@@ -8,6 +8,7 @@ import {
 } from './library-process.ts';
 import type { LibraryScratch } from './library-scratch.ts';
 import type { LibraryTask } from './wire/messages.ts';
+import { PieceMemory } from './wire/piece-memory.ts';
 
 /** Tasks that one process works on at once. */
 const MAX_TASKS = 16;
@@ -33,6 +34,9 @@ interface WaitingTask {
   readonly start: () => void;
 }
 
+/** What runs the tasks of tables. */
+export type RowsPool = Pick<LibraryPool, 'run' | 'rowBytes' | 'reuse'>;
+
 /** Processes of the library. They are started when there is work, and one that ended is replaced when there is more. */
 export class LibraryPool {
   readonly #options: LibraryPoolOptions;
@@ -41,6 +45,7 @@ export class LibraryPool {
   readonly #leaving = new Set<LibraryProcess>();
   readonly #owners = new Map<string, number>();
   readonly #waiting: WaitingTask[] = [];
+  readonly #pieces = new PieceMemory();
   #isClosed = false;
 
   constructor(options: LibraryPoolOptions) {
@@ -82,6 +87,11 @@ export class LibraryPool {
     });
     await result.begun();
     return result.pieces();
+  }
+
+  /** Uses the memory of a piece of a result again. Nothing may refer to it any more. */
+  reuse(piece: Uint8Array): void {
+    this.#pieces.give(piece);
   }
 
   async close(): Promise<void> {
@@ -177,6 +187,7 @@ export class LibraryPool {
       environment: this.#options.environment,
       memory,
       scratch: scratch.make(),
+      pieces: this.#pieces,
       ended: (fault) => {
         this.#processes.delete(process);
         this.#leaving.delete(process);

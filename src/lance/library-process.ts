@@ -6,6 +6,7 @@ import { OverBudget } from '../protocol/budget.ts';
 import { TaskResult } from '../engine/workers/task-result.ts';
 import { LibraryEnded, type LanceRowsPart } from '../engine/versions/managed/lance-library.ts';
 import { FrameReader, sendFrame } from './wire/frames.ts';
+import type { PieceMemory } from './wire/piece-memory.ts';
 import { portionsOf } from './wire/portions.ts';
 import type { ByteReader } from './wire/reads.ts';
 import type {
@@ -56,6 +57,8 @@ export interface LibraryProcessOptions {
   readonly environment?: LibraryEnvironment | undefined;
   /** The folder of its temporary files, which is removed at its end. */
   readonly scratch: string;
+  /** Memory of its results. */
+  readonly pieces: PieceMemory;
   /** Called once when the process is no more, with a sentence if nobody ended it. */
   readonly ended: (fault: string | undefined) => void;
 }
@@ -186,7 +189,9 @@ export class LibraryProcess {
   #reader(): ByteReader {
     const receive = (message: FromLibrary, bytes: Uint8Array): void =>
       this.#receive(message, bytes);
-    const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
+    const { pieces } = this.#options;
+    const memory = (bytes: number): Buffer => pieces.take(bytes);
+    const frames = new FrameReader<FromLibrary>(receive, { maxPart: MAX_PART_BYTES, memory });
     const add = (bytes: Uint8Array): void => {
       try {
         frames.add(bytes);

@@ -1,7 +1,7 @@
 import { OverBudget } from '../protocol/budget.ts';
 import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
 import type { TaskInput } from './library-process.ts';
-import type { LibraryPool } from './library-pool.ts';
+import type { RowsPool } from './library-pool.ts';
 import type { LibraryTask } from './wire/messages.ts';
 
 /** Time between looks at the object store of a task in progress, in ms. */
@@ -15,17 +15,13 @@ export type LookAtStore = (location: string) => Promise<void>;
  * time of the request is spent. So the gateway tries the store of a long task itself. If that fails, the task ends with
  * the error of the store.
  */
-export class StoreLooks implements Pick<LibraryPool, 'run' | 'rowBytes'> {
-  readonly #pool: Pick<LibraryPool, 'run' | 'rowBytes'>;
+export class StoreLooks implements RowsPool {
+  readonly #pool: RowsPool;
   readonly #look: LookAtStore;
   readonly #millis: number;
 
   /** @param millis Time between looks. */
-  constructor(
-    pool: Pick<LibraryPool, 'run' | 'rowBytes'>,
-    look: LookAtStore,
-    millis = STORE_LOOK_MILLIS,
-  ) {
+  constructor(pool: RowsPool, look: LookAtStore, millis = STORE_LOOK_MILLIS) {
     this.#pool = pool;
     this.#look = look;
     this.#millis = millis;
@@ -33,6 +29,10 @@ export class StoreLooks implements Pick<LibraryPool, 'run' | 'rowBytes'> {
 
   get rowBytes(): number {
     return this.#pool.rowBytes;
+  }
+
+  reuse(piece: Uint8Array): void {
+    this.#pool.reuse(piece);
   }
 
   /** @throws as `LibraryPool.run`; StorageUnavailable and StorageRefused */

@@ -25,7 +25,7 @@ function rowsWith(after: () => Promise<object>): LanceRows {
       yield Buffer.from(JSON.stringify(result));
     })();
   };
-  return new LanceRows({ run, rowBytes: 0 });
+  return new LanceRows({ run, reuse: () => undefined, rowBytes: 0 });
 }
 
 const never = (): Promise<never> => new Promise(() => undefined);

@@ -24,6 +24,7 @@ type Run = (signal: AbortSignal) => AsyncGenerator<Uint8Array>;
 /** The error that a task fails with, on a store that answers or on one that does not. */
 async function errorOf(run: Run, isAway: boolean, millis = LONG, store = true): Promise<unknown> {
   const pool = {
+    reuse: () => undefined,
     rowBytes: 1,
     run: async (_: LibraryTask, { signal }: LanceStatement) => run(signal()),
   };

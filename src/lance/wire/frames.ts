@@ -6,6 +6,13 @@ const HEADER_BYTES = 8;
 /** Greatest size of a part of a frame in bytes, unless its reader says less. */
 const MAX_PART_BYTES = 2 ** 30;
 
+interface FrameReaderOptions {
+  /** Greatest size of the message of a frame, and of its bytes. */
+  readonly maxPart?: number;
+  /** Gives memory for the bytes of a frame; memory of their own unless given. */
+  readonly memory?: (bytes: number) => Buffer;
+}
+
 /** Bytes of a frame that are copied into one write with its message: each write costs more than such a copy. */
 const COPIED_BYTES = 2 ** 16;
 
@@ -27,7 +34,7 @@ export function sendFrame(socket: Socket, message: object, ...parts: readonly Ui
   process.nextTick(() => socket.uncork());
 }
 
-/** Takes a message with its bytes, which lie in memory of their own. */
+/** Takes a message with its bytes. */
 type OnFrame<Message> = (message: Message, bytes: Uint8Array) => void;
 
 /** A part of a frame that is arriving: its lengths, its message, or its bytes. */
@@ -42,13 +49,17 @@ interface Section {
 export class FrameReader<Message> {
   readonly #onFrame: OnFrame<Message>;
   readonly #maxPart: number;
+  readonly #memory: (bytes: number) => Buffer;
   readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
   #section: Section;
 
-  /** @param maxPart Greatest size of the message of a frame, and of its bytes. */
-  constructor(onFrame: OnFrame<Message>, maxPart = MAX_PART_BYTES) {
+  constructor(
+    onFrame: OnFrame<Message>,
+    { maxPart = MAX_PART_BYTES, memory = Buffer.allocUnsafeSlow }: FrameReaderOptions = {},
+  ) {
     this.#onFrame = onFrame;
     this.#maxPart = maxPart;
+    this.#memory = memory;
     this.#section = this.#header();
   }
 
@@ -82,16 +93,16 @@ export class FrameReader<Message> {
   }
 
   #header(): Section {
-    return sectionOf(HEADER_BYTES, (header) => {
+    return sectionIn(Buffer.allocUnsafeSlow(HEADER_BYTES), (header) => {
       const { text, bytes } = lengthsOf(header, this.#maxPart);
       return this.#message(text, bytes);
     });
   }
 
   #message(length: number, bytes: number): Section {
-    return sectionOf(length, (text) => {
+    return sectionIn(Buffer.allocUnsafeSlow(length), (text) => {
       const message = JSON.parse(text.toString()) as Message;
-      return sectionOf(bytes, (all) => {
+      return sectionIn(this.#memory(bytes), (all) => {
         this.#onFrame(message, all);
         return this.#header();
       });
@@ -99,8 +110,8 @@ export class FrameReader<Message> {
   }
 }
 
-function sectionOf(bytes: number, complete: Section['complete']): Section {
-  return { memory: Buffer.allocUnsafeSlow(bytes), filled: 0, complete };
+function sectionIn(memory: Buffer, complete: Section['complete']): Section {
+  return { memory, filled: 0, complete };
 }
 
 function isInPlace({ buffer, byteOffset }: Uint8Array, { memory, filled }: Section): boolean {

@@ -1,8 +1,7 @@
 import type { FromLibrary, VersionQuestion, VersionReply } from '../wire/messages.ts';
+import { PIECE_BYTES } from '../wire/piece-memory.ts';
 import { portionsOf } from '../wire/portions.ts';
 
-/** Greatest size of a piece of a result: what the gateway hands to its client at once. */
-const PIECE_BYTES = 2 ** 19;
 /** A piece of less waits for the next batch: each piece is a round trip. */
 const ENOUGH_BYTES = 2 ** 18;
 

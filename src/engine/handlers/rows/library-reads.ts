@@ -7,12 +7,7 @@ import type { Statement } from '../../base/statement.ts';
 import { MAIN } from '../../format/chain.ts';
 import type { AnswerMemory } from '../../format/memory/answer-memory.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
-import {
-  behind,
-  reservedBody,
-  type Portion,
-  type PortionSource,
-} from '../../query/plan/answer-body.ts';
+import { reservedBody, type Portion, type PortionSource } from '../../query/plan/answer-body.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import {
   LibraryEnded,
@@ -115,24 +110,33 @@ const MAX_REPEATS = 2;
  * differ, the answer is cut.
  */
 export function libraryRows(
+  library: Pick<LanceLibrary, 'reuse'>,
   run: () => Promise<AsyncGenerator<Uint8Array>>,
   memory: AnswerMemory,
   { owner, signal }: Pick<Statement, 'owner' | 'signal'>,
 ): Promise<ByteStream> {
   const reserved = FRAME_BYTES;
   const use = { memory, reserved, isKept: false, isPassedOn: true, owner, signal };
-  return reservedBody(async () => new LibraryRows(run, await run()), use);
+  return reservedBody(async () => new LibraryRows(library, run, await run()), use);
 }
 
 class LibraryRows implements PortionSource {
   readonly isRepeatable = true;
+  readonly #library: Pick<LanceLibrary, 'reuse'>;
   readonly #run: () => Promise<AsyncGenerator<Uint8Array>>;
   #first: AsyncGenerator<Uint8Array> | undefined;
   /** Bytes that were sent, and their CRC-32. */
   #position = 0;
   #sum = 0;
+  /** The same with the portion that is handed out: its memory may be another's before its end is noted. */
+  #next = { position: 0, sum: 0 };
 
-  constructor(run: () => Promise<AsyncGenerator<Uint8Array>>, first: AsyncGenerator<Uint8Array>) {
+  constructor(
+    library: Pick<LanceLibrary, 'reuse'>,
+    run: () => Promise<AsyncGenerator<Uint8Array>>,
+    first: AsyncGenerator<Uint8Array>,
+  ) {
+    this.#library = library;
     this.#run = run;
     this.#first = first;
   }
@@ -150,7 +154,13 @@ class LibraryRows implements PortionSource {
   }
 
   interrupted(sent: Portion): void {
-    for (const piece of sent) this.#note(piece);
+    const bytes = sent.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    if (this.#position + bytes === this.#next.position) this.#noteNext();
+    else for (const piece of sent) this.#note(piece);
+  }
+
+  taken(piece: Uint8Array): void {
+    this.#library.reuse(piece);
   }
 
   async close(): Promise<void> {
@@ -169,12 +179,20 @@ class LibraryRows implements PortionSource {
       skipped += old.byteLength;
       if (skipped < this.#position) continue;
       if (sum !== this.#sum) throw new Error('the rows of this answer have changed');
-      const fresh = behind([piece], old.byteLength);
-      yield fresh;
-      this.interrupted(fresh);
+      const fresh = piece.subarray(old.byteLength);
+      if (fresh.byteLength === 0) continue;
+      const position = this.#position + fresh.byteLength;
+      this.#next = { position, sum: crc32(fresh, this.#sum) };
+      yield [fresh];
+      this.#noteNext();
       skipped = this.#position;
       sum = this.#sum;
     }
+  }
+
+  /** Notes that all of the portion was handed out. */
+  #noteNext(): void {
+    ({ position: this.#position, sum: this.#sum } = this.#next);
   }
 
   #note(piece: Uint8Array): void {

@@ -149,7 +149,7 @@ export function queryTable(reads: TableReads): Handler {
       const run = () => library.query(place, query, statement);
       const answer = fileAnswer(
         place.at.version,
-        await libraryRows(run, libraryAnswers, statement),
+        await libraryRows(library, run, libraryAnswers, statement),
       );
       return withReadRows(answer, readOfLibrary(query, place));
     }

@@ -23,6 +23,8 @@ export interface PortionSource {
   interrupted?(sent: Portion): void;
   /** Called with a portion whose bytes are used no more. */
   done?(portion: Portion): void;
+  /** Called with bytes that were handed out in place, once their connection has taken them. */
+  taken?(piece: Uint8Array): void;
   /** Ends its work, also if nothing was read. */
   close(): Promise<void>;
   /** Whether `from` can be called again, at the position that was reached. */
@@ -90,8 +92,10 @@ export class RepeatableBody implements ByteStream, Releasable {
   }
 
   sent(piece: Uint8Array): void {
-    if (this.#views.delete(piece)) this.#memory?.pieces.giveView(piece);
-    else this.#memory?.pieces.giveCopy(piece);
+    if (this.#views.delete(piece)) {
+      this.#memory?.pieces.giveView(piece);
+      this.#source.taken?.(piece);
+    } else this.#memory?.pieces.giveCopy(piece);
   }
 
   stalled(): void {

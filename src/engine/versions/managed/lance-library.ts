@@ -216,6 +216,8 @@ export interface LanceLibrary {
     query: QueryRequest,
     statement: LanceStatement,
   ): Promise<AsyncGenerator<Uint8Array>>;
+  /** Uses the memory of a piece of a query's rows again. Nothing may refer to it any more. */
+  reuse(piece: Uint8Array): void;
   /** The number of rows, or of those that a predicate keeps. */
   count(
     table: LanceTableVersion,
