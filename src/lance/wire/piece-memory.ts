@@ -1,7 +1,7 @@
 /** Size of a memory: that of the largest piece of a result. */
-export const PIECE_BYTES = 2 ** 19;
+export const RESULT_PIECE_BYTES = 2 ** 19;
 /** Frames of fewer bytes get memory of their own size. */
-const LEAST_BYTES = PIECE_BYTES / 4;
+const LEAST_BYTES = RESULT_PIECE_BYTES / 4;
 /** Most memories that wait for their next use. */
 const MOST_FREE = 16;
 
@@ -14,15 +14,16 @@ export class PieceMemory {
 
   /** Memory for the bytes of a frame. Its former contents are still in it. */
   take(bytes: number): Buffer {
-    if (bytes < LEAST_BYTES || bytes > PIECE_BYTES) return Buffer.allocUnsafeSlow(bytes);
+    if (bytes < LEAST_BYTES || bytes > RESULT_PIECE_BYTES) return Buffer.allocUnsafeSlow(bytes);
     const [free] = this.#free;
-    if (free === undefined) return Buffer.allocUnsafeSlow(PIECE_BYTES).subarray(0, bytes);
+    if (free === undefined) return Buffer.allocUnsafeSlow(RESULT_PIECE_BYTES).subarray(0, bytes);
     this.#free.delete(free);
     return Buffer.from(free as ArrayBuffer, 0, bytes);
   }
 
   /** Returns the memory of a piece that nothing refers to any more. */
   give({ buffer }: Uint8Array): void {
-    if (buffer.byteLength === PIECE_BYTES && this.#free.size < MOST_FREE) this.#free.add(buffer);
+    if (buffer.byteLength === RESULT_PIECE_BYTES && this.#free.size < MOST_FREE)
+      this.#free.add(buffer);
   }
 }

@@ -1,5 +1,5 @@
 import type { FromLibrary, VersionQuestion, VersionReply } from '../wire/messages.ts';
-import { PIECE_BYTES } from '../wire/piece-memory.ts';
+import { RESULT_PIECE_BYTES } from '../wire/piece-memory.ts';
 import { portionsOf } from '../wire/portions.ts';
 
 /** A piece of less waits for the next batch: each piece is a round trip. */
@@ -107,7 +107,7 @@ export class RunningTask {
   /** Sends the pieces of a result, then its end once the library does nothing more for it. */
   async run(pieces: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      const portions = portionsOf(pieces, PIECE_BYTES, ENOUGH_BYTES);
+      const portions = portionsOf(pieces, RESULT_PIECE_BYTES, ENOUGH_BYTES);
       for await (const portion of portions) await this.#pass(portion);
     } catch (error) {
       this.#report(error);

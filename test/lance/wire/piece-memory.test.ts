@@ -1,20 +1,20 @@
 import { expect, it } from 'vitest';
-import { PIECE_BYTES, PieceMemory } from '../../../src/lance/wire/piece-memory.ts';
+import { RESULT_PIECE_BYTES, PieceMemory } from '../../../src/lance/wire/piece-memory.ts';
 
 it('is used again for a piece of another size, once each', () => {
   const memory = new PieceMemory();
-  const first = memory.take(PIECE_BYTES);
+  const first = memory.take(RESULT_PIECE_BYTES);
   memory.give(first);
   memory.give(first);
-  const [second, third] = [memory.take(PIECE_BYTES - 1000), memory.take(PIECE_BYTES)];
+  const [second, third] = [memory.take(RESULT_PIECE_BYTES - 1000), memory.take(RESULT_PIECE_BYTES)];
   expect(second.buffer).toBe(first.buffer);
-  expect([second.byteOffset, second.byteLength]).toEqual([0, PIECE_BYTES - 1000]);
+  expect([second.byteOffset, second.byteLength]).toEqual([0, RESULT_PIECE_BYTES - 1000]);
   expect(third.buffer).not.toBe(first.buffer);
 });
 
 it('is of its own for what is small, or larger than a piece', () => {
   const memory = new PieceMemory();
-  for (const bytes of [0, 10, 2 ** 16, PIECE_BYTES + 1]) {
+  for (const bytes of [0, 10, 2 ** 16, RESULT_PIECE_BYTES + 1]) {
     const one = memory.take(bytes);
     expect([one.byteLength, one.buffer.byteLength]).toEqual([bytes, bytes]);
     memory.give(one);
@@ -24,9 +24,9 @@ it('is of its own for what is small, or larger than a piece', () => {
 
 it('keeps a bounded number of memories', () => {
   const memory = new PieceMemory();
-  const all = Array.from({ length: 40 }, () => memory.take(PIECE_BYTES));
+  const all = Array.from({ length: 40 }, () => memory.take(RESULT_PIECE_BYTES));
   for (const one of all) memory.give(one);
   const buffers = new Set(all.map(({ buffer }) => buffer));
-  const again = Array.from({ length: 40 }, () => memory.take(PIECE_BYTES));
+  const again = Array.from({ length: 40 }, () => memory.take(RESULT_PIECE_BYTES));
   expect(again.filter(({ buffer }) => buffers.has(buffer))).toHaveLength(16);
 });
