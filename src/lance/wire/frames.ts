@@ -19,6 +19,8 @@ const COPIED_BYTES = 2 ** 16;
 /** Size of the memory for reads of what is not known to be long. */
 const SCRATCH_BYTES = 2 ** 12;
 
+const ownMemory = (bytes: number): Buffer => Buffer.allocUnsafeSlow(bytes);
+
 /** Sends a message with its bytes, which may be in parts, in one call of the system with the others of this turn. */
 export function sendFrame(socket: Socket, message: object, ...parts: readonly Uint8Array[]): void {
   if (socket.destroyed) return;
@@ -55,7 +57,7 @@ export class FrameReader<Message> {
 
   constructor(
     onFrame: OnFrame<Message>,
-    { maxPart = MAX_PART_BYTES, memory = Buffer.allocUnsafeSlow }: FrameReaderOptions = {},
+    { maxPart = MAX_PART_BYTES, memory = ownMemory }: FrameReaderOptions = {},
   ) {
     this.#onFrame = onFrame;
     this.#maxPart = maxPart;
