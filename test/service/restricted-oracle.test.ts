@@ -40,10 +40,13 @@ const pairsOf = (table: string, copy: string, count: number): readonly Pair[] =>
 
 const pairs = pairsOf('t', 'c', TABLES);
 const lancePairs = pairsOf('l', 'd', LANCE_TABLES);
+/** Compared where threads scan. */
+const threadPairs = [...pairsOf('u', 'e', TABLES), ...pairsOf('lu', 'f', LANCE_TABLES)];
+const all = [...pairs, ...lancePairs, ...threadPairs];
 
 /** The file of what `randomRestrictions` says. JSON is YAML. */
 function restrictionsFile(): string {
-  const bound = [...pairs, ...lancePairs].flatMap(({ table, seed }) => {
+  const bound = all.flatMap(({ table, seed }) => {
     const { kept, masked } = randomRestrictions(seed);
     const shared = { tables: [`/${table}`], subjects: ['role:bound'] };
     const columns = Object.fromEntries(masked.map(({ column, as }) => [column, as]));
@@ -127,15 +130,18 @@ class ServedTables implements RestrictedTables {
   }
 }
 
+const lance = all.filter(({ table }) => table.startsWith('l')).map(({ table }) => `/${table}`);
+const formats = [{ tables: lance, format: 'lance' }];
+const config = `processes: 2\nworkers: 1\ntables: ${JSON.stringify({ formats })}\n`;
+
 let service: Service;
 let tables: ServedTables;
 let secret: Uint8Array;
 
 beforeAll(async () => {
-  const lance = lancePairs.map(({ table }) => `/${table}`);
   service = await Service.prepare({
     policy: 'p, role:admin, /**, *, allow\np, role:bound, /**, *, allow\n',
-    config: `processes: 2\nworkers: 1\ntables: { formats: [{ tables: ${JSON.stringify(lance)}, format: lance }] }\n`,
+    config,
   });
   await writeFile(join(service.policies, 'restrictions.yaml'), restrictionsFile());
   await service.restart();
@@ -156,6 +162,16 @@ it(`two processes answer as of a copy: ${TABLES * QUERIES} queries`, async () =>
 
 it(`two processes do so of Lance tables: ${LANCE_TABLES * QUERIES} queries`, async () => {
   for (const pair of lancePairs) {
+    await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
+  }
+});
+
+it(`two processes do so where threads scan: ${(TABLES + LANCE_TABLES) * QUERIES} queries`, async () => {
+  await service.end();
+  // Scans of more bytes than the cache has are work of threads.
+  await service.configure(`${config}cache: { bytes: 0 }\n`);
+  await service.restart();
+  for (const pair of threadPairs) {
     await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
   }
 });
