@@ -57,7 +57,7 @@ describe('restrictions', () => {
     [
       'restrictions: {}\n',
       1,
-      'restrictions must be a list of at most 1000 restrictions, not a mapping',
+      'restrictions must be a list of at most 1000 restrictions, not an empty mapping',
     ],
     [one(), 2, 'the restriction r has neither rows, columns nor canary'],
     [
