@@ -180,7 +180,7 @@ it('lets a team see its own records of the audit log', async () => {
   expect(await log.countRows()).toBeGreaterThan(2);
 });
 
-it('counts the rows that were sent until a client left', async () => {
+it('counts the rows and bytes that were sent until a client left', async () => {
   const admin = await client(ADMIN_KEY);
   const rows = Array.from({ length: 200 }, (_, id) => ({ id, text: 'x'.repeat(100_000) }));
   const table = await admin.createTable('large', rows.slice(0, 100));
@@ -201,8 +201,14 @@ it('counts the rows that were sent until a client left', async () => {
     });
   };
   await waitUntil(async () => (await outcome()) !== undefined);
-  const { status, read } = (await outcome()) as { status: number; read: { rows: number } };
+  const { status, read, bytes_out } = (await outcome()) as {
+    status: number;
+    read: { rows: number };
+    bytes_out: number;
+  };
   expect(status).toBe(499);
+  expect(bytes_out).toBeGreaterThan(0);
+  expect(bytes_out).toBeLessThan(20_000_000);
   expect(read).toMatchObject({ columns: ['id', 'text'], version: 2, filter: null });
   expect(read.rows).toBeGreaterThan(0);
   expect(read.rows).toBeLessThan(200);
