@@ -20,6 +20,8 @@ import { timeOf } from '../../audit/record/time.ts';
 
 /** Polling interval of `--follow`, in milliseconds. */
 const PAUSE_MILLIS = 250;
+/** Requests that are held until the marks are read, at most. */
+const HELD = 8192;
 /** Polling interval of the records of other gateways, in milliseconds. */
 const BRING_MILLIS = 3_000;
 
@@ -76,7 +78,10 @@ export async function searchAudit(config: Config, flags: SearchFlags, run: Run):
   const known = typed.review === undefined ? undefined : await reading;
   const filter = await withMarks(folder.audit, typed, known);
   const log = { folder: folder.audit, bring };
-  const [marks, requests] = await Promise.all([reading, begun(found(log, filter, flags), flags)]);
+  const [marks, requests] = await Promise.all([
+    reading,
+    begun(found(log, filter, flags), flags, reading),
+  ]);
   const { output } = run;
   const format = formatOf(name, flags, output, marks);
   await output.bytes(format.begin());
@@ -86,16 +91,24 @@ export async function searchAudit(config: Config, flags: SearchFlags, run: Run):
   await output.bytes(format.end());
 }
 
-/** A search whose first requests were looked for, while the marks are read: what is rare takes most of the time. */
+/** A search that runs while the marks are read, which every request is shown with: both take as long. */
 async function begun(
   search: AsyncGenerator<readonly FoundRequest[]>,
   { follow }: SearchFlags,
+  marks: Promise<unknown>,
 ): Promise<AsyncIterable<readonly FoundRequest[]>> {
   if (follow === true) return search;
-  const first = await search.next();
+  const held: FoundRequest[] = [];
+  let isRead = false;
+  // Its failure is that of the caller, who waits for it as well.
+  void marks.catch(() => undefined).finally(() => (isRead = true));
+  while (!isRead && held.length < HELD) {
+    const next = await search.next();
+    if (next.done === true) break;
+    held.push(...next.value);
+  }
   return (async function* whole() {
-    if (first.done === true) return;
-    yield first.value;
+    if (held.length > 0) yield held;
     yield* search;
   })();
 }
