@@ -114,6 +114,13 @@ it('records what callers read, and which restrictions bind them', async () => {
   expect(await read('--subject', 'user:eve', '--status', '403')).toEqual([
     { operation: 'DeleteFromTable', restrictions: ['own-region'], read: undefined },
   ]);
+  const [first] = (await service.audit()).filter(({ subject, operation }) => {
+    return subject === 'user:eve' && operation === 'QueryTable';
+  });
+  const page = await service.command('audit', 'show', String(first!['decision_id']));
+  expect(page.out).toContain('bound by     own-region\n');
+  expect(page.out).toContain('read         id, email of version 1, 2 rows sent\n');
+  expect(page.out).toContain(`filter       SHA-256 ${digest('id < 9')}\n`);
   const log = await admin.openTable('audit', ['system']);
   const rows = await log.query().where("operation = 'QueryTable' AND phase = 'outcome'").toArray();
   expect(rows.map((row) => [[...row.restrictions], Number(row.read?.rows)])).toContainEqual([

@@ -14,15 +14,13 @@ import { zoneOf, type Zone } from '../output/zone.ts';
 import { RuleTexts } from '../policy/rule-text.ts';
 import { bringArchive } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
+import { commitEntries, joined, readEntries, vendedEntries, type Entry } from './audit-entries.ts';
 import { jsonLine } from './audit-format.ts';
 
 export interface ShowFlags {
   readonly json?: boolean;
   readonly tz?: string;
 }
-
-/** A label and its text; entries without a text are not printed. */
-type Entry = readonly [string, string | null];
 
 /** Does `arrowgate audit show`. */
 export async function showAudit(
@@ -111,9 +109,12 @@ function pageOf(
       ['context', contextText(record)],
       ['decision', decisionText(record)],
       ['line', ruleText],
+      ['bound by', record.restrictions.join(', ') || null],
+      ['canary', record.canary],
       ['policy', policy_digest],
       ['shadow', shadowText(record)],
       ['answer', answerText(record)],
+      ...readEntries(record),
       ...commitEntries(record),
       ...vendedEntries(record),
       ['review', reviewText(mark, zone)],
@@ -149,10 +150,6 @@ function wrapped(text: string, room: number): readonly string[] {
   const space = text.lastIndexOf(' ', room);
   const end = space > 0 ? space : room;
   return [text.slice(0, end), ...wrapped(text.slice(end).trimStart(), room)];
-}
-
-function joined(parts: readonly (string | null)[]): string | null {
-  return parts.filter((part) => part !== null && part !== '').join(', ') || null;
 }
 
 function whoOf({ subject, principal }: LoggedRecord): string {
@@ -210,27 +207,6 @@ function answerText({ status, code, bytes_in, bytes_out }: LoggedRecord): string
     `${bytes_in ?? 0} bytes in`,
     `${bytes_out ?? 0} bytes out`,
   ]);
-}
-
-function vendedEntries({ vended }: LoggedRecord): readonly Entry[] {
-  if (vended === null) return [];
-  const { prefix, access, until } = vended;
-  const end = until === null ? 'without end' : `until ${until}`;
-  return [['credentials', joined([access, prefix, end])]];
-}
-
-function commitEntries({ commit }: LoggedRecord): readonly Entry[] {
-  if (commit === null) return [];
-  const { kind, baseVersion, version, rowsAdded, rowsChanged, rowsRemoved } = commit;
-  const versions = version === null ? null : `version ${baseVersion ?? 'none'} to ${version}`;
-  const rows = `${rowsAdded} rows added, ${rowsChanged ?? 'unknown'} changed, ${rowsRemoved} removed`;
-  return [
-    ['commit', joined([kind, versions, commit.schemaChanged ? 'schema changed' : null])],
-    ['rows', rows],
-    ['columns', commit.columns?.join(', ') || null],
-    ['statement', commit.statement ?? null],
-    ['rules', commit.rules.join(', ') || null],
-  ];
 }
 
 async function showInstance(
