@@ -38,8 +38,8 @@ beforeAll(async () => {
   const alice = await service.key('alice');
   const spare = await service.key('bob');
   await sendGranted(service.url, 'POST /v1/namespace/prod/create', { body: {} });
-  for (const name of ['orders', 'gone']) {
-    const line = `POST /v1/table/prod$${name}/create`;
+  for (const path of ['prod$orders/create', 'prod$gone/create', 'prod$orders/insert']) {
+    const line = `POST /v1/table/${path}`;
     await sendGranted(service.url, line, { body: goodRows, headers: ARROW_STREAM });
   }
   await sendGranted(service.url, 'POST /v1/table/prod$gone/drop', { body: {} });
@@ -111,6 +111,9 @@ const elsewhere = ['keys move', 'catalog adopt'];
 /** Commands that print no JSON. */
 const plain = ['serve', 'completion'];
 
+/** Commands that need no data folder. */
+const withoutData = ['init', 'config keys', 'policy seal'];
+
 /** Commands that exit with 1, since they have findings. */
 const withFindings = ['policy diff', 'policy replay', 'policy unused', 'audit unused'];
 
@@ -158,9 +161,9 @@ describe('--json', () => {
     const made = join(await newFolder(), 'made');
     const typed = words.split(' ').filter((word) => word !== '');
     const given = typed.map((word) => (word === 'NEW' ? made : (places[word] ?? word)));
-    const data = name === 'init' ? [] : ['--data', service.data];
+    const data = withoutData.includes(name) ? [] : ['--data', service.data];
     const { code, lines, notes } = await run(...name.split(' '), ...given, ...data, '--json');
-    expect([code, notes]).toEqual([withFindings.includes(name) ? 1 : 0, expect.anything()]);
+    expect(code, notes.join('\n')).toBe(withFindings.includes(name) ? 1 : 0);
     const isStream = name === 'audit search';
     const values = isStream
       ? lines.map((line) => JSON.parse(line))
