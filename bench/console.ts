@@ -1,12 +1,13 @@
 // The console over a million records: how long its reading thread takes for a page, its filters and its counts.
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { loadavg, tmpdir } from 'node:os';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FilterText } from '../src/console/trail/filter-text.ts';
 import type * as Trails from '../src/console/trail/trail.ts';
+import { Service } from '../test/support/service.ts';
 import { SALARIES } from './console/day-log.ts';
+import { firstRenders, type Renders } from './console/first-render.ts';
 import { built } from './harness/built.ts';
 import { readOptions } from './harness/options.ts';
 import { aligned, figure } from './harness/table.ts';
@@ -46,8 +47,9 @@ interface Measured {
 
 const options = readOptions();
 const records = options.quick ? 40_000 : 1_000_000;
-const folder = await mkdtemp(join(tmpdir(), 'arrowgate-console-'));
-execFileSync(process.execPath, [...process.execArgv, LOG, folder, String(records)]);
+const service = await Service.start();
+await service.end();
+execFileSync(process.execPath, [...process.execArgv, LOG, service.data, String(records)]);
 const { Trail } = await built<typeof Trails>('console/trail/trail.js');
 const measured: Measured[] = [];
 for (const [name, filter, most] of SEARCHES) {
@@ -56,7 +58,9 @@ for (const [name, filter, most] of SEARCHES) {
 for (const [name, filter, most] of COUNTS) {
   measured.push(await measure(name, most, { kind: 'traffic', filter, steps: 60, now: Date.now() }));
 }
-await rm(folder, { recursive: true });
+await service.restart();
+const renders = await firstRenders(service.url, options.rounds);
+await service.stop();
 print();
 
 type Task = Parameters<InstanceType<typeof Trails.Trail>['run']>[0];
@@ -64,7 +68,7 @@ type Task = Parameters<InstanceType<typeof Trails.Trail>['run']>[0];
 /** The first round starts the thread and opens the log; the others find both. */
 async function measure(name: string, most: number, task: Task): Promise<Measured> {
   const trail = new Trail({
-    folder: join(folder, 'private', 'audit'),
+    folder: join(service.data, 'private', 'audit'),
     millis: MOST_MILLIS,
     failed: (error) => {
       throw error;
@@ -105,6 +109,7 @@ function print(): void {
     '',
     `A log of ${records.toLocaleString('en-US')} records of 20 hours, all files but the last sealed; pages of ${PAGE}.`,
     'Milliseconds of wall time and of processor time: of the first search of a new thread, and the median of the next ones.',
+    ...renderLines(renders),
     `Load of the machine at the end: ${load.join(' ')}.`,
     '',
     ...aligned([heading, rule, ...cells]),
@@ -121,4 +126,17 @@ function print(): void {
 
 function middle(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** The first paint of pages in a browser without a cache, and their whole content. */
+function renderLines(renders: Renders | undefined): readonly string[] {
+  if (renders === undefined) return ['There is no browser here to draw the pages.'];
+  const { pages, bytes } = renders;
+  return [
+    `A browser without a cache loads ${(bytes / 1024).toFixed(0)} KB, compressed (target 250). First paint, and all data (ms, target of the first 1,000):`,
+    ...pages.map(
+      ({ name, first, whole }) =>
+        `${name}: ${first.map(figure).join(' ')}; ${whole.map(figure).join(' ')}.`,
+    ),
+  ];
 }

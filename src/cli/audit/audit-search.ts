@@ -99,10 +99,10 @@ async function begun(
 ): Promise<AsyncIterable<readonly FoundRequest[]>> {
   if (follow === true) return search;
   const held: FoundRequest[] = [];
-  let isRead = false;
+  const reading = { isDone: false };
   // Its failure is that of the caller, who waits for it as well.
-  void marks.catch(() => undefined).finally(() => (isRead = true));
-  while (!isRead && held.length < HELD) {
+  void marks.catch(() => undefined).finally(() => (reading.isDone = true));
+  while (!reading.isDone && held.length < HELD) {
     const next = await search.next();
     if (next.done === true) break;
     held.push(...next.value);

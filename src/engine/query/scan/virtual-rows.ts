@@ -16,6 +16,10 @@ import { asVisible, type VisibleSnapshot } from './visible-snapshot.ts';
 const MADE_OF = 4;
 /** The batches of virtual tables are made anew for each reader. */
 const dropped = new DroppedMemory();
+/** Readers up to which V8 collects what they dropped early enough by itself. */
+const FEW_READERS = 8;
+/** Readers that are not closed. */
+let readers = 0;
 
 /** A virtual table has no files. */
 const noFiles = new MemoryStorage();
@@ -44,6 +48,8 @@ export class VirtualRows implements BatchSource {
   readonly snapshot: VisibleSnapshot;
   readonly #parts: ReadonlyMap<Fragment, Openable>;
   readonly #open = new Map<Fragment, Promise<OpenPart>>();
+  /** Whether this is counted as a reader, which is to be closed. */
+  #isReader = false;
 
   private constructor(snapshot: Snapshot, parts: ReadonlyMap<Fragment, Openable>) {
     this.snapshot = asVisible(snapshot);
@@ -78,20 +84,25 @@ export class VirtualRows implements BatchSource {
   }
 
   /**
-   * The rows of a snapshot that another thread made.
+   * The rows of a snapshot that another thread made, to be closed.
    * @param open Opens the part at a position.
    */
   static from(snapshot: Snapshot, open: (at: number) => Promise<OpenPart>): VirtualRows {
     const { fragments } = snapshot;
-    return new VirtualRows(
-      snapshot,
-      new Map(fragments.map((fragment, at) => [fragment, { open: () => open(at) }])),
-    );
+    const parts = new Map(fragments.map((fragment, at) => [fragment, { open: () => open(at) }]));
+    return VirtualRows.#reader(snapshot, parts);
   }
 
   /** The same rows, to be read and closed on their own. */
   again(): VirtualRows {
-    return new VirtualRows(this.snapshot, this.#parts);
+    return VirtualRows.#reader(this.snapshot, this.#parts);
+  }
+
+  static #reader(snapshot: Snapshot, parts: ReadonlyMap<Fragment, Openable>): VirtualRows {
+    const rows = new VirtualRows(snapshot, parts);
+    rows.#isReader = true;
+    readers += 1;
+    return rows;
   }
 
   /** How many rows the batches of a part have. */
@@ -134,7 +145,7 @@ export class VirtualRows implements BatchSource {
       return slice(await part.read(index, columns), rows.start, rows.count);
     };
     const batch = await read();
-    dropped.add(MADE_OF * batchBytes(batch));
+    if (readers > FEW_READERS) dropped.add(MADE_OF * batchBytes(batch));
     return {
       batch,
       index,
@@ -180,6 +191,8 @@ export class VirtualRows implements BatchSource {
   /** Closes what was opened to read. */
   async close(): Promise<void> {
     const open = [...this.#open.values()];
+    if (this.#isReader) readers -= 1;
+    this.#isReader = false;
     this.#open.clear();
     for (const part of open) await (await part.catch(() => undefined))?.close();
   }
