@@ -12,7 +12,8 @@ import { loadPolicyLines } from '../../policy/load.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { bringArchive, windowOfPeriod } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
-import { columns, meterOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
+import { tableText, type PrintedColumn } from '../output/table.ts';
 import { periodOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
 
 interface ReplayFlags extends PeriodFlags {
@@ -27,7 +28,7 @@ export function addReplay(policy: Command, run: Run): void {
     .action(async (flags: ReplayFlags, command: Command) => {
       const report = await replay(flags, command, run);
       run.code = report.changed.length + report.seen.length === 0 ? 0 : 1;
-      run.output.line(flags.json === true ? JSON.stringify(report.shown()) : textOf(report));
+      run.output.line(flags.json === true ? JSON.stringify(report.shown()) : textOf(report, run));
     });
 }
 
@@ -49,12 +50,23 @@ async function replay(flags: ReplayFlags, command: Command, run: Run): Promise<R
   return replayed.report;
 }
 
-const heading = ['', 'SUBJECT', 'ACTION', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];
+/** Cells are cut so far that all columns fit 80 characters. */
+const changedColumns: readonly PrintedColumn[] = [
+  { heading: '', least: 7 },
+  { heading: 'SUBJECT', least: 9 },
+  { heading: 'ACTION', least: 8 },
+  { heading: 'OBJECT', least: 9 },
+  { heading: 'REQUESTS' },
+  { heading: 'LAST', least: 10 },
+  { heading: 'THEN', least: 6 },
+  { heading: 'NOW', least: 6 },
+];
 
-function textOf(report: ReplayReport): string {
+function textOf(report: ReplayReport, { output }: Run): string {
   const { requests, same, changed, seeing, seen, skipped } = report;
-  const table = changed.length === 0 ? [] : [columns([heading, ...changed.map(rowOf)])];
-  const sights = seen.length === 0 ? [] : [columns([seenHeading, ...seen.map(seenRow)])];
+  const table =
+    changed.length === 0 ? [] : [tableText(changedColumns, changed.map(rowOf), {}, output)];
+  const sights = seen.length === 0 ? [] : [tableText(seenColumns, seen.map(seenRow), {}, output)];
   const partly = changed.some((one) => one.partly)
     ? ['(*) as far as the route shows: the body was never read, and may ask for more']
     : [];
@@ -74,7 +86,10 @@ function textOf(report: ReplayReport): string {
   ].join('\n');
 }
 
-const seenHeading = ['SEES', 'SUBJECT', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];
+const seenColumns: readonly PrintedColumn[] = [
+  { heading: 'SEES', least: 10 },
+  ...changedColumns.filter(({ heading }) => heading !== '' && heading !== 'ACTION'),
+];
 
 function seenRow({
   direction,
