@@ -25,6 +25,8 @@ const TABLES = casesOf(2, 20);
 const LANCE_TABLES = casesOf(1, 10);
 const QUERIES = casesOf(6, 50);
 const CHANGES = casesOf(3, 16);
+/** All of them take half an hour on a busy machine. */
+const timeout = casesOf(300_000, 7_200_000);
 
 /** A restricted table and its copy. */
 interface Pair {
@@ -154,24 +156,32 @@ beforeAll(async () => {
 
 afterAll(async () => service?.stop());
 
-it(`two processes answer as of a copy: ${TABLES * QUERIES} queries`, async () => {
+it(`two processes answer as of a copy: ${TABLES * QUERIES} queries`, { timeout }, async () => {
   for (const pair of pairs) {
     await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
   }
 });
 
-it(`two processes do so of Lance tables: ${LANCE_TABLES * QUERIES} queries`, async () => {
-  for (const pair of lancePairs) {
-    await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
-  }
-});
+it(
+  `two processes do so of Lance tables: ${LANCE_TABLES * QUERIES} queries`,
+  { timeout },
+  async () => {
+    for (const pair of lancePairs) {
+      await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
+    }
+  },
+);
 
-it(`two processes do so where threads scan: ${(TABLES + LANCE_TABLES) * QUERIES} queries`, async () => {
-  await service.end();
-  // Scans of more bytes than the cache has are work of threads.
-  await service.configure(`${config}cache: { bytes: 0 }\n`);
-  await service.restart();
-  for (const pair of threadPairs) {
-    await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
-  }
-});
+it(
+  `two processes do so where threads scan: ${(TABLES + LANCE_TABLES) * QUERIES} queries`,
+  { timeout },
+  async () => {
+    await service.end();
+    // Scans of more bytes than the cache has are work of threads.
+    await service.configure(`${config}cache: { bytes: 0 }\n`);
+    await service.restart();
+    for (const pair of threadPairs) {
+      await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
+    }
+  },
+);

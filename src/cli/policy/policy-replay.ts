@@ -13,22 +13,24 @@ import { configOf, withConfig } from '../config/command-config.ts';
 import { bringArchive, windowOfPeriod } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
 import { meterOf, type Run } from '../output/output.ts';
-import { tableText, type PrintedColumn } from '../output/table.ts';
+import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { periodOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
 
-interface ReplayFlags extends PeriodFlags {
+interface ReplayFlags extends PeriodFlags, TableFlags {
   readonly json?: boolean;
 }
 
 /** `arrowgate policy replay`. */
 export function addReplay(policy: Command, run: Run): void {
-  withPeriod(withConfig(policy.command('replay'), ['policies', 'data']))
+  withTable(withPeriod(withConfig(policy.command('replay'), ['policies', 'data'])))
     .description('replay the requests of the audit log against a proposed policy')
     .option('--json', 'print JSON')
     .action(async (flags: ReplayFlags, command: Command) => {
       const report = await replay(flags, command, run);
       run.code = report.changed.length + report.seen.length === 0 ? 0 : 1;
-      run.output.line(flags.json === true ? JSON.stringify(report.shown()) : textOf(report, run));
+      run.output.line(
+        flags.json === true ? JSON.stringify(report.shown()) : textOf(report, flags, run),
+      );
     });
 }
 
@@ -50,23 +52,26 @@ async function replay(flags: ReplayFlags, command: Command, run: Run): Promise<R
   return replayed.report;
 }
 
-/** Cells are cut so far that all columns fit 80 characters. */
 const changedColumns: readonly PrintedColumn[] = [
-  { heading: '', least: 7 },
-  { heading: 'SUBJECT', least: 9 },
-  { heading: 'ACTION', least: 8 },
-  { heading: 'OBJECT', least: 9 },
+  { heading: 'CHANGE' },
+  { heading: 'SUBJECT', least: 12 },
+  { heading: 'ACTION', least: 12 },
+  { heading: 'OBJECT', least: 14 },
   { heading: 'REQUESTS' },
-  { heading: 'LAST', least: 10 },
-  { heading: 'THEN', least: 6 },
-  { heading: 'NOW', least: 6 },
+  // A day.
+  { heading: 'LAST', least: 11 },
+  { heading: 'THEN', least: 12 },
+  { heading: 'NOW', least: 12 },
 ];
 
-function textOf(report: ReplayReport, { output }: Run): string {
+function textOf(report: ReplayReport, flags: TableFlags, { output }: Run): string {
   const { requests, same, changed, seeing, seen, skipped } = report;
   const table =
-    changed.length === 0 ? [] : [tableText(changedColumns, changed.map(rowOf), {}, output)];
-  const sights = seen.length === 0 ? [] : [tableText(seenColumns, seen.map(seenRow), {}, output)];
+    changed.length === 0 ? [] : [tableText(changedColumns, changed.map(rowOf), flags, output)];
+  const sights =
+    seen.length === 0
+      ? []
+      : [tableText(seenColumns, seen.map(seenRow), { header: flags.header !== false }, output)];
   const partly = changed.some((one) => one.partly)
     ? ['(*) as far as the route shows: the body was never read, and may ask for more']
     : [];
@@ -87,8 +92,8 @@ function textOf(report: ReplayReport, { output }: Run): string {
 }
 
 const seenColumns: readonly PrintedColumn[] = [
-  { heading: 'SEES', least: 10 },
-  ...changedColumns.filter(({ heading }) => heading !== '' && heading !== 'ACTION'),
+  { heading: 'SEES' },
+  ...changedColumns.filter(({ heading }) => heading !== 'CHANGE' && heading !== 'ACTION'),
 ];
 
 function seenRow({

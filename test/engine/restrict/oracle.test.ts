@@ -11,6 +11,8 @@ const LANCE_TABLES = casesOf(2, 40);
 const THREAD_TABLES = casesOf(2, 40);
 const QUERIES = casesOf(12, 50);
 const CHANGES = casesOf(6, 16);
+/** All of them take many minutes on a busy machine. */
+const timeout = casesOf(300_000, 7_200_000);
 
 let tested: RestrictedEngine | undefined;
 
@@ -42,14 +44,19 @@ async function compareTables(
 }
 
 describe('a restricted table', () => {
-  it(`answers as a copy without hidden rows and with masked columns: ${TABLES * QUERIES} queries`, () =>
-    compareTables('t', TABLES));
+  it(
+    `answers as a copy without hidden rows and with masked columns: ${TABLES * QUERIES} queries`,
+    { timeout },
+    () => compareTables('t', TABLES),
+  );
 
-  it(`does so as a Lance table: ${LANCE_TABLES * QUERIES} queries`, () =>
-    compareTables('l', LANCE_TABLES));
+  it(`does so as a Lance table: ${LANCE_TABLES * QUERIES} queries`, { timeout }, () =>
+    compareTables('l', LANCE_TABLES),
+  );
 
   it.each(['t', 'l'] as const)(
     `does so where threads scan: ${THREAD_TABLES * QUERIES} queries, %s`,
+    { timeout },
     async (prefix) => {
       const run = vi.spyOn(ThreadPool.prototype, 'run');
       // Scans of more bytes than the cache has are work of threads.
