@@ -6,6 +6,8 @@ import { OverBudget } from '../protocol/budget.ts';
 import { TaskResult } from '../engine/workers/task-result.ts';
 import { LibraryEnded, type LanceRowsPart } from '../engine/versions/managed/lance-library.ts';
 import { FrameReader, sendFrame } from './wire/frames.ts';
+import { portionsOf } from './wire/portions.ts';
+import type { ByteReader } from './wire/reads.ts';
 import type {
   FromLibrary,
   LibraryTask,
@@ -30,7 +32,7 @@ export const LIBRARY_SILENCE_MILLIS = 10_000;
 /** Looks in that time. A machine that was suspended counts as one. */
 const SILENT_LOOKS = 10;
 
-/** Greatest size of a part of a frame of a process, in bytes: it sends pieces of at most 1 MiB. */
+/** Greatest size of a part of a frame of a process, in bytes: it sends pieces of at most 512 KiB. */
 const MAX_PART_BYTES = 2 ** 24;
 
 /** Greatest length of the error output that is kept of a process. */
@@ -109,16 +111,7 @@ export class LibraryProcess {
   constructor(options: LibraryProcessOptions) {
     this.#options = options;
     this.#child = startProcess(options);
-    const receive = (message: FromLibrary, parts: readonly Uint8Array[]): void =>
-      this.#receive(message, parts);
-    const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
-    this.#socket = withLargeReads(this.#child.stdio[3] as Socket, (chunk) => {
-      try {
-        frames.add(chunk);
-      } catch {
-        this.#killFor('it sent bytes that are no message');
-      }
-    });
+    this.#socket = withLargeReads(this.#child.stdio[3] as Socket, this.#reader());
     // Its end says more than an error of the socket.
     this.#socket.on('error', () => this.kill());
     this.#child.stderr?.on('data', (chunk: Buffer) => {
@@ -163,7 +156,7 @@ export class LibraryProcess {
     this.#child.ref();
     this.#watch ??= setInterval(() => this.#look(), LIBRARY_SILENCE_MILLIS / SILENT_LOOKS);
     const { vectors, rows, versions } = input;
-    this.#send({ kind: 'begin', id, task, millis }, vectors);
+    this.#send({ kind: 'begin', id, task, millis }, ...(vectors === undefined ? [] : [vectors]));
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
       () => this.#cancel(id),
@@ -190,6 +183,20 @@ export class LibraryProcess {
     await this.#cleared;
   }
 
+  #reader(): ByteReader {
+    const receive = (message: FromLibrary, bytes: Uint8Array): void =>
+      this.#receive(message, bytes);
+    const frames = new FrameReader<FromLibrary>(receive, MAX_PART_BYTES);
+    const add = (bytes: Uint8Array): void => {
+      try {
+        frames.add(bytes);
+      } catch {
+        this.#killFor('it sent bytes that are no message');
+      }
+    };
+    return { room: () => frames.room(), add };
+  }
+
   #killFor(reason: string): void {
     this.#killedFor ??= reason;
     this.kill();
@@ -201,12 +208,12 @@ export class LibraryProcess {
     this.#killFor(`it said nothing for ${LIBRARY_SILENCE_MILLIS / 1000} s`);
   }
 
-  #receive(message: FromLibrary, parts: readonly Uint8Array[]): void {
+  #receive(message: FromLibrary, bytes: Uint8Array): void {
     this.#silentLooks = 0;
     if (message.kind === 'ready') this.#begin();
     else if (message.kind === 'memory') this.#bytes = message.bytes;
     else if (message.kind === 'unusable') this.#refuseAll(message.reason);
-    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(...parts);
+    else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
     else if (message.kind === 'fault') this.#fail(message);
     else if (message.kind === 'ask') void this.#answer(message);
     else this.#done(message);
@@ -240,13 +247,10 @@ export class LibraryProcess {
 
   /** Sends the rows of a change in pieces, as the process takes them, between other messages. */
   async #sendRows(id: number, rows: Pick<LanceRowsPart, 'pieces'>): Promise<void> {
-    for await (const bytes of rows.pieces()) {
-      for (let start = 0; start < bytes.byteLength; start += ROWS_PIECE_BYTES) {
-        if (!this.#works.has(id)) return;
-        const piece = bytes.subarray(start, start + ROWS_PIECE_BYTES);
-        this.#send({ kind: 'rows', id }, piece);
-        await this.#drained();
-      }
+    for await (const portion of portionsOf(rows.pieces(), ROWS_PIECE_BYTES, ROWS_PIECE_BYTES)) {
+      if (!this.#works.has(id)) return;
+      this.#send({ kind: 'rows', id }, ...portion);
+      await this.#drained();
     }
   }
 
@@ -335,8 +339,8 @@ export class LibraryProcess {
     );
   }
 
-  #send(message: ToLibrary, bytes?: Uint8Array): void {
-    sendFrame(this.#socket, message, bytes);
+  #send(message: ToLibrary, ...parts: readonly Uint8Array[]): void {
+    sendFrame(this.#socket, message, ...parts);
   }
 }
 

@@ -25,8 +25,13 @@ export function decodeFooter(bytes: Uint8Array, end: number): Footer {
   return {
     decoded: decodeSchemaTable(schema),
     dictionaries: readBlocks(root, 2, end),
-    batches: readBlocks(root, 3, end),
+    batches: batchBlocks(bytes, end),
   };
+}
+
+/** The blocks of the batches of a footer alone. Throws as `decodeFooter` does. */
+export function batchBlocks(bytes: Uint8Array, end: number): readonly Block[] {
+  return readBlocks(FlatTable.root(bytes), 3, end);
 }
 
 function readBlocks(root: FlatTable, slot: number, end: number): Block[] {

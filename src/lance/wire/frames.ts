@@ -6,106 +6,112 @@ const HEADER_BYTES = 8;
 /** Greatest size of a part of a frame in bytes, unless its reader says less. */
 const MAX_PART_BYTES = 2 ** 30;
 
-const NOTHING = new Uint8Array(0);
+/** Bytes of a frame that are copied into one write with its message: each write costs more than such a copy. */
+const COPIED_BYTES = 2 ** 16;
 
-/** Sends a message with its bytes, in one call of the system with the others of this turn. */
-export function sendFrame(socket: Socket, message: object, bytes: Uint8Array = NOTHING): void {
+/** Size of the memory for reads of what is not known to be long. */
+const SCRATCH_BYTES = 2 ** 12;
+
+/** Sends a message with its bytes, which may be in parts, in one call of the system with the others of this turn. */
+export function sendFrame(socket: Socket, message: object, ...parts: readonly Uint8Array[]): void {
   if (socket.destroyed) return;
   const text = Buffer.from(JSON.stringify(message));
+  const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0);
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt32LE(text.length, 0);
-  header.writeUInt32LE(bytes.byteLength, 4);
+  header.writeUInt32LE(bytes, 4);
   socket.cork();
-  socket.write(Buffer.concat([header, text]));
-  if (bytes.byteLength > 0) socket.write(bytes);
+  const isCopied = bytes < COPIED_BYTES;
+  socket.write(Buffer.concat([header, text, ...(isCopied ? parts : [])]));
+  if (!isCopied) for (const part of parts) socket.write(part);
   process.nextTick(() => socket.uncork());
 }
 
-/** Takes a message with its bytes, which are in as many parts as they arrived in. */
-type OnFrame<Message> = (message: Message, parts: readonly Uint8Array[]) => void;
+/** Takes a message with its bytes, which lie in memory of their own. */
+type OnFrame<Message> = (message: Message, bytes: Uint8Array) => void;
 
-interface BegunFrame<Message> {
-  readonly message: Message;
-  readonly parts: Uint8Array[];
-  /** Bytes that have not arrived. */
-  missing: number;
+/** A part of a frame that is arriving: its lengths, its message, or its bytes. */
+interface Section {
+  readonly memory: Buffer;
+  filled: number;
+  /** Called when all of it is there. Returns the next one. */
+  readonly complete: (memory: Buffer) => Section;
 }
 
-/** Splits the bytes of a socket into frames. The bytes of messages are not copied. */
+/** Splits the bytes of a socket into frames. */
 export class FrameReader<Message> {
   readonly #onFrame: OnFrame<Message>;
   readonly #maxPart: number;
-  /** What arrived of the lengths and of the message. */
-  #head: Uint8Array[] = [];
-  #length = 0;
-  /** Bytes of both, as far as that is known. */
-  #needed = HEADER_BYTES;
-  /** A message whose bytes are arriving. */
-  #begun: BegunFrame<Message> | undefined;
+  readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+  #section: Section;
 
   /** @param maxPart Greatest size of the message of a frame, and of its bytes. */
   constructor(onFrame: OnFrame<Message>, maxPart = MAX_PART_BYTES) {
     this.#onFrame = onFrame;
     this.#maxPart = maxPart;
+    this.#section = this.#header();
   }
 
-  /** @throws Error for bytes that are no frame. */
+  /**
+   * Memory for the next read, whose bytes `add` takes before the next call. Long messages and bytes are read
+   * to where they stay, so that they are not copied.
+   */
+  room(): Uint8Array {
+    const { memory, filled } = this.#section;
+    return memory.byteLength - filled > SCRATCH_BYTES ? memory.subarray(filled) : this.#scratch;
+  }
+
+  /** Takes bytes, which may lie in the room. @throws Error for bytes that are no frame. */
   add(chunk: Uint8Array): void {
     let rest = chunk;
     while (rest.byteLength > 0) {
-      rest = this.#begun === undefined ? this.#addHead(rest) : this.#addBytes(rest, this.#begun);
+      const section = this.#section;
+      const part = rest.subarray(0, section.memory.byteLength - section.filled);
+      if (!isInPlace(part, section)) section.memory.set(part, section.filled);
+      section.filled += part.byteLength;
+      rest = rest.subarray(part.byteLength);
+      this.#advance();
     }
   }
 
-  /** @returns What follows the message. */
-  #addHead(chunk: Uint8Array): Uint8Array {
-    this.#head.push(chunk);
-    this.#length += chunk.byteLength;
-    if (this.#length < this.#needed) return NOTHING;
-    const all = this.#head.length === 1 ? chunk : Buffer.concat(this.#head, this.#length);
-    const { text, bytes } = lengthsOf(all, this.#maxPart);
-    const needed = HEADER_BYTES + text;
-    const isWhole = all.byteLength >= needed;
-    this.#head = isWhole ? [] : [all];
-    this.#length = isWhole ? 0 : all.byteLength;
-    this.#needed = isWhole ? HEADER_BYTES : needed;
-    if (!isWhole) return NOTHING;
-    const json = Buffer.from(all.buffer, all.byteOffset + HEADER_BYTES, text).toString();
-    this.#begun = { message: JSON.parse(json) as Message, parts: [], missing: bytes };
-    return this.#addBytes(all.subarray(needed), this.#begun);
+  #advance(): void {
+    while (this.#section.filled === this.#section.memory.byteLength) {
+      const { memory, complete } = this.#section;
+      this.#section = complete(memory);
+    }
   }
 
-  /** @returns What follows the frame. */
-  #addBytes(chunk: Uint8Array, begun: BegunFrame<Message>): Uint8Array {
-    const part = chunk.subarray(0, begun.missing);
-    if (part.byteLength > 0) addPart(begun.parts, part);
-    begun.missing -= part.byteLength;
-    if (begun.missing === 0) {
-      this.#begun = undefined;
-      this.#onFrame(begun.message, begun.parts);
-    }
-    return chunk.subarray(part.byteLength);
+  #header(): Section {
+    return sectionOf(HEADER_BYTES, (header) => {
+      const { text, bytes } = lengthsOf(header, this.#maxPart);
+      return this.#message(text, bytes);
+    });
+  }
+
+  #message(length: number, bytes: number): Section {
+    return sectionOf(length, (text) => {
+      const message = JSON.parse(text.toString()) as Message;
+      return sectionOf(bytes, (all) => {
+        this.#onFrame(message, all);
+        return this.#header();
+      });
+    });
   }
 }
 
-/** Adds bytes, to those before if they lie behind them. */
-function addPart(parts: Uint8Array[], part: Uint8Array): void {
-  const last = parts.at(-1);
-  const isNext =
-    last?.buffer === part.buffer && last.byteOffset + last.byteLength === part.byteOffset;
-  if (!isNext) parts.push(part);
-  else {
-    const length = last.byteLength + part.byteLength;
-    parts[parts.length - 1] = new Uint8Array(last.buffer, last.byteOffset, length);
-  }
+function sectionOf(bytes: number, complete: Section['complete']): Section {
+  return { memory: Buffer.allocUnsafeSlow(bytes), filled: 0, complete };
+}
+
+function isInPlace({ buffer, byteOffset }: Uint8Array, { memory, filled }: Section): boolean {
+  return buffer === memory.buffer && byteOffset === memory.byteOffset + filled;
 }
 
 function lengthsOf(
-  header: Uint8Array,
+  header: Buffer,
   maxPart: number,
 ): { readonly text: number; readonly bytes: number } {
-  const view = new DataView(header.buffer, header.byteOffset, HEADER_BYTES);
-  const [text, bytes] = [view.getUint32(0, true), view.getUint32(4, true)];
+  const [text, bytes] = [header.readUInt32LE(0), header.readUInt32LE(4)];
   if (Math.max(text, bytes) <= maxPart) return { text, bytes };
   throw new Error('the bytes of the other process are no frame');
 }

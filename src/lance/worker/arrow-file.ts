@@ -1,4 +1,4 @@
-import { decodeFooter, type Footer } from '../../arrow/ipc/footer.ts';
+import { batchBlocks, decodeFooter } from '../../arrow/ipc/footer.ts';
 import { footerBytes, FOOTER_END, openFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
 import { writableSchema } from '../../arrow/ipc/schema-encoding.ts';
@@ -15,7 +15,8 @@ export async function* joinedFile(
   first: Uint8Array,
   next: () => Promise<Uint8Array | null>,
 ): AsyncGenerator<Uint8Array> {
-  const { schema } = footerOf(first).decoded;
+  const { footer, end } = footerOf(first);
+  const { schema } = decodeFooter(footer, end).decoded;
   const writer = new FileWriter(schema);
   const writable = writableSchema(schema);
   const passes = schema.fields.every(
@@ -29,7 +30,8 @@ export async function* joinedFile(
 }
 
 function* messagesOf(file: Uint8Array, writer: FileWriter): Generator<Uint8Array> {
-  for (const block of footerOf(file).batches) {
+  const { footer, end } = footerOf(file);
+  for (const block of batchBlocks(footer, end)) {
     writer.count(block);
     yield file.subarray(block.offset, block.offset + block.metadataBytes + block.bodyBytes);
   }
@@ -48,8 +50,9 @@ function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : Uint8Array.from(bytes);
 }
 
-function footerOf(file: Uint8Array): Footer {
+/** The bytes of the footer of a file, and where they begin: the end of what it names. */
+function footerOf(file: Uint8Array): { readonly footer: Uint8Array; readonly end: number } {
   const length = footerBytes(file.subarray(-FOOTER_END), file.byteLength);
-  const end = file.byteLength - FOOTER_END;
-  return decodeFooter(file.subarray(end - length, end), end - length);
+  const end = file.byteLength - FOOTER_END - length;
+  return { footer: file.subarray(end, end + length), end };
 }

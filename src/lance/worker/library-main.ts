@@ -5,6 +5,7 @@ import { Socket } from 'node:net';
 import type * as LanceDb from '@lancedb/lancedb';
 import { FrameReader, sendFrame } from '../wire/frames.ts';
 import type { FromLibrary, LibraryTask, ToLibrary } from '../wire/messages.ts';
+import { readsInto } from '../wire/reads.ts';
 import { BatchMemory } from './batch-memory.ts';
 import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
 import { ChangeTables } from './change-tables.ts';
@@ -27,9 +28,9 @@ interface Library {
 
 const memory = new BatchMemory(Number(process.argv[2]));
 const running = new Map<number, RunningTask>();
-const socket = new Socket({ fd: 3, readable: true, writable: true });
-const frames = new FrameReader<ToLibrary>(receive);
-socket.on('data', (chunk: Buffer) => frames.add(chunk));
+const onread = readsInto(new FrameReader<ToLibrary>(receive));
+const options = { fd: 3, readable: true, writable: true, onread };
+const socket = new Socket(options);
 // The gateway has ended, however it did.
 socket.on('close', leave);
 socket.on('error', leave);
@@ -67,14 +68,14 @@ async function openLibrary(memory: number): Promise<Library> {
   return { library, endpoint, tables: new OpenTables(connection, endpoint), changes };
 }
 
-function receive(message: ToLibrary, parts: readonly Uint8Array[]): void {
+function receive(message: ToLibrary, bytes: Uint8Array): void {
   if (message.kind === 'begin') {
-    void begin(message, floatsOf(parts));
+    void begin(message, floatsOf(bytes));
     return;
   }
   const task = running.get(message.id);
   if (message.kind === 'more') task?.more();
-  else if (message.kind === 'rows') task?.take(parts);
+  else if (message.kind === 'rows') task?.take(bytes);
   else if (message.kind === 'told') task?.told(message.call, message.reply);
   else task?.cancel();
 }
@@ -143,11 +144,11 @@ async function* piecesOf(
   }
 }
 
-function floatsOf(parts: readonly Uint8Array[]): Float32Array {
-  return new Float32Array(Uint8Array.from(Buffer.concat(parts)).buffer);
+function floatsOf({ buffer }: Uint8Array): Float32Array {
+  return new Float32Array(buffer);
 }
 
-function send(message: FromLibrary, bytes?: Uint8Array): void {
-  sendFrame(socket, message, bytes);
-  if (bytes !== undefined) memory.sent(bytes.byteLength);
+function send(message: FromLibrary, ...parts: readonly Uint8Array[]): void {
+  sendFrame(socket, message, ...parts);
+  for (const { byteLength } of parts) memory.sent(byteLength);
 }

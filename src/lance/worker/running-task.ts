@@ -1,12 +1,12 @@
 import type { FromLibrary, VersionQuestion, VersionReply } from '../wire/messages.ts';
+import { portionsOf } from '../wire/portions.ts';
 
-/** Greatest size of a piece of a result. */
-const PIECE_BYTES = 2 ** 20;
+/** Greatest size of a piece of a result: what the gateway hands to its client at once. */
+const PIECE_BYTES = 2 ** 19;
+/** A piece of less waits for the next batch: each piece is a round trip. */
+const ENOUGH_BYTES = 2 ** 18;
 
-type Send = (message: FromLibrary, bytes?: Uint8Array) => void;
-
-/** Pieces of less are sent together: each that is sent alone is a round trip. */
-const SMALL_BYTES = 2 ** 16;
+type Send = (message: FromLibrary, ...parts: readonly Uint8Array[]) => void;
 
 /** Ends the wait for the library's work: it was cancelled, or its time is spent. */
 class TaskEnded extends Error {}
@@ -23,8 +23,8 @@ export class RunningTask {
   #spent = 0;
   #requested = 0;
   #wake: () => void = () => undefined;
-  #end: (reason: Error) => void = () => undefined;
-  readonly #ended: Promise<never>;
+  /** End the waits in progress. */
+  readonly #waits = new Set<(reason: Error) => void>();
   #isEnded = false;
   /** Questions that are not answered, by their number. */
   readonly #calls = new Map<number, (reply: VersionReply) => void>();
@@ -36,8 +36,8 @@ export class RunningTask {
   readonly #allRows = new Promise<void>((resolve) => {
     this.#haveRows = resolve;
   });
-  /** The library's current work, which cannot be stopped. */
-  #work: Promise<unknown> = Promise.resolve();
+  /** The end of the library's current work, which cannot be stopped. */
+  #work: Promise<void> = Promise.resolve();
 
   /** @param rowBytes Bytes of the rows of a change. */
   constructor(id: number, millis: number | null, send: Send, rowBytes = 0) {
@@ -45,10 +45,6 @@ export class RunningTask {
     this.#send = send;
     this.#left = millis ?? Infinity;
     this.#rows = Buffer.allocUnsafeSlow(rowBytes);
-    this.#ended = new Promise((_, reject) => {
-      this.#end = reject;
-    });
-    this.#ended.catch(() => undefined);
   }
 
   /** Requests one more piece. */
@@ -58,17 +54,15 @@ export class RunningTask {
   }
 
   /** Takes a piece of the rows of a change. */
-  take(pieces: readonly Uint8Array[]): void {
-    for (const piece of pieces) {
-      this.#rows.set(piece, this.#received);
-      this.#received += piece.byteLength;
-    }
+  take(piece: Uint8Array): void {
+    this.#rows.set(piece, this.#received);
+    this.#received += piece.byteLength;
     if (this.#received === this.#rows.byteLength) this.#haveRows();
   }
 
   /** All rows of a change. */
   async rows(): Promise<Uint8Array> {
-    await Promise.race([this.#allRows, this.#ended]);
+    await this.#unlessEnded(this.#allRows);
     return this.#rows;
   }
 
@@ -89,19 +83,20 @@ export class RunningTask {
 
   cancel(): void {
     this.#isEnded = true;
-    this.#end(new TaskEnded());
+    for (const end of this.#waits) end(new TaskEnded());
     this.#wake();
     for (const call of this.#calls.keys()) this.told(call, { status: 503, value: {} });
   }
 
   /** Waits for work of the library, as long as the task has time. */
   async until<Result>(work: Promise<Result>): Promise<Result> {
-    this.#work = work;
+    const nothing = (): void => undefined;
+    this.#work = work.then(nothing, nothing);
     const since = performance.now();
     const timer =
       this.#left === Infinity ? undefined : setTimeout(() => this.#overTime(), this.#left);
     try {
-      return await Promise.race([work, this.#ended]);
+      return await this.#unlessEnded(work);
     } finally {
       clearTimeout(timer);
       const spent = performance.now() - since;
@@ -113,26 +108,42 @@ export class RunningTask {
   /** Sends the pieces of a result, then its end once the library does nothing more for it. */
   async run(pieces: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      for await (const piece of gathered(pieces)) await this.#pass(piece);
+      const portions = portionsOf(pieces, PIECE_BYTES, ENOUGH_BYTES);
+      for await (const portion of portions) await this.#pass(portion);
     } catch (error) {
       this.#report(error);
     }
-    await this.#work.catch(() => undefined);
+    await this.#work;
     this.#send({ kind: 'end', id: this.#id, spent: this.#spent });
   }
 
-  async #pass(piece: Uint8Array): Promise<void> {
-    for (let start = 0; start < piece.byteLength; start += PIECE_BYTES) {
-      while (this.#requested === 0 && !this.#isEnded) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-      if (this.#isEnded) throw new TaskEnded();
-      this.#requested--;
-      const part = piece.subarray(start, start + PIECE_BYTES);
-      this.#send({ kind: 'piece', id: this.#id }, part);
+  /**
+   * The result of work, or a rejection as soon as the task ends. Not a race with one promise for the end: that
+   * would keep the result of each race, such as a batch, until the end.
+   */
+  async #unlessEnded<Result>(work: Promise<Result>): Promise<Result> {
+    if (this.#isEnded) throw new TaskEnded();
+    let end: (reason: Error) => void = () => undefined;
+    try {
+      return await new Promise<Result>((resolve, reject) => {
+        this.#waits.add((end = reject));
+        work.then(resolve, reject);
+      });
+    } finally {
+      this.#waits.delete(end);
     }
+  }
+
+  /** Sends a piece once it is requested. */
+  async #pass(parts: readonly Uint8Array[]): Promise<void> {
+    while (this.#requested === 0 && !this.#isEnded) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#isEnded) throw new TaskEnded();
+    this.#requested--;
+    this.#send({ kind: 'piece', id: this.#id }, ...parts);
   }
 
   #overTime(): void {
@@ -148,23 +159,4 @@ export class RunningTask {
   #fault(over: 'time' | null, text: string): void {
     this.#send({ kind: 'fault', id: this.#id, over, text });
   }
-}
-
-/** Joins small pieces that follow one another. */
-async function* gathered(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let small: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of pieces) {
-    if (piece.byteLength < SMALL_BYTES) {
-      small.push(piece);
-      bytes += piece.byteLength;
-    }
-    if (bytes >= SMALL_BYTES || (bytes > 0 && piece.byteLength >= SMALL_BYTES)) {
-      yield Buffer.concat(small, bytes);
-      small = [];
-      bytes = 0;
-    }
-    if (piece.byteLength >= SMALL_BYTES) yield piece;
-  }
-  if (bytes > 0) yield Buffer.concat(small, bytes);
 }

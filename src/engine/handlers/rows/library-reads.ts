@@ -104,7 +104,7 @@ export async function versionPlace(
 }
 
 /** Bytes that an answer of the library reserves: a piece that has arrived, and the one behind it. */
-const FRAME_BYTES = 2 ** 21;
+const FRAME_BYTES = 2 ** 20;
 
 /** How often the rest of an answer is read again because the process of the library ended. */
 const MAX_REPEATS = 2;
