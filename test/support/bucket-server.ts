@@ -35,6 +35,9 @@ export const BUCKET_CREDENTIALS = { id: 'arrowgate', secret: 'a-secret-of-the-te
 /** The role whose sessions SeaweedFS gives. */
 export const BUCKET_ROLE = 'arn:aws:iam::000000000000:role/lake';
 
+/** How often a server is started, at most. */
+const MOST_STARTS = 4;
+
 /** The servers that tests run. */
 export type BucketServerKind = 'seaweedfs' | 'moto';
 
@@ -54,18 +57,26 @@ export class BucketServer {
   }
 
   /**
+   * Starts again on other ports if it ends: somebody may have taken one since it was found free.
    * @param longest Most seconds of a session of SeaweedFS, whatever is requested.
    * @throws Error when Python or the server's package cannot be had
    */
   static async start(kind: BucketServerKind, longest = 43_200): Promise<BucketServer> {
+    for (let starts = 1; ; starts++) {
+      const server = await BucketServer.#started(kind, longest);
+      if (await eventually(() => server.#makeBucket())) return server;
+      await server.stop();
+      if (starts === MOST_STARTS) throw new Error('the S3 server did not start');
+    }
+  }
+
+  static async #started(kind: BucketServerKind, longest: number): Promise<BucketServer> {
     const python = await pythonWithBuckets();
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bucket-'));
     const port = await freePort();
     const run =
       kind === 'moto' ? () => startMoto(python, port) : await weedIn(python, folder, port, longest);
-    const server = new BucketServer(port, run, folder);
-    await eventually(() => server.#makeBucket());
-    return server;
+    return new BucketServer(port, run, folder);
   }
 
   /** A place in the bucket that nothing else uses. */
@@ -102,7 +113,7 @@ export class BucketServer {
   /** Starts the server again, with the same address and objects. */
   async restart(): Promise<void> {
     this.#child = this.#run();
-    await eventually(() => this.#makeBucket());
+    if (!(await eventually(() => this.#makeBucket()))) throw new Error('the S3 server ended');
   }
 
   async stop(): Promise<void> {
@@ -110,8 +121,9 @@ export class BucketServer {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  async #makeBucket(): Promise<void> {
-    if (this.#child.exitCode !== null) throw new Error('the S3 server did not start');
+  /** False if the server has ended. @throws Error while it does not answer */
+  async #makeBucket(): Promise<boolean> {
+    if (this.#child.exitCode !== null) return false;
     const { id, secret } = BUCKET_CREDENTIALS;
     const client = new S3Client({
       endpoint: this.endpoint,
@@ -127,6 +139,7 @@ export class BucketServer {
     } finally {
       client.destroy();
     }
+    return true;
   }
 }
 
