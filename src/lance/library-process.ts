@@ -56,6 +56,8 @@ export interface LibraryProcessOptions {
   readonly environment?: LibraryEnvironment | undefined;
   /** The folder of its temporary files, which is removed at its end. */
   readonly scratch: string;
+  /** Called when work that was cancelled has ended. */
+  readonly freed: () => void;
   /** Called once when the process is no more, with a sentence if nobody ended it. */
   readonly ended: (fault: string | undefined) => void;
 }
@@ -235,7 +237,7 @@ export class LibraryProcess {
 
   #done({ id, spent }: Extract<FromLibrary, { readonly kind: 'end' }>): void {
     clearTimeout(this.#cancelled.get(id)?.timer);
-    this.#cancelled.delete(id);
+    const wasCancelled = this.#cancelled.delete(id);
     const work = this.#works.get(id);
     this.#works.delete(id);
     if (work !== undefined) {
@@ -243,6 +245,7 @@ export class LibraryProcess {
       work.result.end();
     }
     this.#letGo();
+    if (wasCancelled) this.#options.freed();
   }
 
   /** Sends the rows of a change in pieces, as the process takes them, between other messages. */
