@@ -185,7 +185,7 @@ function commandsDoc(): string {
     `\`arrowgate\` is \`node dist/cli/main.js\` in a clone. Exit code 0 means yes, 1 a finding, 2 a mistake in
 the call or the configuration. Every command also takes \`--config <file>\` and the flags of the configuration keys
 that it needs, such as \`--data\`, \`--policies\` and \`--redis\` (see [Configuration](configuration.md)). All but
-\`serve\` take \`--json\`. \`--help\` lists what a command takes.`,
+\`serve\` and \`completion\` take \`--json\`. \`--help\` lists what a command takes.`,
     ['Command', 'Options', 'Does'],
     leavesOf(program).map(({ name, command }) => [
       `\`${name}\``,

@@ -164,14 +164,36 @@ export class Upkeep {
     if (!isLance) requireEngineTable(path, table.content);
     let sum: Compacted | undefined;
     for (const chain of await tables.chains(table.content)) {
-      const done = isLance
-        ? await compactLance(path, table.content, chain.branch)
-        : await this.#compactChain(path, table, chain);
+      const done = await this.#compactLine(table.content, chain, () =>
+        isLance
+          ? compactLance(path, table.content, chain.branch)
+          : this.#compactChain(path, table, chain),
+      );
       if (done === undefined) continue;
       const { merged, made } = sum ?? { merged: 0, made: 0 };
       sum = { merged: merged + done.merged, made: made + done.made };
     }
     return sum;
+  }
+
+  /** Compacts a line of versions, if it is worth it. */
+  async #compactLine(
+    table: TableRecord,
+    chain: Chain,
+    compact: () => Promise<Compacted | undefined>,
+  ): Promise<Compacted | undefined> {
+    try {
+      const { content } = await this.#parts.tables.version(table, undefined, chain);
+      // An unchanged branch shares its files with its origin: a merge would store them twice.
+      if (content.version === chain.lineage[0]?.version) return undefined;
+      return await compact();
+    } catch (error) {
+      // It was deleted meanwhile.
+      if (error instanceof CatalogError && error.row.name === 'TableBranchNotFound') {
+        return undefined;
+      }
+      throw error;
+    }
   }
 
   async #compactChain(
@@ -180,20 +202,10 @@ export class Upkeep {
     chain: Chain,
   ): Promise<Compacted | undefined> {
     const { catalog, tables, reader } = this.#parts;
-    try {
-      const { fragments, version } = await tables.snapshot(table.content, undefined, chain);
-      // An unchanged branch shares its files with its origin: a merge would store them twice.
-      const untouched = version === chain.lineage[0]?.version;
-      if (untouched || !needsCompaction(fragments)) return undefined;
-      const current = () => catalog.requireTable(path);
-      const derive = compactRows(reader);
-      return (await commitDerived({ tables, table, chain, current, derive })).result;
-    } catch (error) {
-      // It was deleted meanwhile.
-      if (error instanceof CatalogError && error.row.name === 'TableBranchNotFound') {
-        return undefined;
-      }
-      throw error;
-    }
+    const { fragments } = await tables.snapshot(table.content, undefined, chain);
+    if (!needsCompaction(fragments)) return undefined;
+    const current = () => catalog.requireTable(path);
+    const derive = compactRows(reader);
+    return (await commitDerived({ tables, table, chain, current, derive })).result;
   }
 }

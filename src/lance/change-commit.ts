@@ -5,11 +5,16 @@ import type { VersionQuestion, VersionReply } from './wire/messages.ts';
 /** The status of a refusal. After a conflict, 409, the library would stage the change again. */
 const REFUSED = 400;
 
+/** Stands in the errors of the library in place of what the catalog said. */
+const REFUSAL = 'the catalog refused it';
+
 /** The commit of a change: what the library asks of the catalog, and what came of it. */
 export class ChangeCommit {
   readonly #versions: LanceVersions;
   #made: Promise<boolean> = Promise.resolve(false);
   #refusal: unknown;
+  /** What the catalog last answered a question that is none of a commit, if it was an error. */
+  #unanswered: unknown;
   #isClosed = false;
   readonly #isSeveral: boolean;
   /** Resolves with the first commit; stays open if there is none. */
@@ -37,6 +42,7 @@ export class ChangeCommit {
       }
       return action === 'version/create' ? await this.#create(branch, body) : refused(406, 0);
     } catch (error) {
+      this.#unanswered = error;
       return error instanceof CatalogError ? refused(REFUSED, error.row.code) : refused(500, 18);
     }
   }
@@ -49,6 +55,12 @@ export class ChangeCommit {
     const isMade = await this.#made;
     if (this.#refusal !== undefined && (this.#isSeveral || !isMade)) throw this.#refusal;
     return isMade;
+  }
+
+  /** The error of a change that made no version: what the catalog said, where the library only repeats that it was refused. */
+  causeOf(error: unknown): unknown {
+    const isRefusal = error instanceof CatalogError && error.message.includes(REFUSAL);
+    return isRefusal ? (this.#unanswered ?? error) : error;
   }
 
   /** Commits nothing more. @throws as `isMade` does */
@@ -82,5 +94,5 @@ function granted(value: object): VersionReply {
 }
 
 function refused(status: number, code: number): VersionReply {
-  return { status, value: { error: 'the catalog refused it', code } };
+  return { status, value: { error: REFUSAL, code } };
 }

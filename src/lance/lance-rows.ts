@@ -144,7 +144,8 @@ export class LanceRows implements LanceLibrary {
     versions: LanceVersions,
     statement: LanceStatement,
   ): Promise<LanceCounts> {
-    const commit = new ChangeCommit(versions, change.kind === 'compact');
+    const isSeveral = change.kind === 'compact';
+    const commit = new ChangeCommit(versions, isSeveral);
     const { id, location, branch } = place;
     const name = canonicalPath(place.path);
     const store = await this.#storeOf(location);
@@ -164,9 +165,9 @@ export class LanceRows implements LanceLibrary {
       try {
         return countsOf(JSON.parse(await textOf(await this.#pool.run(task, statement, input))));
       } catch (error) {
-        // A committed change stays, whatever became of the process.
-        if (await commit.isMade()) return {};
-        throw error;
+        // A committed change stays, whatever became of the process. Of several commits there may be one that is missing.
+        if ((await commit.isMade()) && !isSeveral) return {};
+        throw commit.causeOf(error);
       }
     });
     const known = commit.first.then((): LanceCounts => ({}));

@@ -9,6 +9,7 @@ const LATER_FORMATS = [
   'not supported in this version of Lance',
   'cannot be read by this version of Lance',
   'cannot be written by this version of Lance',
+  'unsupported index version',
 ];
 
 /** The library gives this name to errors of files, and to some mistakes of requests as well. */
@@ -26,6 +27,7 @@ const FILE_FAULTS = [
   'Encountered internal error',
   'Arrow file does not',
   'Unable to get root as',
+  'from IPC Footer',
   'invalid seek',
   'failed to decode Protobuf',
   'panicked',
@@ -34,13 +36,17 @@ const FILE_FAULTS = [
   'called `Result::unwrap()`',
   'assertion failed',
   'assertion `left',
-  'cannot read Ranges',
+  'cannot read Range',
   'base_path id',
   'missing segment type',
   'must have row ids',
   'column indices',
   'specified the column index',
 ];
+
+/** Places in the library that read files alone, and JSON in them. */
+const FILE_READERS =
+  /\/src\/(?:io\/deletion|vector\/storage)\.rs|LanceError\(Arrow\): .* at line \d+ column \d+/;
 
 /** Marks of an object store that was not reached, or refuses the library. */
 const STORE_FAULT =
@@ -67,13 +73,12 @@ const REQUEST_FAULTS: readonly (readonly [RegExp, ErrorName])[] = [
 ];
 
 /** The error of a request, by what the library says. */
-export function libraryFault(
-  { name: table, table: { location, store } }: LibraryTask,
-  text: string,
-): CatalogError {
+export function libraryFault(task: LibraryTask, text: string): CatalogError {
+  const { name: table } = task;
+  const { location, store } = task.table;
   if (store !== undefined && STORE_FAULT.test(text)) return storeUnavailable(table, store);
   const said = plainText(text, store?.folder ?? location.slice(1));
-  const name = nameOf(text);
+  const name = nameOf(text, task);
   if (name === CONFLICT) {
     return new CatalogError(name, `table ${table} was changed meanwhile: ${said}`);
   }
@@ -84,21 +89,32 @@ export function libraryFault(
     );
   }
   if (name !== 'Internal') return new CatalogError(name, said);
+  // It panics on some formats and types that it does not know.
+  const later = /panic/i.test(said)
+    ? '. If a later Lance client wrote it, open it by that one'
+    : '';
   return new CatalogError(
     name,
-    `the Lance library cannot read a file of table ${table}: ${said}. Restore the file from a backup, or restore an older version of the table`,
+    `the Lance library cannot read a file of table ${table}: ${said}. Restore the file from a backup, or restore an older version of the table${later}`,
   );
 }
 
-function nameOf(text: string): ErrorName {
+function nameOf(text: string, task: LibraryTask): ErrorName {
   if (LATER_FORMATS.some((mark) => text.includes(mark))) return 'Unsupported';
-  if (isOfFiles(text)) return 'Internal';
+  if (isOfFiles(text) || lacksOwnColumn(text, task)) return 'Internal';
   return REQUEST_FAULTS.find(([mark]) => mark.test(text))?.[1] ?? 'InvalidInput';
 }
 
 function isOfFiles(text: string): boolean {
-  if (FILE_FAULTS.some((mark) => text.includes(mark))) return true;
+  if (FILE_FAULTS.some((mark) => text.includes(mark)) || FILE_READERS.test(text)) return true;
   return text.includes(IO_FAULT) && !MISTAKES.some((mark) => text.includes(mark));
+}
+
+/** Whether a column is missing that the request does not name: a file of an index has others then. */
+function lacksOwnColumn(text: string, task: LibraryTask): boolean {
+  const [, column] = /Field '(\w+)' not found\. Did you mean/.exec(text) ?? [];
+  if (column === undefined) return false;
+  return !JSON.stringify(task).toLowerCase().includes(column.toLowerCase());
 }
 
 /** The text of the library is left out: it may repeat what the store says of the gateway's credentials. */

@@ -1,5 +1,6 @@
 import { CatalogError } from '../protocol/errors.ts';
 import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
+import type { TaskResult } from '../engine/workers/task-result.ts';
 import {
   LibraryProcess,
   rowBytesOf,
@@ -7,6 +8,7 @@ import {
   type TaskInput,
 } from './library-process.ts';
 import type { LibraryScratch } from './library-scratch.ts';
+import { LibrarySuspects, type AskingTask } from './library-suspects.ts';
 import type { LibraryTask } from './wire/messages.ts';
 import { PieceMemory } from './wire/piece-memory.ts';
 
@@ -31,18 +33,26 @@ export interface LibraryPoolOptions {
 
 interface WaitingTask {
   readonly owner: string;
+  /** Whether it gets a process to itself. */
+  readonly isAlone: boolean;
   readonly start: () => void;
 }
 
 /** What runs the tasks of tables. */
 export type RowsPool = Pick<LibraryPool, 'run' | 'rowBytes' | 'reuse'>;
 
-/** Processes of the library. They are started when there is work, and one that ended is replaced when there is more. */
+/**
+ * Processes of the library. They are started when there is work, and one that ended is replaced when there is more.
+ * A task whose processes ended twice is repeated in a process to itself, so that the one that ends them harms no other.
+ */
 export class LibraryPool {
   readonly #options: LibraryPoolOptions;
   readonly #processes = new Set<LibraryProcess>();
   /** Processes that end with their last task. */
   readonly #leaving = new Set<LibraryProcess>();
+  /** The process of the task that is alone. */
+  #alone: LibraryProcess | undefined;
+  readonly #suspects = new LibrarySuspects();
   readonly #owners = new Map<string, number>();
   readonly #waiting: WaitingTask[] = [];
   readonly #pieces = new PieceMemory();
@@ -69,22 +79,12 @@ export class LibraryPool {
    */
   async run(
     task: LibraryTask,
-    { budget, owner, signal }: LanceStatement,
+    statement: LanceStatement,
     input: TaskInput,
   ): Promise<AsyncGenerator<Uint8Array>> {
     await this.#options.scratch.opened();
-    signal().throwIfAborted();
-    const chosen = await this.#room(owner, task, signal());
-    const left = budget.limits.time - budget.spent;
-    const result = chosen.begin(task, left === Infinity ? null : Math.max(1, left), input);
-    this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);
-    const cancel = (): void => result.cancel(new Error('the request was aborted'));
-    signal().addEventListener('abort', cancel, { once: true });
-    result.whenEnded(() => {
-      signal().removeEventListener('abort', cancel);
-      budget.add(result.spent);
-      this.#leave(owner);
-    });
+    const isAlone = this.#suspects.isSuspect(task, statement);
+    const result = await this.#begun({ task, statement, isAlone }, input);
     await result.begun();
     return result.pieces();
   }
@@ -96,16 +96,35 @@ export class LibraryPool {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#processes, ...this.#leaving].map((each) => each.stop()));
+    const alone = this.#alone === undefined ? [] : [this.#alone];
+    const all = [...this.#processes, ...this.#leaving, ...alone];
+    await Promise.all(all.map((each) => each.stop()));
   }
 
   #leave(owner: string): void {
     const others = (this.#owners.get(owner) ?? 1) - 1;
     if (others > 0) this.#owners.set(owner, others);
     else this.#owners.delete(owner);
+    this.#freed();
+  }
+
+  /** Uses what has become free. */
+  #freed(): void {
     for (const process of this.#processes) if (process.isFull) this.#replace(process);
     for (const process of this.#leaving) if (process.busy === 0) void process.stop();
-    this.#startNext();
+    this.#startNext(false);
+    this.#startNext(true);
+    if (!this.#waiting.some(({ isAlone }) => isAlone)) this.#rejoin();
+  }
+
+  /** The process without company takes all tasks again, or ends if there are as many as there may be. */
+  #rejoin(): void {
+    const process = this.#alone;
+    if (process === undefined || process.busy > 0) return;
+    this.#alone = undefined;
+    if (this.#processes.size < this.#options.processes && !process.isFull)
+      this.#processes.add(process);
+    else void process.stop();
   }
 
   /** A process that holds too much memory gets no more tasks and ends with its last one. */
@@ -114,9 +133,10 @@ export class LibraryPool {
     this.#leaving.add(process);
   }
 
-  /** The waiting task whose owner has the fewest running ones is next. */
-  #startNext(): void {
-    const next = this.#waiting.reduce<WaitingTask | undefined>((least, each) => {
+  /** Of the waiting tasks, alone or not, the one whose owner has the fewest running ones is next. */
+  #startNext(isAlone: boolean): void {
+    const some = this.#waiting.filter((each) => each.isAlone === isAlone);
+    const next = some.reduce<WaitingTask | undefined>((least, each) => {
       if (least === undefined) return each;
       return this.#runningOf(each.owner) < this.#runningOf(least.owner) ? each : least;
     }, undefined);
@@ -127,23 +147,45 @@ export class LibraryPool {
     return this.#owners.get(owner) ?? 0;
   }
 
-  /** A process with room for one more task, once there is one. */
-  async #room(owner: string, task: LibraryTask, signal: AbortSignal): Promise<LibraryProcess> {
+  /** A task that was begun in a process with room for it, once there is one. */
+  async #begun(asking: AskingTask, input: TaskInput): Promise<TaskResult> {
+    const { task, statement, isAlone } = asking;
+    const signal = statement.signal();
     const until = performance.now() + LIBRARY_WAIT_MILLIS;
     for (;;) {
       signal.throwIfAborted();
       if (this.#isClosed) throw new CatalogError('ServiceUnavailable', 'the gateway is stopping');
-      const free = this.#free(task);
-      if (free !== undefined) return free;
+      const free = isAlone ? this.#idle() : this.#free(task);
+      if (free !== undefined) return this.#beginIn(free, asking, input);
       if (performance.now() >= until) throw busy();
-      await this.#turn(owner, signal, until - performance.now());
+      await this.#turn(asking, until - performance.now());
     }
   }
 
-  async #turn(owner: string, signal: AbortSignal, millis: number): Promise<void> {
+  #beginIn(process: LibraryProcess, asking: AskingTask, input: TaskInput): TaskResult {
+    const { budget, owner, signal } = asking.statement;
+    const left = budget.limits.time - budget.spent;
+    const millis = left === Infinity ? null : Math.max(1, left);
+    const result = process.begin(asking.task, millis, input);
+    this.#owners.set(owner, this.#runningOf(owner) + 1);
+    const ended = this.#suspects.begin(process, asking);
+    const cancel = (): void => result.cancel(new Error('the request was aborted'));
+    signal().addEventListener('abort', cancel, { once: true });
+    result.whenEnded(() => {
+      signal().removeEventListener('abort', cancel);
+      ended();
+      budget.add(result.spent);
+      this.#leave(owner);
+    });
+    return result;
+  }
+
+  async #turn({ statement, isAlone }: AskingTask, millis: number): Promise<void> {
+    const { owner } = statement;
+    const signal = statement.signal();
     let stop: () => void = () => undefined;
     const turn = new Promise<void>((resolve) => {
-      const waiting = { owner, start: resolve };
+      const waiting = { owner, isAlone, start: resolve };
       this.#waiting.push(waiting);
       const timer = setTimeout(resolve, millis);
       const give = (): void => resolve();
@@ -178,7 +220,22 @@ export class LibraryPool {
       return best;
     const { processes } = this.#options;
     const mayStart = this.#processes.size < processes && this.#leaving.size < processes;
-    return mayStart ? this.#start() : undefined;
+    if (!mayStart) return undefined;
+    const process = this.#start();
+    this.#processes.add(process);
+    return process;
+  }
+
+  /** A process without tasks for one that is to be alone, which there is once. */
+  #idle(): LibraryProcess | undefined {
+    const last = this.#alone;
+    if (last !== undefined && last.busy > 0) return undefined;
+    if (last?.isFull === true) void last.stop();
+    else if (last !== undefined) return last;
+    const idle = [...this.#processes].find(({ busy }) => busy === 0);
+    if (idle !== undefined) this.#processes.delete(idle);
+    this.#alone = idle ?? this.#start();
+    return this.#alone;
   }
 
   #start(): LibraryProcess {
@@ -188,14 +245,18 @@ export class LibraryPool {
       memory,
       scratch: scratch.make(),
       pieces: this.#pieces,
+      freed: () => this.#freed(),
       ended: (fault) => {
         this.#processes.delete(process);
         this.#leaving.delete(process);
-        if (fault !== undefined) onFault(fault);
-        this.#startNext();
+        if (this.#alone === process) this.#alone = undefined;
+        if (fault !== undefined) {
+          this.#suspects.ended(process);
+          onFault(fault);
+        }
+        this.#freed();
       },
     });
-    this.#processes.add(process);
     return process;
   }
 }

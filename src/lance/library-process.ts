@@ -59,6 +59,8 @@ export interface LibraryProcessOptions {
   readonly scratch: string;
   /** Memory of its results. */
   readonly pieces: PieceMemory;
+  /** Called when work that was cancelled has ended. */
+  readonly freed: () => void;
   /** Called once when the process is no more, with a sentence if nobody ended it. */
   readonly ended: (fault: string | undefined) => void;
 }
@@ -240,7 +242,7 @@ export class LibraryProcess {
 
   #done({ id, spent }: Extract<FromLibrary, { readonly kind: 'end' }>): void {
     clearTimeout(this.#cancelled.get(id)?.timer);
-    this.#cancelled.delete(id);
+    const wasCancelled = this.#cancelled.delete(id);
     const work = this.#works.get(id);
     this.#works.delete(id);
     if (work !== undefined) {
@@ -248,6 +250,7 @@ export class LibraryProcess {
       work.result.end();
     }
     this.#letGo();
+    if (wasCancelled) this.#options.freed();
   }
 
   /** Sends the rows of a change in pieces, as the process takes them, between other messages. */

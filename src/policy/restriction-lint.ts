@@ -1,9 +1,10 @@
 import { canonicalPath } from '../protocol/identifier.ts';
-import { columnsInCheck } from '../rules/commit-rule.ts';
+import { columnsInCheck, columnsOf } from '../rules/commit-rule.ts';
 import { bindPredicate } from '../sql/bind.ts';
 import { anyValue } from '../sql/compare/value-range.ts';
 import { parseExpression } from '../sql/parse.ts';
 import { may, possibleStates } from '../sql/possible.ts';
+import type { Expression } from '../sql/values/expression.ts';
 import { SqlError } from '../sql/values/sql-error.ts';
 import { EVERYONE, formatPattern, intersect, patternMatches } from './lines/pattern.ts';
 import type { PolicyFinding } from './lines/policy-error.ts';
@@ -13,7 +14,7 @@ import { nearestName } from './nearest.ts';
 import type { KnownObjects } from './reach-lint.ts';
 import { KEY_HINT } from './settings/canaries.ts';
 import { RESTRICTIONS_FILE, type WrittenRestriction } from './settings/restrictions.ts';
-import { isOfCaller, withoutCaller } from './settings/row-values.ts';
+import { withoutCaller } from './settings/row-values.ts';
 
 /** Restrictions that bind nobody, and row filters that are the same for every row and every caller. */
 export function restrictionFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
@@ -86,17 +87,28 @@ function canaryTexts({ name, canary }: WrittenRestriction): readonly string[] {
 
 /** Whether a filter is true for every row or for none; undefined if that depends on more than the filter. */
 function constantTruth(sql: string): boolean | undefined {
-  if (isOfCaller(sql) || columnsInCheck(sql).length > 0) return undefined;
-  const found = new Set(MOMENTS.map((now) => statesOf(sql, now)));
+  return truthOf(parseExpression(sql));
+}
+
+/** The same of a part of it. Values of the caller are columns here. */
+function truthOf(part: Expression): boolean | undefined {
+  if (part.kind === 'and' || part.kind === 'or') {
+    const deciding = part.kind === 'or';
+    const truths = part.operands.map(truthOf);
+    if (truths.includes(deciding)) return deciding;
+    return truths.includes(undefined) ? undefined : !deciding;
+  }
+  if (columnsOf(part).length > 0) return undefined;
+  const found = new Set(MOMENTS.map((now) => statesOf(part, now)));
   const [states] = found;
   if (found.size > 1 || states === undefined) return undefined;
   if (states === may.beTrue) return true;
   return (states & may.beTrue) === 0 ? false : undefined;
 }
 
-function statesOf(sql: string, now: bigint): number | undefined {
+function statesOf(part: Expression, now: bigint): number | undefined {
   try {
-    return possibleStates(bindPredicate(parseExpression(sql), { fields: [], now }))(() => anyValue);
+    return possibleStates(bindPredicate(part, { fields: [], now }))(() => anyValue);
   } catch (error) {
     if (error instanceof SqlError) return undefined;
     throw error;

@@ -5,6 +5,7 @@ import type { CommitSummary } from '../protocol/commit-summary.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { SqlError } from '../sql/values/sql-error.ts';
 import { parseExpression } from '../sql/parse.ts';
+import type { Expression } from '../sql/values/expression.ts';
 
 /** The refusal of a commit by a rule: names rule, table and first violation. */
 export class RuleRefusal extends CatalogError {
@@ -128,8 +129,13 @@ export function checkSyntaxFault(text: string): string | undefined {
 
 /** The columns that the SQL of a check names, each once, as they are written. @throws SqlError */
 export function columnsInCheck(text: string): readonly string[] {
+  return columnsOf(parseExpression(text));
+}
+
+/** The first names of the columns that an expression names. */
+export function columnsOf(expression: Expression): readonly string[] {
   const found = new Set<string>();
-  collect(parseExpression(text), found);
+  collect(expression, found);
   return [...found];
 }
 

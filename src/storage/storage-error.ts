@@ -21,6 +21,17 @@ export class StorageError extends Error {
   }
 }
 
+/** A file is missing that has to be there. */
+export class MissingFile extends StorageError {
+  /** Absolute path. */
+  readonly path: string;
+
+  constructor(path: string) {
+    super('ENOENT', `${path} is missing: restore the file from a backup`);
+    this.path = path;
+  }
+}
+
 /** A key that names no object: a mistake of the caller, or a name that came from outside. */
 export class InvalidKey extends Error {
   constructor(key: string) {

@@ -74,6 +74,13 @@ describe('a row filter that is the same for every row is a finding', () => {
     ['1 = 2', `${place} true for no row: it hides all`],
     ['NULL', `${place} true for no row: it hides all`],
     ['NOT (1 IN (1, 2))', `${place} true for no row: it hides all`],
+    ["region = 'eu' OR TRUE", `${place} true for every row: it hides nothing`],
+    [
+      "region = ctx.region OR (1 = 1 AND 'a' = 'a')",
+      `${place} true for every row: it hides nothing`,
+    ],
+    ["region = 'eu' AND (id > 5 AND 1 = 2)", `${place} true for no row: it hides all`],
+    ["region = 'eu' AND NULL", `${place} true for no row: it hides all`],
   ])('%s', async (rows, text) => {
     expect(await findingsOf(`rows: ${JSON.stringify(rows)}`)).toEqual([text]);
   });
@@ -84,6 +91,9 @@ describe('a row filter that is the same for every row is a finding', () => {
     "'role:x' IN (principal.roles)",
     "now() < timestamp '2035-01-01 00:00:00'",
     '1 / 0 = 1',
+    "region = 'eu' OR NULL",
+    "region = 'eu' AND TRUE",
+    "NOT (region = 'eu' AND NULL)",
   ])('%s is none', async (rows) => {
     expect(await findingsOf(`rows: ${JSON.stringify(rows)}`)).toEqual([]);
   });

@@ -119,6 +119,9 @@ describe('a canary', () => {
     await waitUntil(async () => (await marked('user:eve')).length === all.length);
     expect(await marked('user:eve')).toEqual(all);
     expect(await marked('user:admin')).toEqual([]);
+    const named = (await service.audit()).find(({ canary }) => canary === 'trap');
+    const page = await service.command('audit', 'show', String(named!['decision_id']));
+    expect(page.out).toContain('canary       trap\n');
     const metrics = await fetch(`${service.url}/metrics`, { headers: { 'x-api-key': ADMIN_KEY } });
     expect(await metrics.text()).toContain('arrowgate_canary_requests_total{freeze="no"} 9');
   });

@@ -2,6 +2,7 @@ import { Int64, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { readdir, rename, symlink, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { lancedb } from '../clients/lancedb.ts';
 import { eventually } from '../support/eventually.ts';
 import { Service } from '../support/service.ts';
 import { send } from './http.ts';
@@ -76,6 +77,37 @@ it('passes over the tables that refuse, each by its name and with the reason', a
     ({ operation }) => operation === 'CatalogCompact',
   ) as { readonly context: unknown };
   expect(context).toEqual({ tables: '0', failures: '2' });
+  await lake.stop();
+});
+
+it('passes over a shallow clone, and removes no file that it names', async () => {
+  const config = 'tables: { format: lance }\n';
+  const lake = await Service.start({ config });
+  for (const action of ['create', 'insert', 'insert'])
+    await send(lake.url, `POST /v1/table/source/${action}`, { body: rows });
+  const { json } = await send(lake.url, 'POST /v1/table/source/describe');
+  const location = String((json as { readonly location: unknown }).location);
+  const local = await lancedb.connect(join(location, '..'));
+  const folder = join(location, '..', 'copy.lance');
+  await local.cloneTable('copy', location, { isShallow: true });
+  const registered = await send(lake.url, 'POST /v1/table/copy/register', {
+    body: { location: folder },
+  });
+  expect(registered.status, registered.text).toBe(200);
+  const { code, out, err } = await lake.command('catalog', 'compact', '--json');
+  expect([code, err]).toEqual([
+    1,
+    'arrowgate: /copy is passed over: version 3 of table /copy names files in the folder of another table, or reaches files through links: open it at its location\n',
+  ]);
+  expect(JSON.parse(out)).toMatchObject([
+    { table: '/source', merged: 3, made: 1 },
+    { table: '/copy', merged: 0, made: 0 },
+  ]);
+  await lake.end();
+  expect((await lake.command('catalog', 'gc', '--older-than', '0s')).code).toBe(0);
+  const copy = await local.openTable('copy');
+  expect((await copy.query().toArray()).map((row) => Number(row['n']))).toEqual([1, 2, 1, 2, 1, 2]);
+  expect((await lake.command('catalog', 'verify')).code).toBe(0);
   await lake.stop();
 });
 

@@ -24,11 +24,20 @@ let lance: Connection;
 
 beforeAll(async () => {
   service = await Service.start({ commits: RULES });
-  const headers = { 'x-api-key': ADMIN_KEY };
-  lance = await lancedb.connectNamespace('rest', { uri: service.url, headers });
+  await connect();
 });
 
 afterAll(() => service.stop());
+
+async function connect(): Promise<void> {
+  const headers = { 'x-api-key': ADMIN_KEY };
+  lance = await lancedb.connectNamespace('rest', { uri: service.url, headers });
+}
+
+async function restart(): Promise<void> {
+  await service.restart();
+  await connect();
+}
 
 function ask(name: string, action: string, sent: Sent = { body: {} }): Promise<Reply> {
   return send(service.url, `POST /v1/table/${name}/${action}`, sent);
@@ -225,6 +234,45 @@ describe('a conversion', () => {
     }
   });
 
+  it('builds indices that were asked for, and not built yet', async () => {
+    const ids = Array.from({ length: 300 }, (_, at) => at);
+    const columns = [
+      { name: 'id', type: new Int32(), values: ids },
+      { name: 'words', type: new Utf8(), values: ids.map((id) => `Haus ${id} und der Fuchs`) },
+      { name: 'v', type: vector, values: ids.map((id) => [Math.cos(id), Math.sin(id)]) },
+    ];
+    await ask('early', 'create', { body: arrow.tableToIPC(tableOf(columns), 'stream') });
+    const words = { column: 'words', index_type: 'FTS', language: 'German', with_position: true };
+    const rounds = [
+      ['lance', { ...words, name: 'a', remove_stop_words: false }],
+      ['lance', { column: 'v', index_type: 'IVF_FLAT', distance_type: 'cosine', name: 'b' }],
+      ['arrow', { column: 'id', index_type: 'BTREE', name: 'c' }],
+      ['arrow', { ...words, name: 'd', remove_stop_words: false }],
+      ['arrow', { column: 'v', index_type: 'IVF_PQ', distance_type: 'dot', name: 'e' }],
+    ] as const;
+    const names: string[] = [];
+    for (const to of ['lance', 'arrow'] as const) {
+      for (const [, body] of rounds.filter(([round]) => round === to)) {
+        expect((await ask('early', 'create_index', { body })).status).toBe(200);
+        names.push(body.name);
+      }
+      await service.end('SIGKILL');
+      const { code, out } = await convert('early', to, '--json');
+      const building = expect.arrayContaining(names);
+      expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ building })]);
+      await restart();
+      expect((await built('early', names.length)).map((one) => one.index_name)).toEqual(names);
+      const phrase = { query: { phrase: { terms: 'und der', column: 'words' } } };
+      const body = { full_text_query: phrase, vector: [], k: 400 };
+      const reply = await ask('early', 'query', { body });
+      expect([reply.status, arrow.tableFromIPC(reply.bytes).numRows]).toEqual([200, 300]);
+    }
+    const distances = await Promise.all(
+      ['b', 'e'].map(async (name) => (await ask('early', `index/${name}/stats`)).json),
+    );
+    expect(distances).toMatchObject([{ distance_type: 'cosine' }, { distance_type: 'dot' }]);
+  });
+
   it('names the indices that the other format has not, with the reason', async () => {
     const ids = Array.from({ length: 20 }, (_, at) => at);
     const columns = [
@@ -300,27 +348,27 @@ describe('beside others', () => {
 
   it(`that is killed ${kills} times leaves the table as it was, or as it is to be`, async () => {
     const ids = Array.from({ length: 200_000 }, (_, id) => id);
+    const indices = ['id_idx', 'other'];
     await ask('killed', 'create', { body: streamOf(ids) });
-    const main = join(import.meta.dirname, '../../dist/cli/main.js');
+    for (const name of indices) {
+      const body = { column: 'id', index_type: 'BTREE', name };
+      expect((await ask('killed', 'create_index', { body })).status).toBe(200);
+    }
+    const next = async () =>
+      (await ask('killed', 'describe')).json['location'] === undefined ? 'lance' : 'arrow';
     for (let kill = 0; kill < kills; kill++) {
-      const { json } = await ask('killed', 'describe');
-      const to = json['location'] === undefined ? 'lance' : 'arrow';
-      const words = ['catalog', 'convert', '/killed', '--to', to, '--data', service.data];
-      const child = spawn(process.execPath, [main, ...words, '--policies', service.policies], {
-        cwd: service.folder,
-        stdio: 'ignore',
-      });
-      const ended = once(child, 'exit');
-      const before = (await readdir(join(service.data, 'tables'))).length;
-      if (kill % 2 === 0) {
-        const made = async () => (await readdir(join(service.data, 'tables'))).length > before;
-        await waitUntil(async () => child.exitCode !== null || (await made()));
+      await killConversion(await next(), kill);
+      // The service dies with it, sometimes, and with the builds of indices.
+      if (kill % 3 === 1) {
+        await service.end('SIGKILL');
+        await restart();
       }
-      await new Promise((resolve) => setTimeout(resolve, 150 * (kill % 5)));
-      child.kill('SIGKILL');
-      await ended;
       expect((await ask('killed', 'count_rows')).text).toBe(String(ids.length));
     }
+    await built('killed', indices.length);
+    expect((await convert('killed', await next())).code).toBe(0);
+    expect((await built('killed', 2)).map(({ index_name }) => index_name)).toEqual(indices);
+    expect(await idsOf('killed')).toEqual(ids);
     await service.end();
     expect((await service.command('catalog', 'gc', '--older-than', '0s')).code).toBe(0);
     expect((await folders()).filter((name) => name.endsWith('.lance')).length).toBe(
@@ -331,10 +379,27 @@ describe('beside others', () => {
       0,
       expect.stringContaining('nothing is wrong'),
     ]);
-    await service.restart();
-    const headers = { 'x-api-key': ADMIN_KEY };
-    lance = await lancedb.connectNamespace('rest', { uri: service.url, headers });
+    await restart();
   });
+
+  /** Begins a conversion and kills it: once it has made a folder, or some time after its start. */
+  async function killConversion(to: string, kill: number): Promise<void> {
+    const main = join(import.meta.dirname, '../../dist/cli/main.js');
+    const words = ['catalog', 'convert', '/killed', '--to', to, '--data', service.data];
+    const child = spawn(process.execPath, [main, ...words, '--policies', service.policies], {
+      cwd: service.folder,
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'exit');
+    const before = (await readdir(join(service.data, 'tables'))).length;
+    if (kill % 2 === 0) {
+      const made = async () => (await readdir(join(service.data, 'tables'))).length > before;
+      await waitUntil(async () => child.exitCode !== null || (await made()));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 150 * (kill % 5)));
+    child.kill('SIGKILL');
+    await ended;
+  }
 });
 
 describe('a refusal', () => {

@@ -106,7 +106,7 @@ describe('a large body', () => {
     expect([status, json['code'], json['error']]).toEqual([
       400,
       13,
-      `the rows of the merge take more than ${256 * MEBIBYTE} bytes, half of lance.memory, and the Lance library takes them at once: send them in several merges with different keys, or raise lance.memory`,
+      `the rows of the merge take more than ${128 * MEBIBYTE} bytes, a third of lance.memory without 128 MiB, and the Lance library takes them at once: send them in several merges with different keys, or raise lance.memory`,
     ]);
     expect(await rowsIn('refused')).toBe(256);
     await waitUntil(async () => (await readdir(join(service.data, 'tables'))).length === 0);

@@ -321,6 +321,30 @@ describe('memory', () => {
     expect(String(large.json['error'])).toMatch(/table \/rows.*lance\.memory/);
     expect((await ask('rows', 'count_rows')).text).toBe('9000');
   });
+
+  it('that requests exceed again and again is no reason for others to fail', async () => {
+    await wide('others', 100);
+    const predicate = "length(repeat('x', 200000 + id)) > 0";
+    const others = { areOver: false };
+    const work = async (action: string, body: object): Promise<ReadonlySet<string>> => {
+      const answers = new Set<string>();
+      while (!others.areOver) {
+        const { status, text } = await ask('others', action, body);
+        answers.add(status === 200 ? '200' : text);
+      }
+      return answers;
+    };
+    const working = [
+      work('count_rows', {}),
+      work('query', everything),
+      work('update', { predicate: 'id = 5', updates: [['id', '5']] }),
+    ];
+    for (let times = 0; times < 5; times++)
+      expect((await ask('rows', 'count_rows', { predicate })).status).toBe(503);
+    others.areOver = true;
+    expect(await Promise.all(working)).toEqual(working.map(() => new Set(['200'])));
+    expect((await ask('rows', 'count_rows')).text).toBe('9000');
+  });
 });
 
 describe('the processes', () => {

@@ -128,6 +128,21 @@ describe('rows of more than a process of the library holds', () => {
     expect(records.filter(({ operation }) => operation === 'CreateTableVersion')).toEqual([]);
   });
 
+  it('are merged as one version, as far as a process holds them', async () => {
+    await ask('merged', 'create', bodyOf(4));
+    const before = await peakOf(service.pid);
+    const merge = 'merge_insert?on=id&when_not_matched_insert_all=true';
+    const { status, json, text } = await ask('merged', merge, bodyOf(40, 2 * ROWS));
+    expect([status, json['version'], json['num_inserted_rows']], text).toEqual([200, 2, 38 * ROWS]);
+    expect((await peakOf(service.pid)) - before).toBeLessThan(128 * MEBIBYTE);
+    for (const pid of await childrenOf(service.pid))
+      expect(await peakOf(pid)).toBeLessThan(512 * MEBIBYTE);
+    expect([...(await idsIn('merged'))].toSorted((a, b) => a - b)).toEqual([...numbers(42 * ROWS)]);
+    const refused = await ask('merged', merge, bodyOf(60, 200 * ROWS));
+    expect([refused.status, refused.json['code']]).toEqual([400, 13]);
+    expect(await versionOf('merged')).toBe(2);
+  });
+
   it('can be changed and compacted as others', async () => {
     await ask('changed', 'create', bodyOf(40));
     await ask('changed', 'insert', bodyOf(40, 40 * ROWS));

@@ -169,7 +169,11 @@ export const restrictedOperations: Readonly<Record<OperationName, readonly Quest
   ListAllTables: elsewhere(() => ({ line: 'GET /v1/table' })),
   RegisterTable: refused('register', { location: '/nowhere' }),
   DescribeTable: [
-    { ask: post('describe'), arrow: 'enforced', lance: 'enforced' },
+    ...[{}, { load_detailed_metadata: true, check_declared: true }].map((body): Question => ({
+      ask: post('describe', body),
+      arrow: 'enforced',
+      lance: 'enforced',
+    })),
     refusedOnRows(
       post('describe', { with_table_uri: true }),
       ': its location would give its files',

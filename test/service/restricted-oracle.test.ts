@@ -25,6 +25,8 @@ const TABLES = casesOf(2, 20);
 const LANCE_TABLES = casesOf(1, 10);
 const QUERIES = casesOf(6, 50);
 const CHANGES = casesOf(3, 16);
+/** All of them take half an hour on a busy machine. */
+const timeout = casesOf(300_000, 7_200_000);
 
 /** A restricted table and its copy. */
 interface Pair {
@@ -40,10 +42,13 @@ const pairsOf = (table: string, copy: string, count: number): readonly Pair[] =>
 
 const pairs = pairsOf('t', 'c', TABLES);
 const lancePairs = pairsOf('l', 'd', LANCE_TABLES);
+/** Compared where threads scan. */
+const threadPairs = [...pairsOf('u', 'e', TABLES), ...pairsOf('lu', 'f', LANCE_TABLES)];
+const all = [...pairs, ...lancePairs, ...threadPairs];
 
 /** The file of what `randomRestrictions` says. JSON is YAML. */
 function restrictionsFile(): string {
-  const bound = [...pairs, ...lancePairs].flatMap(({ table, seed }) => {
+  const bound = all.flatMap(({ table, seed }) => {
     const { kept, masked } = randomRestrictions(seed);
     const shared = { tables: [`/${table}`], subjects: ['role:bound'] };
     const columns = Object.fromEntries(masked.map(({ column, as }) => [column, as]));
@@ -127,15 +132,18 @@ class ServedTables implements RestrictedTables {
   }
 }
 
+const lance = all.filter(({ table }) => table.startsWith('l')).map(({ table }) => `/${table}`);
+const formats = [{ tables: lance, format: 'lance' }];
+const config = `processes: 2\nworkers: 1\ntables: ${JSON.stringify({ formats })}\n`;
+
 let service: Service;
 let tables: ServedTables;
 let secret: Uint8Array;
 
 beforeAll(async () => {
-  const lance = lancePairs.map(({ table }) => `/${table}`);
   service = await Service.prepare({
     policy: 'p, role:admin, /**, *, allow\np, role:bound, /**, *, allow\n',
-    config: `processes: 2\nworkers: 1\ntables: { formats: [{ tables: ${JSON.stringify(lance)}, format: lance }] }\n`,
+    config,
   });
   await writeFile(join(service.policies, 'restrictions.yaml'), restrictionsFile());
   await service.restart();
@@ -148,14 +156,32 @@ beforeAll(async () => {
 
 afterAll(async () => service?.stop());
 
-it(`two processes answer as of a copy: ${TABLES * QUERIES} queries`, async () => {
+it(`two processes answer as of a copy: ${TABLES * QUERIES} queries`, { timeout }, async () => {
   for (const pair of pairs) {
     await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
   }
 });
 
-it(`two processes do so of Lance tables: ${LANCE_TABLES * QUERIES} queries`, async () => {
-  for (const pair of lancePairs) {
-    await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
-  }
-});
+it(
+  `two processes do so of Lance tables: ${LANCE_TABLES * QUERIES} queries`,
+  { timeout },
+  async () => {
+    for (const pair of lancePairs) {
+      await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
+    }
+  },
+);
+
+it(
+  `two processes do so where threads scan: ${(TABLES + LANCE_TABLES) * QUERIES} queries`,
+  { timeout },
+  async () => {
+    await service.end();
+    // Scans of more bytes than the cache has are work of threads.
+    await service.configure(`${config}cache: { bytes: 0 }\n`);
+    await service.restart();
+    for (const pair of threadPairs) {
+      await compareTable({ tables, secret, queries: QUERIES, changes: CHANGES }, pair);
+    }
+  },
+);

@@ -114,6 +114,13 @@ it('records what callers read, and which restrictions bind them', async () => {
   expect(await read('--subject', 'user:eve', '--status', '403')).toEqual([
     { operation: 'DeleteFromTable', restrictions: ['own-region'], read: undefined },
   ]);
+  const [first] = (await service.audit()).filter(({ subject, operation }) => {
+    return subject === 'user:eve' && operation === 'QueryTable';
+  });
+  const page = await service.command('audit', 'show', String(first!['decision_id']));
+  expect(page.out).toContain('bound by     own-region\n');
+  expect(page.out).toContain('read         id, email of version 1, 2 rows sent\n');
+  expect(page.out).toContain(`filter       SHA-256 ${digest('id < 9')}\n`);
   const log = await admin.openTable('audit', ['system']);
   const rows = await log.query().where("operation = 'QueryTable' AND phase = 'outcome'").toArray();
   expect(rows.map((row) => [[...row.restrictions], Number(row.read?.rows)])).toContainEqual([
@@ -180,7 +187,7 @@ it('lets a team see its own records of the audit log', async () => {
   expect(await log.countRows()).toBeGreaterThan(2);
 });
 
-it('counts the rows that were sent until a client left', async () => {
+it('counts the rows and bytes that were sent until a client left', async () => {
   const admin = await client(ADMIN_KEY);
   const rows = Array.from({ length: 200 }, (_, id) => ({ id, text: 'x'.repeat(100_000) }));
   const table = await admin.createTable('large', rows.slice(0, 100));
@@ -201,8 +208,14 @@ it('counts the rows that were sent until a client left', async () => {
     });
   };
   await waitUntil(async () => (await outcome()) !== undefined);
-  const { status, read } = (await outcome()) as { status: number; read: { rows: number } };
+  const { status, read, bytes_out } = (await outcome()) as {
+    status: number;
+    read: { rows: number };
+    bytes_out: number;
+  };
   expect(status).toBe(499);
+  expect(bytes_out).toBeGreaterThan(0);
+  expect(bytes_out).toBeLessThan(20_000_000);
   expect(read).toMatchObject({ columns: ['id', 'text'], version: 2, filter: null });
   expect(read.rows).toBeGreaterThan(0);
   expect(read.rows).toBeLessThan(200);

@@ -25,12 +25,12 @@ export interface TestPlaces {
   readonly allowed: string;
 }
 
-/** How long a request that comes again is known, by which clock, which commit rules are in force, and how long bodies may be. */
+/** Options of an engine that tests choose. */
 type Repeating = Pick<
   EngineOptions,
   'repeatMillis' | 'clock' | 'rules' | 'recordAdoption' | 'compaction' | 'onDamage'
 > &
-  Partial<Pick<EngineOptions, 'arrowBody' | 'workers' | 'lance' | 'formatOf'>>;
+  Partial<Pick<EngineOptions, 'arrowBody' | 'cacheBytes' | 'workers' | 'lance' | 'formatOf'>>;
 
 /** Opens the engine on a fresh folder, with the embedded store unless another is given; closing it removes the folder. */
 export async function freshEngine(

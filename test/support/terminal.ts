@@ -38,10 +38,14 @@ function quoted(word: string): string {
 export function steady(text: string): string {
   return text
     .replaceAll(/took [\d.]+ ms/g, 'took 0 ms')
-    .replaceAll(/^(credential +)[a-z0-9]{12}$/gm, '$1xxxxxxxxxxxx')
+    .replaceAll(/arrowgate-\w{6}/g, 'arrowgate-xxxxxx')
+    .replaceAll(/^(credential +|(?:.*\b)?key )[a-z0-9]{12}\b/gm, '$1xxxxxxxxxxxx')
+    .replaceAll(/^[a-z0-9]{12}(?= +user:)/gm, 'xxxxxxxxxxxx')
+    .replaceAll(/^(key: )[\w-]{16}\b/gm, '$1xxxxxxxxxxxxxxxx')
+    .replaceAll(/\b[0-9a-f]{64}\b/g, (digest) => digest.replaceAll(/./g, 'x'))
     .replaceAll(/\b20\d{6}T\d{6}Z-[0-9a-f]{8}/g, '00000000T000000Z-xxxxxxxx')
-    .replaceAll(/(?<=SHA-256\s+)[\w-]{43}/g, (hash) => hash.replaceAll(/./g, 'x'))
-    .replaceAll(/20\d\d-\d\d-\d\d[T\d:.Z+]*/g, (time) => time.replaceAll(/\d/g, '0'))
+    .replaceAll(/(?<=SHA-256\s+|-xxxxxxxx \d+ )[\w-]{43}/g, (hash) => hash.replaceAll(/./g, 'x'))
+    .replaceAll(/20\d\d-\d\d-\d\d?[T\d:.Z+]*/g, (time) => time.replaceAll(/\d/g, '0'))
     .replaceAll(/\b[0-9a-f]{6,8}-[0-9a-f-]*(?=…|\b)/g, (id) => id.replaceAll(/[0-9a-f]/g, 'x'))
     .replaceAll(/\b[0-9a-f]{12,64}\b/g, (digest) => digest.replaceAll(/./g, 'x'));
 }

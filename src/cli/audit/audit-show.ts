@@ -14,15 +14,19 @@ import { zoneOf, type Zone } from '../output/zone.ts';
 import { RuleTexts } from '../policy/rule-text.ts';
 import { bringArchive } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
+import {
+  entriesOfCommit,
+  joinedParts,
+  entriesOfRead,
+  entriesOfVending,
+  type PageEntry,
+} from './audit-entries.ts';
 import { jsonLine } from './audit-format.ts';
 
 export interface ShowFlags {
   readonly json?: boolean;
   readonly tz?: string;
 }
-
-/** A label and its text; entries without a text are not printed. */
-type Entry = readonly [string, string | null];
 
 /** Does `arrowgate audit show`. */
 export async function showAudit(
@@ -103,19 +107,22 @@ function pageOf(
       ['decision id', decision_id],
       ['time', `${zone.shown(began)}, ${end}`],
       ['who', whoOf(record)],
-      ['credential', joined([record.credential, principalText(record)])],
-      ['from', joined([record.source_ip, record.user_agent])],
+      ['credential', joinedParts([record.credential, principalText(record)])],
+      ['from', joinedParts([record.source_ip, record.user_agent])],
       ['operation', operationText(record)],
       ['objects', record.objects.join(', ') || null],
       ['rights', record.rights.map(rightText).join('; ') || null],
       ['context', contextText(record)],
       ['decision', decisionText(record)],
       ['line', ruleText],
+      ['bound by', record.restrictions.join(', ') || null],
+      ['canary', record.canary],
       ['policy', policy_digest],
       ['shadow', shadowText(record)],
       ['answer', answerText(record)],
-      ...commitEntries(record),
-      ...vendedEntries(record),
+      ...entriesOfRead(record),
+      ...entriesOfCommit(record),
+      ...entriesOfVending(record),
       ['review', reviewText(mark, zone)],
       ['record', `${instance} ${sequence}, SHA-256 ${hash}`],
       ['more', `arrowgate policy explain --decision-id ${decision_id}`],
@@ -127,10 +134,10 @@ function pageOf(
 function reviewText(mark: ReviewMark | undefined, zone: Zone): string | null {
   if (mark === undefined) return null;
   const { mark: state, by, time, note } = mark;
-  return joined([`${state} by ${by ?? 'unknown'} at ${zone.shown(time)}`, note]);
+  return joinedParts([`${state} by ${by ?? 'unknown'} at ${zone.shown(time)}`, note]);
 }
 
-function entryText(entries: readonly Entry[], width: number | undefined): string {
+function entryText(entries: readonly PageEntry[], width: number | undefined): string {
   const labels = Math.max(...entries.map(([label]) => label.length));
   const room = width === undefined ? Infinity : Math.max(20, width - labels - 2);
   // The texts come from clients, and must not reach a terminal as control characters.
@@ -151,17 +158,13 @@ function wrapped(text: string, room: number): readonly string[] {
   return [text.slice(0, end), ...wrapped(text.slice(end).trimStart(), room)];
 }
 
-function joined(parts: readonly (string | null)[]): string | null {
-  return parts.filter((part) => part !== null && part !== '').join(', ') || null;
-}
-
 function whoOf({ subject, principal }: LoggedRecord): string {
-  return joined([subject ?? 'nobody who is known', ...(principal?.groups ?? [])])!;
+  return joinedParts([subject ?? 'nobody who is known', ...(principal?.groups ?? [])])!;
 }
 
 function principalText({ principal }: LoggedRecord): string | null {
   const scopes = (principal?.scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`);
-  return joined([
+  return joinedParts([
     principal && principal.roles.length > 0 ? `with ${principal.roles.join(' ')}` : null,
     scopes.length > 0 ? `restricted to ${scopes.join(' ')}` : null,
   ]);
@@ -169,7 +172,7 @@ function principalText({ principal }: LoggedRecord): string | null {
 
 function operationText({ operation, object, mode, branch, backend }: LoggedRecord): string {
   const what = [operation ?? 'unknown', object].filter((part) => part !== null).join(' ');
-  return joined([
+  return joinedParts([
     what,
     mode === null ? null : `mode ${mode}`,
     branch === null ? null : `branch ${branch}`,
@@ -192,7 +195,7 @@ function contextText({ context }: LoggedRecord): string | null {
 function decisionText(record: LoggedRecord): string {
   const { decision, rule } = record;
   const reason = decision === 'allow' ? null : reasonOf(record);
-  return joined([rule === null ? decision : `${decision} by ${rule}`, reason])!;
+  return joinedParts([rule === null ? decision : `${decision} by ${rule}`, reason])!;
 }
 
 function shadowText({ shadow }: LoggedRecord): string | null {
@@ -204,33 +207,12 @@ function answerText({ status, code, bytes_in, bytes_out }: LoggedRecord): string
   if (status === null) return null;
   const name = errorTable.find((row) => row.code === code)?.name;
   const error = name === undefined ? null : `code ${code} ${name}`;
-  return joined([
+  return joinedParts([
     String(status),
     error,
     `${bytes_in ?? 0} bytes in`,
     `${bytes_out ?? 0} bytes out`,
   ]);
-}
-
-function vendedEntries({ vended }: LoggedRecord): readonly Entry[] {
-  if (vended === null) return [];
-  const { prefix, access, until } = vended;
-  const end = until === null ? 'without end' : `until ${until}`;
-  return [['credentials', joined([access, prefix, end])]];
-}
-
-function commitEntries({ commit }: LoggedRecord): readonly Entry[] {
-  if (commit === null) return [];
-  const { kind, baseVersion, version, rowsAdded, rowsChanged, rowsRemoved } = commit;
-  const versions = version === null ? null : `version ${baseVersion ?? 'none'} to ${version}`;
-  const rows = `${rowsAdded} rows added, ${rowsChanged ?? 'unknown'} changed, ${rowsRemoved} removed`;
-  return [
-    ['commit', joined([kind, versions, commit.schemaChanged ? 'schema changed' : null])],
-    ['rows', rows],
-    ['columns', commit.columns?.join(', ') || null],
-    ['statement', commit.statement ?? null],
-    ['rules', commit.rules.join(', ') || null],
-  ];
 }
 
 async function showInstance(
@@ -257,7 +239,7 @@ async function showInstance(
       ['requests', String(all.reduce((sum, each) => sum + countOf(each), 0))],
       ['first', bounds.first === null ? null : zone.shown(bounds.first)],
       ['last', bounds.last === null ? null : zone.shown(bounds.last)],
-      ...decisions.map((each): Entry => [`  ${each.key}`, String(countOf(each))]),
+      ...decisions.map((each): PageEntry => [`  ${each.key}`, String(countOf(each))]),
       [
         'subjects',
         subjects.map((each) => `${each.key ?? 'unknown'} (${countOf(each)})`).join(', ') || null,

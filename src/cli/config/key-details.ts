@@ -94,3 +94,8 @@ export function durationOf(flag: string, typed: string): number {
   if (millis !== undefined && millis <= LONGEST_MILLIS) return millis;
   throw new UsageError(`${flag} is "${typed}", but must be ${must}`);
 }
+
+/** The id of a key that is named by its id or by its whole text, whose secret must not reach the audit log. */
+export function typedKeyId(text: string): string {
+  return /^agk_([^_]*)/.exec(text)?.[1] ?? text;
+}

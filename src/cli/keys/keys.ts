@@ -20,7 +20,13 @@ import {
   openedForReading,
   type DataFolder,
 } from '../service/data-folder.ts';
-import { durationOf, keyContextOf, principalName, scopeOf } from '../config/key-details.ts';
+import {
+  durationOf,
+  keyContextOf,
+  principalName,
+  scopeOf,
+  typedKeyId,
+} from '../config/key-details.ts';
 import type { Run } from '../output/output.ts';
 import { withKeyBook } from '../service/open-keys.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
@@ -122,7 +128,7 @@ function madeFrom(flags: CreateFlags, now: Date): MadeKey {
 
 function addRevoke(keys: Command, run: Run): void {
   subcommand(keys, 'revoke', 'end a key at once')
-    .argument('<id>', 'id of the key')
+    .argument('<id>', 'id of the key', typedKeyId)
     .action(async (id: string, flags: JsonFlag, command: Command) => {
       const now = new Date();
       const folder = await presentFolderOf(command);
@@ -141,7 +147,7 @@ function addRevoke(keys: Command, run: Run): void {
 
 function addRotate(keys: Command, run: Run): void {
   subcommand(keys, 'rotate', 'make a successor and give the old key an end')
-    .argument('<id>', 'id of the old key')
+    .argument('<id>', 'id of the old key', typedKeyId)
     .option('--overlap <duration>', 'how long both are valid', '24h')
     .action(async (id: string, flags: RotateFlags, command: Command) => {
       const now = new Date();
@@ -164,7 +170,7 @@ function addRotate(keys: Command, run: Run): void {
 
 function addThaw(keys: Command, run: Run): void {
   subcommand(keys, 'thaw', 'let a key be used again that asked for a canary')
-    .argument('<id>', 'id of the frozen key')
+    .argument('<id>', 'id of the frozen key', typedKeyId)
     .action(async (id: string, flags: JsonFlag, command: Command) => {
       const folder = await presentFolderOf(command);
       const act: RecordedCommand = { operation: 'KeysThaw', details: { id } };

@@ -10,7 +10,7 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import type { Principal, KeyScope } from '../../protocol/principal.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Config } from '../config/config-table.ts';
-import { principalName } from '../config/key-details.ts';
+import { principalName, typedKeyId } from '../config/key-details.ts';
 import { activeKeys, knownKeys, type KnownKeys } from '../service/known-keys.ts';
 import { actionOf, objectOf, restrictionText } from './policy-who.ts';
 import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
@@ -64,7 +64,7 @@ export function addExplain(policy: Command, run: Run): void {
     .option('--action <action>', 'an operation or an access group')
     .option('--object <path>', 'a canonical path, such as /prod/sales')
     .option('--subject <name>', 'the caller, with any key of the subject')
-    .option('--key <id>', 'instead of --subject: the caller with this key')
+    .option('--key <id>', 'instead of --subject: the caller with this key', typedKeyId)
     .option(
       '--decision-id <id>',
       'instead: an old decision of the audit log, by the policy of that time',

@@ -12,22 +12,25 @@ import { loadPolicyLines } from '../../policy/load.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { bringArchive, windowOfPeriod } from '../service/audit-archive.ts';
 import { openedForReading } from '../service/data-folder.ts';
-import { columns, meterOf, type Run } from '../output/output.ts';
+import { meterOf, type Run } from '../output/output.ts';
+import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { periodOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
 
-interface ReplayFlags extends PeriodFlags {
+interface ReplayFlags extends PeriodFlags, TableFlags {
   readonly json?: boolean;
 }
 
 /** `arrowgate policy replay`. */
 export function addReplay(policy: Command, run: Run): void {
-  withPeriod(withConfig(policy.command('replay'), ['policies', 'data']))
+  withTable(withPeriod(withConfig(policy.command('replay'), ['policies', 'data'])))
     .description('replay the requests of the audit log against a proposed policy')
     .option('--json', 'print JSON')
     .action(async (flags: ReplayFlags, command: Command) => {
       const report = await replay(flags, command, run);
       run.code = report.changed.length + report.seen.length === 0 ? 0 : 1;
-      run.output.line(flags.json === true ? JSON.stringify(report.shown()) : textOf(report));
+      run.output.line(
+        flags.json === true ? JSON.stringify(report.shown()) : textOf(report, flags, run),
+      );
     });
 }
 
@@ -49,12 +52,26 @@ async function replay(flags: ReplayFlags, command: Command, run: Run): Promise<R
   return replayed.report;
 }
 
-const heading = ['', 'SUBJECT', 'ACTION', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];
+const changedColumns: readonly PrintedColumn[] = [
+  { heading: 'CHANGE' },
+  { heading: 'SUBJECT', least: 12 },
+  { heading: 'ACTION', least: 12 },
+  { heading: 'OBJECT', least: 14 },
+  { heading: 'REQUESTS' },
+  // A day.
+  { heading: 'LAST', least: 11 },
+  { heading: 'THEN', least: 12 },
+  { heading: 'NOW', least: 12 },
+];
 
-function textOf(report: ReplayReport): string {
+function textOf(report: ReplayReport, flags: TableFlags, { output }: Run): string {
   const { requests, same, changed, seeing, seen, skipped } = report;
-  const table = changed.length === 0 ? [] : [columns([heading, ...changed.map(rowOf)])];
-  const sights = seen.length === 0 ? [] : [columns([seenHeading, ...seen.map(seenRow)])];
+  const table =
+    changed.length === 0 ? [] : [tableText(changedColumns, changed.map(rowOf), flags, output)];
+  const sights =
+    seen.length === 0
+      ? []
+      : [tableText(seenColumns, seen.map(seenRow), { header: flags.header !== false }, output)];
   const partly = changed.some((one) => one.partly)
     ? ['(*) as far as the route shows: the body was never read, and may ask for more']
     : [];
@@ -74,7 +91,10 @@ function textOf(report: ReplayReport): string {
   ].join('\n');
 }
 
-const seenHeading = ['SEES', 'SUBJECT', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];
+const seenColumns: readonly PrintedColumn[] = [
+  { heading: 'SEES' },
+  ...changedColumns.filter(({ heading }) => heading !== 'CHANGE' && heading !== 'ACTION'),
+];
 
 function seenRow({
   direction,

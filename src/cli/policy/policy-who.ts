@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { isOperationName } from '../../protocol/operations/operations.ts';
+import { isOperationName, operationNames } from '../../protocol/operations/operations.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import { loadPolicyLines } from '../../policy/load.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { parseObject } from '../../policy/lines/pattern.ts';
+import { nearestName } from '../../policy/nearest.ts';
 import { accessGroups } from '../../policy/lines/rights.ts';
 import { roleSources, type RoleSource } from '../../policy/role-sources.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
@@ -88,7 +89,10 @@ export function actionOf(action: string): Action {
   const group = accessGroups.find((name) => name === action);
   if (group !== undefined) return group;
   if (isOperationName(action)) return action;
-  throw new UsageError(`${JSON.stringify(action)} is neither an operation nor an access group`);
+  const near = nearestName(action, [...operationNames, ...accessGroups]);
+  const hint = near === undefined ? '' : `: did you mean ${near}?`;
+  const what = `${JSON.stringify(action)} is neither an operation nor an access group`;
+  throw new UsageError(`${what}${hint}`);
 }
 
 /** The object that a flag names. @throws UsageError */

@@ -41,24 +41,33 @@ function rowChanges(before: Bound, after: Bound): readonly SightChange[] {
   const added = [...next].find(([text]) => !old.has(text));
   if (!lost && added === undefined) return [];
   const direction = !lost ? 'fewer' : added === undefined ? 'more' : 'other';
-  const rule = added?.[1] ?? [...next.values()][0] ?? null;
+  const { rule = null } = added?.[1] ?? [...next.values()][0] ?? {};
   return [{ direction, column: null, was: filterText(old), now: filterText(next), rule }];
 }
 
-/** The restriction of each row filter, by its text. */
-function filtersOf(bound: Bound): ReadonlyMap<string, string> {
+/** A row filter as it is written, and its restriction. */
+interface WrittenFilter {
+  readonly text: string;
+  readonly rule: string;
+}
+
+/** Row filters by their normalised texts. */
+function filtersOf(bound: Bound): ReadonlyMap<string, WrittenFilter> {
   return new Map(
     bound.flatMap((one) => {
       const { rows, canary } = one;
-      const hidden = canary === undefined ? [] : [`NOT (${normalText(canary.sql)})`];
-      const texts = [...(rows === null ? [] : [normalText(rows)]), ...hidden];
-      return texts.map((text): [string, string] => [text, restrictionRule(one)]);
+      const hidden = canary === undefined ? [] : [`NOT (${canary.sql})`];
+      const texts = [...(rows === null ? [] : [rows]), ...hidden];
+      const rule = restrictionRule(one);
+      return texts.map((text): [string, WrittenFilter] => [normalText(text), { text, rule }]);
     }),
   );
 }
 
-function filterText(filters: ReadonlyMap<string, string>): string {
-  return filters.size === 0 ? 'all' : [...filters.keys()].toSorted().join(' AND ');
+function filterText(filters: ReadonlyMap<string, WrittenFilter>): string {
+  if (filters.size === 0) return 'all';
+  const texts = [...filters.values()].map(({ text }) => text);
+  return texts.toSorted().join(' AND ');
 }
 
 const SHOWN = 'shown';

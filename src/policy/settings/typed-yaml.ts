@@ -19,6 +19,9 @@ interface Shape extends TSchema {
   readonly items?: Shape;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly required?: readonly string[];
+  /** Of a mapping with any keys: the shape of its values. */
+  readonly patternProperties?: Readonly<Record<string, Shape>>;
+  readonly anyOf?: readonly Shape[];
 }
 
 /** A YAML file whose value fits its schema, with the lines where its parts stand. */
@@ -73,7 +76,7 @@ function judge(walk: Walk, node: unknown, shape: Shape, name: string, line: numb
   const value = isNode(node) ? node.toJS(walk.document) : node;
   if (Check(shape, value)) return;
   const before = walk.findings.length;
-  if (isMap(node) && shape.properties !== undefined) judgeMap(walk, node, shape, name, line);
+  if (isMap(node)) judgeMap(walk, node, shape, name, line);
   if (isSeq(node) && shape.items !== undefined) {
     for (const item of node.items) judge(walk, item, shape.items, name, place(walk, item, line));
   }
@@ -85,6 +88,16 @@ function judge(walk: Walk, node: unknown, shape: Shape, name: string, line: numb
 }
 
 function judgeMap(walk: Walk, map: YAMLMap, shape: Shape, name: string, line: number): void {
+  const [inner] = Object.values(shape.patternProperties ?? {});
+  const whole = [shape, ...(shape.anyOf ?? [])].find(({ properties }) => properties !== undefined);
+  if (whole !== undefined) judgeKeys(walk, map, whole, name, line);
+  if (inner === undefined) return;
+  for (const { key, value } of map.items) {
+    judge(walk, value, inner, isScalar(key) ? String(key.value) : name, place(walk, key, line));
+  }
+}
+
+function judgeKeys(walk: Walk, map: YAMLMap, shape: Shape, name: string, line: number): void {
   const { properties = {}, required = [] } = shape;
   const { file, findings } = walk;
   for (const { key, value } of map.items) {
@@ -129,5 +142,6 @@ function lineOf(walk: Walk, path: readonly (string | number)[]): number {
 function describe(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
-  return typeof value === 'object' ? 'a mapping' : JSON.stringify(value);
+  if (typeof value !== 'object') return JSON.stringify(value);
+  return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping';
 }

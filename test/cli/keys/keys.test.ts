@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -204,6 +204,25 @@ describe('keys revoke and rotate', () => {
       2,
       `arrowgate: the key ${id} is not frozen, but revoked`,
     ]);
+  });
+
+  it('take the id from a whole key, so that no log has its secret', async () => {
+    const text = await create('--subject', 'alice');
+    const id = text.split('_')[1]!;
+    await updateKeys(keysFile(), (keys) => keys.map((key) => frozen(key, new Date())));
+    expect((await run('keys', 'thaw', text, '--data', data)).lines).toEqual([`thawed ${id}`]);
+    const cut = text.slice(0, -3);
+    expect((await run('keys', 'revoke', cut, '--data', data)).lines).toEqual([`revoked ${id}`]);
+    expect((await run('keys', 'rotate', text, '--data', data)).notes).toEqual([
+      `arrowgate: the key ${id} is revoked already`,
+    ]);
+    const log = join(data, 'private', 'audit');
+    const files = (await readdir(log, { recursive: true })).filter((name) =>
+      name.endsWith('.jsonl'),
+    );
+    const texts = await Promise.all(files.map((name) => readFile(join(log, name), 'utf8')));
+    expect(texts.join('')).toContain(id);
+    expect(texts.join('')).not.toContain(text.slice(-20, -5));
   });
 
   it('refuse a key that is not there, or has ended', async () => {

@@ -90,6 +90,10 @@ describe('policy explain', () => {
       'arrowgate: "Fly" is neither an operation nor an access group',
     ],
     [
+      ['--action', 'QueryTabel', '--object', '/'],
+      'arrowgate: "QueryTabel" is neither an operation nor an access group: did you mean QueryTable?',
+    ],
+    [
       ['--action', 'read', '--object', 'prod'],
       'arrowgate: "prod" is not a canonical path such as /prod/sales',
     ],

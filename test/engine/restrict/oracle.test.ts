@@ -1,42 +1,74 @@
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import * as fc from 'fast-check';
+import { ThreadPool } from '../../../src/engine/workers/thread-pool.ts';
 import { casesOf } from '../../support/cases.ts';
 import { row } from './random-requests.ts';
-import { compareTable, type Comparison } from './restricted-oracle.ts';
+import { compareTable } from './restricted-oracle.ts';
 import { masks, RestrictedEngine, restrictionsOf, streamOfRows } from './restricted-table.ts';
 
 const TABLES = casesOf(6, 40);
 const LANCE_TABLES = casesOf(2, 40);
+const THREAD_TABLES = casesOf(2, 40);
 const QUERIES = casesOf(12, 50);
 const CHANGES = casesOf(6, 16);
+/** All of them take many minutes on a busy machine. */
+const timeout = casesOf(300_000, 7_200_000);
 
-let tested: RestrictedEngine;
-let comparison: Comparison;
+let tested: RestrictedEngine | undefined;
 
-beforeAll(async () => {
-  tested = await RestrictedEngine.open({}, (name) => name.startsWith('l'));
-  const first = streamOfRows(fc.sample(row(0), 1));
-  await tested.send('first', 'create', first, null);
-  const hashed = masks.filter(({ as }) => as !== 'hidden' && as.mask === 'sha256');
-  await tested.told('first', 'query', { vector: [] }, restrictionsOf([], hashed));
-  const secret = await tested.secret();
-  comparison = { tables: tested, secret, queries: QUERIES, changes: CHANGES };
+afterEach(async () => {
+  await tested?.close();
+  vi.restoreAllMocks();
 });
 
-afterAll(async () => tested.close());
+/** Compares tables with their copies. Names of Lance tables begin with `l`. */
+async function compareTables(
+  prefix: 't' | 'l',
+  count: number,
+  options: Parameters<typeof RestrictedEngine.open>[0] = {},
+): Promise<void> {
+  tested = await RestrictedEngine.open(options, (name) => name.startsWith('l'));
+  const first = `${prefix}first`;
+  await tested.send(first, 'create', streamOfRows(fc.sample(row(0), 1)), null);
+  const hashed = restrictionsOf(
+    [],
+    masks.filter(({ as }) => as !== 'hidden' && as.mask === 'sha256'),
+  );
+  await tested.told(first, 'query', { vector: [], filter: 'id < 1' }, hashed);
+  await tested.told(first, 'count_rows', { predicate: 'id < 1' }, hashed);
+  const secret = await tested.secret();
+  const comparison = { tables: tested, secret, queries: QUERIES, changes: CHANGES };
+  for (const [at, seed] of fc.sample(fc.integer(), count).entries()) {
+    await compareTable(comparison, { table: `${prefix}${at}`, copy: `c${at}`, seed });
+  }
+}
 
 describe('a restricted table', () => {
-  it(`answers as a copy without hidden rows and with masked columns: ${TABLES * QUERIES} queries`, async () => {
-    const seeds = fc.sample(fc.integer(), TABLES);
-    for (const [at, seed] of seeds.entries()) {
-      await compareTable(comparison, { table: `t${at}`, copy: `c${at}`, seed });
-    }
-  });
+  it(
+    `answers as a copy without hidden rows and with masked columns: ${TABLES * QUERIES} queries`,
+    { timeout },
+    () => compareTables('t', TABLES),
+  );
 
-  it(`does so as a Lance table: ${LANCE_TABLES * QUERIES} queries`, async () => {
-    const seeds = fc.sample(fc.integer(), LANCE_TABLES);
-    for (const [at, seed] of seeds.entries()) {
-      await compareTable(comparison, { table: `l${at}`, copy: `d${at}`, seed });
-    }
-  });
+  it(`does so as a Lance table: ${LANCE_TABLES * QUERIES} queries`, { timeout }, () =>
+    compareTables('l', LANCE_TABLES),
+  );
+
+  it.each(['t', 'l'] as const)(
+    `does so where threads scan: ${THREAD_TABLES * QUERIES} queries, %s`,
+    { timeout },
+    async (prefix) => {
+      const run = vi.spyOn(ThreadPool.prototype, 'run');
+      // Scans of more bytes than the cache has are work of threads.
+      await compareTables(prefix, THREAD_TABLES, { workers: 1, cacheBytes: 0 });
+      const kinds = run.mock.calls.flatMap(([task]) =>
+        'virtual' in task && task.virtual ? [task.kind] : [],
+      );
+      expect(new Set(kinds)).toEqual(new Set(['query', 'count']));
+      const queries = kinds.filter((kind) => kind === 'query').length;
+      process.stdout.write(
+        `threads of ${prefix}: ${queries} queries, ${kinds.length - queries} counts\n`,
+      );
+    },
+  );
 });

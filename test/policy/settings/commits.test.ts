@@ -53,7 +53,10 @@ describe('commit rules', () => {
   });
 
   it.each([
-    ['rules: {}\n', 'commits.yaml:1: rules must be a list of at most 1000 rules, not a mapping'],
+    [
+      'rules: {}\n',
+      'commits.yaml:1: rules must be a list of at most 1000 rules, not an empty mapping',
+    ],
     [rule(), 'commits.yaml:2: the rule r has neither require nor webhook'],
     [
       rule('requires: {}'),

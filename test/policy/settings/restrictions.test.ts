@@ -57,7 +57,7 @@ describe('restrictions', () => {
     [
       'restrictions: {}\n',
       1,
-      'restrictions must be a list of at most 1000 restrictions, not a mapping',
+      'restrictions must be a list of at most 1000 restrictions, not an empty mapping',
     ],
     [one(), 2, 'the restriction r has neither rows, columns nor canary'],
     [
@@ -101,7 +101,32 @@ describe('restrictions', () => {
     ],
     [one('rows: owner = principal'), 4, 'rows cannot be read: expected a name after principal'],
     [one('rows: owner = ctx.a.b'), 4, 'rows cannot be read: ctx.a has no parts'],
-    [one('columns: { a: masked }'), 4, 'columns must be a mapping with at least one column'],
+    [
+      one('columns: {}'),
+      4,
+      'columns must be a mapping with at least one column, not an empty mapping',
+    ],
+    [
+      one('columns: { a: masked }'),
+      4,
+      'a must be hidden, or a mapping with the key mask, not "masked"',
+    ],
+    [
+      one('columns:', '  a: hidden', '  b: { mask: sha265 }'),
+      6,
+      'mask must be null, constant, sha256, first, last, alphanum, year, month or round, not "sha265"',
+    ],
+    [
+      one('columns: { a: { mask: first, n: -1 } }'),
+      4,
+      'n must be a whole number from 0 to 1000, not -1',
+    ],
+    [
+      one('columns: { a: { mask: round, too: 5 } }'),
+      4,
+      'unknown key "too": there are mask, value, n, to',
+    ],
+    [one('columns: { a: { n: 2 } }'), 4, 'an entry of a has no mask'],
     [one('columns: { a: { mask: first } }'), 4, 'the mask first of a has no n'],
     [one('columns: { a: { mask: "null", n: 1 } }'), 4, 'the mask null of a takes no n'],
     [one('rows: "true"', 'subjects: [analyst]'), 5, 'the subject "analyst" is none of'],

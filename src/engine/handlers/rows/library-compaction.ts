@@ -8,12 +8,32 @@ import type { JudgeStaged } from '../../versions/managed/staged-manifest.ts';
 import { commitsOfLibrary, type LibraryChanges } from './library-changes.ts';
 import { versionPlace } from './library-reads.ts';
 
+/** How often a compaction is begun because other writers changed its fragments. */
+const ATTEMPTS = 3;
+
 /**
  * Has the library merge the small fragments of a line of a Lance table and extend its indices.
  * Undefined if there was nothing to merge.
  * @throws CatalogError ConcurrentModification when other writers were first too often
  */
 export async function compactLanceLine(
+  parts: LibraryChanges,
+  path: ObjectPath,
+  table: TableRecord,
+  branch: string,
+): Promise<Compacted | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await compactedLine(parts, path, table, branch);
+    } catch (error) {
+      const isOvertaken =
+        error instanceof CatalogError && error.row.name === 'ConcurrentModification';
+      if (!isOvertaken || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function compactedLine(
   parts: LibraryChanges,
   path: ObjectPath,
   table: TableRecord,

@@ -24,6 +24,9 @@ import type { LanceAccess } from './library-reads.ts';
 const IN_MEMORY = 8 * 2 ** 20;
 /** Size of the pieces in which a file is read. */
 const PIECE_BYTES = 2 ** 20;
+/** Memory that a merge needs beside its rows, in bytes, and how often the library holds its rows: both were measured. */
+const MERGE_BYTES = 2 ** 27;
+const MERGE_COPIES = 3;
 /** Files that the library could take at once: several changes share what it takes, and it copies each file. */
 const FILES_AT_ONCE = 4;
 
@@ -86,9 +89,10 @@ export class RowsFile implements LanceRowsFile {
   constructor(parts: RowsParts, budget: RequestBudget, isWhole: boolean) {
     this.#parts = parts;
     this.#memory = new Holding(budget);
-    this.#most = parts.lance?.library?.rowBytes ?? Infinity;
+    const most = parts.lance?.library?.rowBytes ?? Infinity;
+    this.#most = isWhole ? mergeBytes(most) : most;
     this.#isWhole = isWhole;
-    this.#enough = isWhole ? Infinity : this.#most / FILES_AT_ONCE;
+    this.#enough = isWhole ? Infinity : most / FILES_AT_ONCE;
   }
 
   get bytes(): number {
@@ -189,12 +193,11 @@ export class RowsFile implements LanceRowsFile {
 
   #requireFit({ bytes }: FilePart): void {
     if (bytes <= this.#most) return;
-    const most = `${this.#most} bytes, half of lance.memory`;
     throw new CatalogError(
       'InvalidInput',
       this.#isWhole
-        ? `the rows of the merge take more than ${most}, and the Lance library takes them at once: send them in several merges with different keys, or raise lance.memory`
-        : `a batch of the request takes more than ${most}, and the Lance library takes it at once: send smaller batches, or raise lance.memory`,
+        ? `the rows of the merge take more than ${this.#most} bytes, a third of lance.memory without 128 MiB, and the Lance library takes them at once: send them in several merges with different keys, or raise lance.memory`
+        : `a batch of the request takes more than ${this.#most} bytes, half of lance.memory, and the Lance library takes it at once: send smaller batches, or raise lance.memory`,
     );
   }
 
@@ -203,4 +206,9 @@ export class RowsFile implements LanceRowsFile {
     const folder = tables.folder({ id: randomUUID(), location: null });
     return (this.#object ??= storage.temporary(`${folder}.rows`));
   }
+}
+
+/** Most bytes of the rows of a merge. @param half Half of the memory of a process. */
+function mergeBytes(half: number): number {
+  return Math.max(IN_MEMORY, Math.floor((2 * half - MERGE_BYTES) / MERGE_COPIES));
 }

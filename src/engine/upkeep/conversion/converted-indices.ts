@@ -17,7 +17,7 @@ import {
   type LanceStatement,
   type LanceTableVersion,
 } from '../../versions/managed/lance-library.ts';
-import { lanceIndexSpec } from '../jobs/lance-index-spec.ts';
+import { indexBody, lanceIndexSpec, withoutLength } from '../jobs/lance-index-spec.ts';
 import type { IndexSpec, JobSpec, LanceIndexJob, TransactionRecord } from '../jobs/transaction.ts';
 import { queuedTransaction, writesOf } from '../jobs/transactions.ts';
 
@@ -32,23 +32,40 @@ export interface ConvertedIndices {
 /** The body of a request for an index. */
 type Body = Record<string, JsonValue>;
 
+/** The same for an index of a kind. */
+type KindBody = Body & { readonly index_type: string };
+
 /** Rows that the library needs to train a product quantisation. */
 const PQ_ROWS = 256;
 
-/** The library knows no length without a limit. */
-const ANY_LENGTH = 2 ** 31 - 1;
+/** An index of the engine, built or asked for. */
+type EngineIndex = Pick<IndexDefinition, 'name' | 'type' | 'distance' | 'asked' | 'text'> & {
+  readonly column: string;
+};
 
-/** Jobs that build the indices of a table of the engine in the Lance table that it becomes. */
-export function indicesToLance({ indices = [], ...table }: Snapshot): ConvertedIndices {
-  return gathered(indices, (index): LanceIndexJob => {
-    const column = table.schema.fields[table.fieldIds.indexOf(index.field)]?.name ?? '';
+/**
+ * Jobs that build the indices of a table of the engine in the Lance table that it becomes.
+ * @param open Work on the table that has not ended: its indices are built in the other table instead.
+ */
+export function indicesToLance(
+  { indices = [], ...table }: Snapshot,
+  open: readonly JobSpec[],
+): ConvertedIndices {
+  const built = indices.map((index) => ({
+    ...index,
+    column: table.schema.fields[table.fieldIds.indexOf(index.field)]?.name ?? '',
+  }));
+  const asked = open.flatMap((job) =>
+    job.type === 'index' ? [{ ...job, type: job.indexType }] : [],
+  );
+  return gathered<EngineIndex>([...built, ...asked], (index): LanceIndexJob => {
     const spec = lanceIndexSpec(lanceBody(index, table.rows));
-    return { type: 'lance_index', column, index: spec, ...shared(index.name) };
+    return { type: 'lance_index', column: index.column, index: spec, ...shared(index.name) };
   });
 }
 
 /** The kind that was asked for is built where the library has it: the engine has one for several. */
-function lanceBody({ type, distance, asked, text }: IndexDefinition, rows: bigint): Body {
+function lanceBody({ type, distance, asked, text }: EngineIndex, rows: bigint): Body {
   const body = { ...text, ...(distance !== undefined && { distance_type: distance }) } as Body;
   const kinds = distance === 'hamming' || asked === undefined ? [type] : [asked, type];
   const kind = kinds.find((one) => isLanceKind(one)) ?? type;
@@ -93,49 +110,65 @@ export async function describedIndices(
   return described;
 }
 
-/** Jobs that build the indices of a Lance table in the table of the engine that it becomes. */
+/** An index of a Lance table, built or asked for. */
+interface LibraryIndex {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly body: KindBody;
+}
+
+/**
+ * Jobs that build the indices of a Lance table in the table of the engine that it becomes.
+ * @param open Work on the table that has not ended: its indices are built in the other table instead.
+ */
 export function indicesToArrow(
   described: readonly DescribedIndex[],
   schema: Schema,
+  open: readonly JobSpec[],
 ): ConvertedIndices {
-  return gathered(described, ({ name, index, stats }): IndexSpec => {
-    const column = schema.fields.find((field) => field.name === index?.columns[0]);
-    if (index === undefined || column === undefined || index.columns.length !== 1) {
+  const built = described.map(({ name, index, stats }) => ({
+    name,
+    columns: index?.columns ?? [],
+    body: index === undefined ? { index_type: '' } : engineBody(index, stats),
+  }));
+  const asked = open.flatMap((job) =>
+    job.type === 'lance_index'
+      ? [{ name: job.name, columns: [job.column], body: indexBody(job.index) }]
+      : [],
+  );
+  return gathered<LibraryIndex>([...built, ...asked], ({ name, columns, body }): IndexSpec => {
+    const column = schema.fields.find((field) => field.name === columns[0]);
+    if (column === undefined || columns.length !== 1) {
       throw new CatalogError('Unsupported', 'it is not made of one whole column');
     }
-    const type = lanceIndexNames[index.indexType] ?? index.indexType;
-    const body = engineBody(type, index, stats);
     return {
       type: 'index',
       column: column.name,
       uuid: randomUUID(),
-      ...engineKind(type, body, column),
+      ...engineKind(body, column),
       ...shared(name),
     };
   });
 }
 
 function engineBody(
-  type: string,
-  { indexDetails }: LanceIndex,
+  { indexType, indexDetails }: LanceIndex,
   stats: LanceIndexStats | null,
-): Body {
+): KindBody {
+  const type = lanceIndexNames[indexType] ?? indexType;
   const distance = stats?.distanceType;
-  const options = type === 'FTS' ? (indexDetails as Body) : {};
-  const longest = options['max_token_length'];
   return {
-    ...options,
-    ...(longest === ANY_LENGTH && { max_token_length: null }),
+    ...(type === 'FTS' && withoutLength(indexDetails as Body)),
     ...(distance !== undefined && { distance_type: distance }),
     index_type: type,
   };
 }
 
 function engineKind(
-  type: string,
-  body: Body,
+  body: KindBody,
   column: Field,
 ): Pick<IndexSpec, 'indexType' | 'distance' | 'asked' | 'text'> {
+  const { index_type: type } = body;
   if (namesVectorIndex(type)) return vectorSpec(body, column);
   const indexType = indexTypeOf(type);
   checkIndexable(indexType, column);
@@ -155,13 +188,15 @@ function shared(name: string) {
   return { where: null, name, replace: false, branch: MAIN, branchKey: MAIN_CHAIN.key } as const;
 }
 
+/** Of several indices of a name the last one counts. */
 function gathered<Index extends { readonly name: string }>(
   indices: readonly Index[],
   jobOf: (index: Index) => JobSpec,
 ): ConvertedIndices {
   const jobs: JobSpec[] = [];
   const lost = new Map<string, string>();
-  for (const index of indices) {
+  const last = new Map(indices.map((index) => [index.name, index]));
+  for (const index of last.values()) {
     try {
       jobs.push(jobOf(index));
     } catch (error) {

@@ -33,7 +33,8 @@ import { locationOf } from '../../versions/managed/managed-versions.ts';
 import { withExternalWrites } from '../../versions/managed/external-versions.ts';
 import type { TableFormat } from '../../versions/table-format.ts';
 import type { Tables } from '../../versions/tables.ts';
-import { indexOfJob } from '../jobs/transaction.ts';
+import { indexOfJob, type JobSpec } from '../jobs/transaction.ts';
+import { Transactions } from '../jobs/transactions.ts';
 import {
   describedIndices,
   indicesToArrow,
@@ -177,7 +178,7 @@ class Conversion {
     await storage.folders?.make(mark);
     try {
       const rows = await this.#lanceFrom(snapshot, id, location);
-      const indices = indicesToLance(snapshot);
+      const indices = indicesToLance(snapshot, await this.#openJobs());
       const done = await this.#asLance({ id, location, rows, indices });
       await storage.folders?.removeIfEmpty(mark);
       return done;
@@ -273,23 +274,23 @@ class Conversion {
     const { state, names } = await readState(storage, `${location}/${at.manifest}`);
     const statement = { ...ownStatement(), signal: () => signal };
     const described = await describedIndices(this.#library, place, names, statement);
-    const indices = indicesToArrow(described, schema);
-    const rows = await this.#write(table, { schema, batches, indices }, state);
-    return this.#converted({ id: table.id, version: 1n, rows }, indices);
+    const indices = async () => indicesToArrow(described, schema, await this.#openJobs());
+    return this.#write(table, { schema, batches, indices }, state);
   }
 
   async #write(
     table: TableRecord,
-    { schema, batches, indices }: NewContents,
+    { schema, batches, indices: indicesOf }: NewContents,
     state: TableState,
-  ): Promise<bigint> {
+  ): Promise<Converted> {
     const { tables, catalog } = this.#parts;
     const { checks: unchanged, table: source } = this.#source;
     const { path } = this.#options;
     let rows = 0n;
     const flushes = new Flushes();
-    const jobs = jobCommit({ id: table.id, path }, indices);
     const files = await tables.begin(table, schema, batches, flushes);
+    const indices = await indicesOf();
+    const jobs = jobCommit({ id: table.id, path }, indices);
     await tables.first(
       table,
       schema,
@@ -307,7 +308,13 @@ class Conversion {
       },
       flushes,
     );
-    return rows;
+    return this.#converted({ id: table.id, version: 1n, rows }, indices);
+  }
+
+  /** Work on the table that has not ended. */
+  #openJobs(): Promise<readonly JobSpec[]> {
+    const { store, committer } = this.#parts;
+    return new Transactions(store, committer).openJobs(this.#source.table.content.id);
   }
 
   /** Requires that nothing was lost on the way. Returns the number of rows. */
@@ -350,7 +357,8 @@ class Conversion {
 interface NewContents {
   readonly schema: Schema;
   readonly batches: AsyncIterable<RecordBatch>;
-  readonly indices: ConvertedIndices;
+  /** Called when the rows are written. */
+  readonly indices: () => Promise<ConvertedIndices>;
 }
 
 /** What a version of a Lance table has, and the names of its indices. */

@@ -1,7 +1,8 @@
 import { CatalogError } from '../../../protocol/errors.ts';
 import { fieldError, integerField, textField, type Fields } from '../../base/fields.ts';
 import { distanceField } from '../../index/vectors/vector-kind.ts';
-import { textOptions } from '../../tokens/text-options.ts';
+import type { JsonValue } from '../../../protocol/json.ts';
+import { textOptions, type TextOptions } from '../../tokens/text-options.ts';
 import {
   lanceIndexTypes,
   type LanceIndexSpec,
@@ -75,6 +76,21 @@ function vectorOptions(body: Fields): LanceIndexSpec['options'] {
 /** The library has a limit of tokens always: this one lets all pass. */
 const ANY_LENGTH = 2 ** 31 - 1;
 
+/** Options of a text index: their names in requests and in the library. */
+const textNames = [
+  ['with_position', 'withPosition'],
+  ['base_tokenizer', 'baseTokenizer'],
+  ['language', 'language'],
+  ['max_token_length', 'maxTokenLength'],
+  ['lower_case', 'lowercase'],
+  ['stem', 'stem'],
+  ['remove_stop_words', 'removeStopWords'],
+  ['ascii_folding', 'asciiFolding'],
+  ['min_ngram_length', 'ngramMinLength'],
+  ['max_ngram_length', 'ngramMaxLength'],
+  ['prefix_only', 'prefixOnly'],
+] as const satisfies readonly (readonly [keyof TextOptions, string])[];
+
 function ftsOptions(body: Fields): LanceIndexSpec['options'] {
   const options = textOptions(body);
   if (options.custom_stop_words !== null) {
@@ -82,17 +98,28 @@ function ftsOptions(body: Fields): LanceIndexSpec['options'] {
       'the Lance library for Node takes no custom_stop_words: leave them out, or build the index with another Lance client';
     throw new CatalogError('Unsupported', why);
   }
+  return Object.fromEntries(
+    textNames.map(([name, option]) => [option, options[name] ?? ANY_LENGTH]),
+  );
+}
+
+/** The fields of a request for an index of the engine that is the same one, but for how it is trained. */
+export function indexBody({
+  type,
+  options,
+}: LanceIndexSpec): Record<string, JsonValue> & { readonly index_type: string } {
+  const { distanceType } = options;
+  const text = textNames.map(([name, option]) => [name, options[option]]);
   return {
-    withPosition: options.with_position,
-    baseTokenizer: options.base_tokenizer,
-    language: options.language,
-    maxTokenLength: options.max_token_length ?? ANY_LENGTH,
-    lowercase: options.lower_case,
-    stem: options.stem,
-    removeStopWords: options.remove_stop_words,
-    asciiFolding: options.ascii_folding,
-    ngramMinLength: options.min_ngram_length,
-    ngramMaxLength: options.max_ngram_length,
-    prefixOnly: options.prefix_only,
+    ...(type === 'FTS' && withoutLength(Object.fromEntries(text))),
+    ...(distanceType !== undefined && { distance_type: distanceType }),
+    index_type: type,
   };
+}
+
+/** Options of a text index, without the length that lets all tokens pass. */
+export function withoutLength(options: Record<string, JsonValue>): Record<string, JsonValue> {
+  return options['max_token_length'] === ANY_LENGTH
+    ? { ...options, max_token_length: null }
+    : options;
 }

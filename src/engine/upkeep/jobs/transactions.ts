@@ -141,6 +141,17 @@ export class Transactions {
     return entries.map(({ key }) => key.slice(OPEN_TRANSACTIONS.length));
   }
 
+  /** The work on a table that has not ended, oldest first. */
+  async openJobs(tableId: string): Promise<readonly JobSpec[]> {
+    const jobs: JobSpec[] = [];
+    for await (const { name, value } of children(this.#store, OPEN_TRANSACTIONS)) {
+      if (Buffer.from(value).toString() !== tableId) continue;
+      const stored = await this.get(name);
+      if (stored !== undefined && !hasEnded(stored.content)) jobs.push(stored.content.job);
+    }
+    return jobs;
+  }
+
   /**
    * Changes a transaction in one step. `change` gets the current record, again after a conflict; its errors
    * pass through, and if it returns the same record nothing is written.

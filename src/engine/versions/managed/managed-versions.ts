@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import type { Storage } from '../../../storage/storage.ts';
+import { MissingFile } from '../../../storage/storage-error.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
 import { versionKey } from '../../catalog/records/keys.ts';
@@ -44,7 +46,7 @@ export class ManagedVersions {
   /**
    * The record of a table's newest version, or of the one asked for. Its manifest is final, and the one that was recorded.
    * @param version Negative for one that belongs to no chain.
-   * @throws CatalogError TableVersionNotFound, Internal for a manifest that is another's.
+   * @throws CatalogError TableVersionNotFound, Internal for a manifest that is another's; MissingFile for that of the newest.
    */
   async version(
     table: TableRecord,
@@ -60,8 +62,9 @@ export class ManagedVersions {
     // Nobody removes the newest version.
     if (version === undefined && isSnapshotKnown(location, stored.content)) return stored;
     if (await this.#isThere(location, stored, isManifestRead)) return stored;
+    if (version === undefined) throw new MissingFile(join(location, stored.content.manifest));
     await this.#forget(table, stored.content, chain);
-    throw versionNotFound(stored.content.version);
+    throw versionNotFound(version);
   }
 
   /** The versions of a table; every one that is answered has its final manifest. */

@@ -136,7 +136,7 @@ describe('a search by an index', () => {
   const faults: unknown[] = [];
 
   beforeAll(async () => {
-    table = await EngineTable.open({ arrowBody: 2 ** 24, cacheBytes: 2 ** 24 } as never);
+    table = await EngineTable.open({ arrowBody: 2 ** 24, cacheBytes: 2 ** 24 });
     table.engine.startWork((error) => faults.push(error));
     await table.create(rowsFrom(0, ROWS - 500, 1), rowsFrom(ROWS - 500, 500, 2));
   });
