@@ -145,9 +145,11 @@ function isOfValues(each: Asked): boolean {
   return !JSON.stringify(each).includes('_rowoffset') && !mayFail(each[0].filter);
 }
 
+/** Without a limit of searches: which of equally distant rows are within it depends on where they lie. */
 function inTotalOrder([plain, found]: Asked): Asked {
   const order = [...(plain.order_by ?? []), { column_name: 'id', ascending: true }];
-  return [{ ...plain, order_by: order }, found];
+  const isSearch = /"vector":\[\d|"vector":\[-|full_text/.test(JSON.stringify(found));
+  return [{ ...plain, order_by: order }, isSearch ? { ...found, k: MANY } : found];
 }
 
 /**
