@@ -192,7 +192,7 @@ function told({ status, headers, bytes, text }: Reply, ignored = own): unknown {
   return [status, Object.fromEntries(members.filter(([name]) => !ignored.includes(name)))];
 }
 
-/** What a bound caller is told, as the table says it. */
+/** Expects that a bound caller gets the answer that the table names. */
 async function expectOutcome(
   outcome: Outcome,
   name: OperationName,

@@ -1,7 +1,7 @@
 /**
  * Joins pieces that follow one another and splits those that are too large, without a copy.
  * @param most Most bytes of a portion.
- * @param enough A portion with so many bytes does not wait for the next piece.
+ * @param enough Bytes from which on a portion is handed out without waiting for the next piece.
  */
 export async function* portionsOf(
   pieces: AsyncIterable<Uint8Array>,
