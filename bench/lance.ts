@@ -8,15 +8,17 @@ import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { askCurl, Background } from './busy/background.ts';
 import { changeQuestions } from './data/changes.ts';
 import { lanceEmbedded } from './data/lance-side.ts';
+import { grownQuestion } from './data/growth.ts';
 import type { DataQuestion } from './data/question.ts';
+import { RawSide } from './data/raw-side.ts';
 import { readQuestions } from './data/reads.ts';
 import { rowsFrom } from './data/rows.ts';
-import { appendQuestions } from './data/writes.ts';
+import { writeQuestions } from './data/writes.ts';
 import { peer } from './harness/lancedb-peer.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds, type Side } from './harness/rounds.ts';
 import { printResult, type Row } from './harness/table.ts';
-import { LanceTableSide } from './lance/lance-table-side.ts';
+import { LANCE_SIDE } from './lance/lance-table-side.ts';
 import { MeteredSide, processorTime } from './lance/metered-side.ts';
 
 const TABLE = 'rows';
@@ -29,8 +31,8 @@ const options = readOptions();
 const requests = options.quick ? 200 : 1000;
 const rows = rowsFrom(0, options.quick ? 40_000 : 400_000);
 const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bench-'));
-const service = await Service.start();
-const served = await LanceTableSide.connect(service.url, ADMIN_KEY);
+const service = await Service.start({ config: 'tables: { format: lance }\n' });
+const served = new RawSide(service.url, ADMIN_KEY, LANCE_SIDE);
 try {
   printResult('lance', notes(), [...(await answers()), await describeBesideScan()]);
 } finally {
@@ -40,6 +42,7 @@ try {
 }
 
 async function answers(): Promise<readonly Row[]> {
+  const grown = grownQuestion(options.quick ? 20 : 300);
   const sides = [
     new MeteredSide(served, () => processorTime(service.pid)),
     new MeteredSide(await lanceEmbedded(folder), () => 0),
@@ -47,7 +50,7 @@ async function answers(): Promise<readonly Row[]> {
   for (const side of sides) await side.create(TABLE, rows);
   const results: Row[] = [];
   for (const [target, questions] of [
-    [WRITE_TARGET, [...appendQuestions(rows), ...changeQuestions(rows)]],
+    [WRITE_TARGET, [...writeQuestions(rows), grown, ...changeQuestions(rows)]],
     [READ_TARGET, readQuestions(TABLE, rows)],
   ] as const) {
     for (const question of questions) results.push(...(await answer(sides, question, target)));

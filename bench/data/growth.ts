@@ -1,6 +1,6 @@
 import { timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
-import { onFreshTable } from './question.ts';
+import { onFreshTable, type DataQuestion } from './question.ts';
 import { rowsFrom } from './rows.ts';
 import type { TableSide } from './table-side.ts';
 
@@ -35,5 +35,24 @@ export async function appendGrowth(
       { name: `${times.early}th to ${times.all}th`, values: late },
       { name: `first ${times.early}`, values: early },
     ],
+  };
+}
+
+/** So many appends make one value. */
+const TIMES = 20;
+
+/** What a small append costs after many others. */
+export function grownQuestion(before: number): DataQuestion {
+  const rows = rowsFrom(0, ROWS);
+  return {
+    work: `append of ${ROWS} rows after ${before} others`,
+    target: '≤ 1.00',
+    client: false,
+    measure: (side) =>
+      onFreshTable(side, TABLE, rows, async () => {
+        const append = () => side.append(TABLE, rows);
+        await timedEach(before, append);
+        return timedEach(TIMES, append);
+      }),
   };
 }

@@ -13,13 +13,14 @@ const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 /** The protocol as it is, over `node:http`: uncompressed Arrow streams in, Arrow files out. */
 export class RawSide implements TableSide {
-  readonly name: string = 'arrowgate';
+  readonly name: string;
   readonly #url: string;
   readonly #key: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #receiver = new Receiver();
 
-  constructor(url: string, key: string) {
+  constructor(url: string, key: string, name = 'arrowgate') {
+    this.name = name;
     this.#url = url;
     this.#key = key;
   }

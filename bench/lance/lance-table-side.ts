@@ -3,13 +3,15 @@ import type { Table } from 'apache-arrow';
 import { RawSide } from '../data/raw-side.ts';
 import { peer } from '../harness/lancedb-peer.ts';
 
+/** The name of the side in tables of results. */
+export const LANCE_SIDE = 'arrowgate, Lance table';
+
 /** The protocol over `node:http`, on tables that a Lance client makes through the catalog. */
 export class LanceTableSide extends RawSide {
-  override readonly name = 'arrowgate, Lance table';
   readonly #writer: Connection;
 
   private constructor(url: string, key: string, writer: Connection) {
-    super(url, key);
+    super(url, key, LANCE_SIDE);
     this.#writer = writer;
   }
 

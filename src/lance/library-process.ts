@@ -68,12 +68,15 @@ export interface LibraryProcessOptions {
 /** Variables of a process. */
 export type LibraryEnvironment = Readonly<Record<string, string>>;
 
+/** The rows of a change: the process reads them where they lie, or gets them in pieces. */
+type ChangeRows = Pick<LanceRowsPart, 'pieces' | 'shared'>;
+
 /** What belongs to a task beside it. */
 export interface TaskInput {
   /** The values of its query vectors. */
   readonly vectors?: Uint8Array;
   /** The rows of a change. */
-  readonly rows?: Pick<LanceRowsPart, 'pieces'> | null;
+  readonly rows?: ChangeRows | null | undefined;
   /** Answers the questions of a change. Does not reject. */
   readonly versions?: (question: VersionQuestion) => Promise<VersionReply>;
 }
@@ -83,7 +86,7 @@ interface CancelledWork {
   readonly timer: NodeJS.Timeout;
 }
 
-interface RunningWork extends Pick<TaskInput, 'versions'> {
+interface RunningWork extends Pick<TaskInput, 'versions' | 'rows'> {
   readonly result: TaskResult;
   readonly task: LibraryTask;
   readonly millis: number | null;
@@ -161,13 +164,14 @@ export class LibraryProcess {
     this.#child.ref();
     this.#watch ??= setInterval(() => this.#look(), LIBRARY_SILENCE_MILLIS / SILENT_LOOKS);
     const { vectors, rows, versions } = input;
-    this.#send({ kind: 'begin', id, task, millis }, ...(vectors === undefined ? [] : [vectors]));
+    const begin = { kind: 'begin', id, task, millis, rows: rows?.shared } as const;
+    this.#send(begin, ...(vectors === undefined ? [] : [vectors]));
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
       () => this.#cancel(id),
     );
-    this.#works.set(id, { result, task, millis, ...(versions && { versions }) });
-    if (rows != null) this.#sendRows(id, rows).catch((error: Error) => result.cancel(error));
+    this.#works.set(id, { result, task, millis, rows, ...(versions && { versions }) });
+    if (rows?.shared === undefined) this.#sendRows(id);
     return result;
   }
 
@@ -223,6 +227,7 @@ export class LibraryProcess {
     else if (message.kind === 'piece') this.#works.get(message.id)?.result.add(bytes);
     else if (message.kind === 'fault') this.#fail(message);
     else if (message.kind === 'ask') void this.#answer(message);
+    else if (message.kind === 'unread') this.#sendRows(message.id);
     else this.#done(message);
   }
 
@@ -253,8 +258,15 @@ export class LibraryProcess {
     if (wasCancelled) this.#options.freed();
   }
 
-  /** Sends the rows of a change in pieces, as the process takes them, between other messages. */
-  async #sendRows(id: number, rows: Pick<LanceRowsPart, 'pieces'>): Promise<void> {
+  /** Sends the rows of a change in pieces, if it has some. */
+  #sendRows(id: number): void {
+    const { rows, result } = this.#works.get(id) ?? {};
+    if (rows == null) return;
+    this.#sendPieces(id, rows).catch((error: Error) => result?.cancel(error));
+  }
+
+  /** The process takes the pieces between other messages. */
+  async #sendPieces(id: number, rows: ChangeRows): Promise<void> {
     for await (const portion of portionsOf(rows.pieces(), ROWS_PIECE_BYTES, ROWS_PIECE_BYTES)) {
       if (!this.#works.has(id)) return;
       this.#send({ kind: 'rows', id }, ...portion);
@@ -380,6 +392,10 @@ function startProcess({ memory, scratch, environment }: LibraryProcessOptions): 
   const [command, args] =
     process.platform === 'linux' ? ['/bin/sh', limited] : [program[0]!, program.slice(1)];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'pipe'];
-  const env = { ...(environment ?? WITHOUT_TLS), TMPDIR: scratch };
+  const env = {
+    ...(environment ?? WITHOUT_TLS),
+    GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1',
+    TMPDIR: scratch,
+  };
   return spawn(command, args, { env, cwd: '/', stdio });
 }

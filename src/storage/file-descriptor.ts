@@ -1,4 +1,5 @@
 import {
+  close,
   closeSync,
   constants,
   fdatasync,
@@ -11,6 +12,7 @@ import {
   writevSync,
   writev as writevCallback,
 } from 'node:fs';
+import { pid, platform } from 'node:process';
 import { promisify } from 'node:util';
 import { isRefusedLink, LinkedPath, requirePlainPath } from './plain-path.ts';
 import type { OpenObject } from './storage.ts';
@@ -108,6 +110,11 @@ export class FileDescriptor implements OpenObject {
     return length > SMALL_BYTES ? undefined : readSync(this.#descriptor, into, 0, length, position);
   }
 
+  /** The descriptor as others see it: the file itself may have no name. */
+  sharedPath(): string | undefined {
+    return platform === 'linux' ? `/proc/${pid}/fd/${this.#descriptor}` : undefined;
+  }
+
   /** Whether the file has no name any more. */
   isRemoved(): boolean {
     return fstatSync(this.#descriptor).nlink === 0;
@@ -132,6 +139,13 @@ export class FileDescriptor implements OpenObject {
     if (this.#closed) return;
     this.#closed = true;
     closeSync(this.#descriptor);
+  }
+
+  /** The same on another thread, which nobody waits for: the system takes long to free a large file without a name. */
+  closeApart(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    close(this.#descriptor, () => undefined);
   }
 
   /** A short write is no error to the operating system, so what is left over is written again. */

@@ -135,7 +135,7 @@ export class LocalStorage implements Storage {
     return {
       write: (pieces) => file.write(pieces),
       written: async () => file,
-      close: async () => file.close(),
+      close: async () => file.closeApart(),
     };
   }
 

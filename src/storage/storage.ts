@@ -141,6 +141,8 @@ export interface OpenObject {
   read(into: Uint8Array, position: number): Promise<number>;
   /** The same at once; undefined where the bytes are many or far away. */
   readNow(into: Uint8Array, position: number): number | undefined;
+  /** A path by which another process of this user opens the same bytes until `close`; undefined where there is none. */
+  sharedPath?(): string | undefined;
   /** Whether the object was removed: it takes its place until it is closed. False where nothing is known. */
   isRemoved(): boolean;
   /** Makes bytes durable that another program wrote. */

@@ -1,4 +1,4 @@
-import type { LanceTableChange } from '../../engine/versions/managed/lance-library.ts';
+import type { LanceTableChange, SharedBytes } from '../../engine/versions/managed/lance-library.ts';
 import type { NearestRequest, QueryRequest } from '../../engine/request/request.ts';
 
 /** A version of a table that the catalog has committed. */
@@ -76,7 +76,7 @@ interface ChangeTask {
   /** The newest version of main, for a change that begins with it. */
   readonly newest: TableAtVersion | null;
   readonly change: LanceTableChange;
-  /** Bytes of the Arrow file that follows the task; null if none does. */
+  /** Bytes of the Arrow file that belongs to the task; null if none does. */
   readonly rowBytes: number | null;
 }
 
@@ -88,6 +88,8 @@ export type ToLibrary =
       readonly task: LibraryTask;
       /** Time that the task may take, in ms; null for any. */
       readonly millis: number | null;
+      /** Where the rows of a change lie; they follow in pieces if they lie nowhere. */
+      readonly rows?: SharedBytes | undefined;
     }
   /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
@@ -133,6 +135,8 @@ export type FromLibrary =
       readonly over: 'time' | null;
       readonly text: string;
     }
+  /** The rows of a change cannot be read where they lie. */
+  | { readonly kind: 'unread'; readonly id: number }
   /** A change asks the catalog about the versions of its table. */
   | {
       readonly kind: 'ask';

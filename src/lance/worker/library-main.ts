@@ -81,12 +81,13 @@ function receive(message: ToLibrary, bytes: Uint8Array): void {
 }
 
 async function begin(
-  { id, task, millis }: Extract<ToLibrary, { readonly kind: 'begin' }>,
+  { id, task, millis, rows }: Extract<ToLibrary, { readonly kind: 'begin' }>,
   vectors: Float32Array,
 ): Promise<void> {
   const rowBytes = (task.kind === 'change' && task.rowBytes) || 0;
   const current = new RunningTask(id, millis, send, rowBytes);
   running.set(id, current);
+  if (rows !== undefined) void current.readRows(rows);
   await current.run(resultOf(task, vectors, current));
   running.delete(id);
 }

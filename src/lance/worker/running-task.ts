@@ -1,6 +1,8 @@
+import type { SharedBytes } from '../../engine/versions/managed/lance-library.ts';
 import type { FromLibrary, VersionQuestion, VersionReply } from '../wire/messages.ts';
 import { RESULT_PIECE_BYTES } from '../wire/piece-memory.ts';
 import { portionsOf } from '../wire/portions.ts';
+import { readShared } from './shared-rows.ts';
 
 /** A piece of less waits for the next batch: each piece is a round trip. */
 const ENOUGH_BYTES = 2 ** 18;
@@ -57,6 +59,14 @@ export class RunningTask {
     this.#rows.set(piece, this.#received);
     this.#received += piece.byteLength;
     if (this.#received === this.#rows.byteLength) this.#haveRows();
+  }
+
+  /** Reads the rows of a change where they lie. Asks for pieces where that fails, whatever the reason. */
+  async readRows(shared: SharedBytes): Promise<void> {
+    const isRead = await readShared(shared, this.#rows, () => this.#isEnded);
+    if (this.#isEnded) return;
+    if (isRead) this.#haveRows();
+    else this.#send({ kind: 'unread', id: this.#id });
   }
 
   /** All rows of a change. */

@@ -15,7 +15,11 @@ import {
 import { pieces } from '../../format/ingest.ts';
 import { Holding } from '../../format/memory/request-memory.ts';
 import { noRows } from '../../query/plan/answer.ts';
-import type { LanceRowsFile, LanceRowsPart } from '../../versions/managed/lance-library.ts';
+import type {
+  LanceRowsFile,
+  LanceRowsPart,
+  SharedBytes,
+} from '../../versions/managed/lance-library.ts';
 import type { Call } from '../call/handler.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import type { LanceAccess } from './library-reads.ts';
@@ -79,6 +83,7 @@ export class RowsFile implements LanceRowsFile {
   readonly #isWhole: boolean;
   #held: Uint8Array[] = [];
   #object: TemporaryObject | undefined;
+  #writing: Promise<void> | undefined;
   #written: OpenObject | undefined;
   #rows = 0;
   #isClosed = false;
@@ -100,9 +105,15 @@ export class RowsFile implements LanceRowsFile {
   }
 
   get later(): readonly LanceRowsPart[] {
-    return this.#files
-      .slice(1)
-      .map((part) => ({ bytes: part.bytes, pieces: () => this.#piecesOf(part) }));
+    return this.#files.slice(1).map((part) => ({
+      bytes: part.bytes,
+      shared: this.#sharedOf(part),
+      pieces: () => this.#piecesOf(part),
+    }));
+  }
+
+  get shared(): SharedBytes | undefined {
+    return this.#sharedOf(itemAt(this.#files, 0));
   }
 
   /** Number of rows. */
@@ -118,11 +129,18 @@ export class RowsFile implements LanceRowsFile {
     // The library takes no file without a batch.
     if (this.#files.length === 0) await this.#write(schema, noRows(schema));
     await this.#end();
+    await this.#writing;
+    this.#memory.close();
     this.#written = await this.#object?.written();
   }
 
   pieces(): AsyncIterable<Uint8Array> {
     return this.#piecesOf(itemAt(this.#files, 0));
+  }
+
+  #sharedOf({ start, sum }: FilePart): SharedBytes | undefined {
+    const path = this.#written?.sharedPath?.();
+    return path === undefined ? undefined : { path, start, sum };
   }
 
   /** @throws Error at the end if the bytes on the disk are not those that were written */
@@ -145,7 +163,7 @@ export class RowsFile implements LanceRowsFile {
     this.#isClosed = true;
     this.#held = [];
     this.#memory.close();
-    await Promise.allSettled(this.#reads);
+    await Promise.allSettled([this.#writing, ...this.#reads]);
     await this.#object?.close();
   }
 
@@ -187,8 +205,19 @@ export class RowsFile implements LanceRowsFile {
     }
     const all = [...this.#held.splice(0), ...pieces];
     for (const piece of all) file.sum = crc32(piece, file.sum);
-    await this.#spilled().write(all);
+    await this.#spill(all, bytes);
+  }
+
+  /** Writes beside the reading of the next batch, unless that would hold much more memory. */
+  async #spill(pieces: readonly Uint8Array[], bytes: number): Promise<void> {
+    await this.#writing;
     this.#memory.close();
+    const writing = this.#spilled().write(pieces);
+    // The next call reports the error.
+    writing.catch(() => undefined);
+    this.#writing = writing;
+    if (bytes <= IN_MEMORY) this.#memory.charge(bytes);
+    else await writing;
   }
 
   #requireFit({ bytes }: FilePart): void {

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Flushes } from '../../../storage/flushes.ts';
 import { isObjectKey } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
@@ -40,10 +40,18 @@ async function flushFiles(staged: StagedLanceVersion): Promise<void> {
   }
   const flushes = new Flushes();
   for (const path of fresh) flushes.add(flushFile(storage, path));
-  const folders = fresh.flatMap((path) => [join(path, '..'), join(path, '..', '..')]);
-  if (fresh.length > 0) folders.push(line);
-  for (const folder of new Set(folders)) flushes.add(storage.flush(folder));
+  const folders = new Set(fresh.map((path) => dirname(path)));
+  for (const folder of folders) flushes.add(storage.flush(folder));
+  for (const folder of new Set([...folders].flatMap((each) => namedFolders(line, each)))) {
+    const named = storage.folders?.prepare(folder);
+    if (named !== undefined) flushes.add(named);
+  }
   await flushes.settled();
+}
+
+/** A folder of a line and those above it in the line. Their names are flushed once, not at each commit. */
+function namedFolders(line: string, folder: string): readonly string[] {
+  return folder.startsWith(`${line}/`) ? [folder, ...namedFolders(line, dirname(folder))] : [];
 }
 
 /** The files in the folder of a line that fragments name and those before did not. Most fragments stay as they are. */

@@ -170,9 +170,19 @@ export interface LanceVersions {
   create(branch: string, body: Readonly<Record<string, unknown>>): Promise<object | undefined>;
 }
 
+/** Bytes that another process can read for itself. */
+export interface SharedBytes {
+  readonly path: string;
+  readonly start: number;
+  /** Their CRC-32. */
+  readonly sum: number;
+}
+
 /** Rows as an Arrow file. */
 export interface LanceRowsPart {
   readonly bytes: number;
+  /** Where the bytes lie; undefined for those that are in memory, or on a disk that others do not reach. */
+  readonly shared?: SharedBytes | undefined;
   /** The bytes from the beginning, each time. */
   pieces(): AsyncIterable<Uint8Array>;
 }
