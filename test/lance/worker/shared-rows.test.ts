@@ -44,7 +44,7 @@ describe.runIf(process.platform === 'linux')('rows that lie on the disk', () => 
   });
 
   it('are not read to their end when nobody wants them any more', async () => {
-    const bytes = randomBytes(9 * 2 ** 20);
+    const bytes = randomBytes(32 * 2 ** 20);
     const shared = { path: await share(bytes), start: 0, sum: crc32(bytes) };
     const into = Buffer.alloc(bytes.length);
     expect(await readShared(shared, into, () => true)).toBe(false);
