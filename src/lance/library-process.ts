@@ -394,7 +394,7 @@ function startProcess({ memory, scratch, environment }: LibraryProcessOptions): 
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'pipe'];
   const env = {
     ...(environment ?? WITHOUT_TLS),
-   
+
     TMPDIR: scratch,
   };
   return spawn(command, args, { env, cwd: '/', stdio });
