@@ -99,7 +99,8 @@ export async function closedTableFindings(
       if (fields !== undefined) covered.push({ path: canonicalPath(path), fields });
     }
     const missing = namedColumns(one).map((column) => missingText(one, column, covered));
-    findings.push(...findingsOf(one, [...missing, ...misfitTexts(one, covered)]));
+    // A row filter and a mask may name one column.
+    findings.push(...findingsOf(one, [...new Set([...missing, ...misfitTexts(one, covered)])]));
   }
   return findings;
 }

@@ -146,7 +146,7 @@ describe('a restriction beside the rest', () => {
     const policy = await policyWith(
       'tables: [/prod/**]',
       'rows: REGION = ctx.region AND owner IN (principal.groups)',
-      'columns: { emial: hidden, Phone: hidden }',
+      'columns: { emial: hidden, Phone: hidden, owner: hidden }',
     );
     const found = await closedTableFindings(policy.snapshot.restrictions.restrictions, {
       namespaces: [],
