@@ -185,7 +185,8 @@ function commandsDoc(): string {
     `\`arrowgate\` is \`node dist/cli/main.js\` in a clone. Exit code 0 means yes, 1 a finding, 2 a mistake in
 the call or the configuration. Every command also takes \`--config <file>\` and the flags of the configuration keys
 that it needs, such as \`--data\`, \`--policies\` and \`--redis\` (see [Configuration](configuration.md)). All but
-\`serve\` and \`completion\` take \`--json\`. \`--help\` lists what a command takes.`,
+\`serve\` and \`completion\` take \`--json\`. \`--help\` lists what a command takes. On a terminal, a long answer goes to a
+pager (\`ARROWGATE_PAGER\`, \`PAGER\`, else \`less\`) unless \`--no-pager\` is given; JSON and pipes never do.`,
     ['Command', 'Options', 'Does'],
     leavesOf(program).map(({ name, command }) => [
       `\`${name}\``,

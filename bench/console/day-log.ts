@@ -1,4 +1,5 @@
 // Writes the log of a day into a data folder: npx tsx bench/console/day-log.ts DATA RECORDS
+import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type * as Background from '../../src/audit/segments/background-sealing.ts';
 import type { AuditRecord } from '../../src/audit/record/record.ts';
@@ -29,8 +30,10 @@ async function writeDay(data: string, records: number): Promise<void> {
   const { openAuditLog } = await built<typeof Writer>('audit/writer.js');
   const { timeOf } = await built<typeof Time>('audit/record/time.js');
   const folder = join(data, 'private', 'audit');
-  const log = await openAuditLog({ folder, rotateBytes: ROTATE_BYTES });
-  const first = BigInt(Date.now()) * 1000n - DAY_MICROS;
+  const end = Date.now();
+  const first = BigInt(end) * 1000n - DAY_MICROS;
+  const open = () => openAuditLog({ folder, rotateBytes: ROTATE_BYTES });
+  const log = await begunAt(Number(first / 1000n), open);
   const step = (2n * DAY_MICROS) / BigInt(records);
   for (let at = 0; at < records / 2; at++) {
     const micros = first + step * BigInt(at);
@@ -39,7 +42,29 @@ async function writeDay(data: string, records: number): Promise<void> {
     await log.write(outcomeOf(attempt, at, timeOf(micros + 1500n)), false);
   }
   await log.close();
+  await dateLast(join(folder, log.instance), end);
   await seal(data, folder, log.instance);
+}
+
+/** Runs the beginning of something as if it were another time, in ms since 1970: an instance is named after its start. */
+function begunAt<Result>(millis: number, begin: () => Result): Result {
+  const own = Date;
+  globalThis.Date = class extends own {
+    constructor() {
+      super(millis);
+    }
+  } as DateConstructor;
+  try {
+    return begin();
+  } finally {
+    globalThis.Date = own;
+  }
+}
+
+/** Gives the last file the time of its last record, as that of a log that was written while it happened. */
+async function dateLast(folder: string, millis: number): Promise<void> {
+  const last = (await readdir(folder)).toSorted().at(-1)!;
+  await utimes(join(folder, last), millis / 1000, millis / 1000);
 }
 
 /** Seals all files but the last, which a running gateway would still write. */

@@ -199,8 +199,11 @@ export interface LimitLevels {
     readonly rule: string;
     readonly per: string;
     readonly value: string;
-    readonly left: number;
-    readonly burst: number;
+    readonly left: number | null;
+    readonly burst: number | null;
     readonly full_ms: number;
+    readonly in_flight: number | null;
+    readonly concurrency: number | null;
   }[];
+  readonly total: number;
 }

@@ -1,4 +1,5 @@
 import { Argument, Command } from 'commander';
+import { NO_PAGER } from './command-output.ts';
 import type { Run } from './output/output.ts';
 
 /** Adds all commands to a program. */
@@ -36,7 +37,11 @@ async function allCommands(run: Run, addAll: AddAll): Promise<readonly Completed
   const program = new Command('arrowgate');
   await addAll(program, run);
   const version = { name: '--version', about: 'output the version number' };
-  const [first, ...rest] = completed(program, []);
+  const [name, about] = NO_PAGER;
+  const [first, ...rest] = completed(program, []).map((each) => ({
+    ...each,
+    flags: [...each.flags, { name, about }],
+  }));
   return [{ ...first!, flags: [version, ...first!.flags] }, ...rest];
 }
 

@@ -4,7 +4,8 @@ import { configPaths, settingOf, variablesOf, type ConfigPath } from './config/c
 import { rulesReport } from './config/commit-rules.ts';
 import { processEnvironment } from './config/config-environment.ts';
 import { keyFindings } from './config/key-findings.ts';
-import { columns, type Run } from './output/output.ts';
+import { labelledText } from './output/fitted.ts';
+import type { Run } from './output/output.ts';
 import { tableText, withTable, type TableFlags } from './output/table.ts';
 
 interface JsonFlag {
@@ -31,7 +32,10 @@ export function addConfig(program: Command, run: Run): void {
         flags.json === true
           ? JSON.stringify({ ...Object.fromEntries(values), ...rules })
           : [
-              columns(values.map(([path, value]) => [path, JSON.stringify(value)])),
+              labelledText(
+                values.map(([path, value]) => [path, valueText(value)]),
+                run.output.width,
+              ),
               ...findings,
               ...notes,
             ].join('\n'),
@@ -70,6 +74,16 @@ function shownEntry([path, value]: [string, unknown]): [string, unknown][] {
   const { secret, hidden } = setting === undefined ? { secret: true } : settingOf(setting);
   if (secret === true) return [];
   return [[path, hidden === true && value !== null ? '(hidden)' : value]];
+}
+
+/** A value as YAML in one line, with a space after each comma. */
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}: ${valueText(member)}`,
+  );
+  return `{${members.join(', ')}}`;
 }
 
 function described(path: ConfigPath): Record<string, string> {

@@ -6,6 +6,8 @@ import { PolicyError } from '../policy/lines/policy-error.ts';
 import { addCommands } from './command-groups.ts';
 import { processEnvironment } from './config/config-environment.ts';
 import { sentencesOf } from './error-sentences.ts';
+import { NO_PAGER, outputFor } from './command-output.ts';
+import { PagedOutput } from './output/paged-output.ts';
 import { programVersion } from './output/version.ts';
 
 restrictUmask();
@@ -25,6 +27,8 @@ export async function runCommand(words: readonly string[], output: Output): Prom
     return run.code;
   } catch (error) {
     return exitCodeOf(error, run.output);
+  } finally {
+    if (run.output instanceof PagedOutput) await run.output.end();
   }
 }
 
@@ -32,7 +36,9 @@ async function programFor(run: Run, words: readonly string[]): Promise<Command> 
   const program = new Command('arrowgate')
     .description('a policy-enforcing gateway for Arrow and Lance table catalogs')
     .version(programVersion())
+    .option(...NO_PAGER)
     .exitOverride()
+    .hook('preAction', (_, command) => void (run.output = outputFor(command, run.output)))
     .configureOutput({
       writeOut: (text) => run.output.line(text.trimEnd()),
       writeErr: (text) => run.output.note(text.trimEnd()),

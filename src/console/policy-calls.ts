@@ -2,8 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { MOMENTS, typedMoment, utcCalendar } from '../protocol/moment.ts';
-import { operationNames } from '../protocol/operations/operations.ts';
-import { keyState } from '../gateway/identity/keys.ts';
 import { limitLevels } from '../gateway/limit-levels.ts';
 import { timeOf } from '../audit/record/time.ts';
 import { readFileNames } from '../policy/policy-folder.ts';
@@ -71,25 +69,9 @@ function rights(call: ApiCall): Promise<Answer> {
   return whole(call, { kind: 'rights', digest, caller });
 }
 
-/** Subjects of a question about limits, and keys that are looked at. */
-const MOST_SUBJECTS = 50;
-const MOST_KEYS = 200;
-
-/** Rates that are in use now: of the named subjects, of keys, of operations and of everyone. */
-async function levels({ gateway, keys, query }: ApiCall): Promise<Answer> {
-  const subjects = query.getAll('subject').map((name) => namedIn('user', name));
-  if (subjects.length > MOST_SUBJECTS) {
-    throw invalid(`there are ${subjects.length} subjects, but may be ${MOST_SUBJECTS} at most`);
-  }
-  const now = new Date();
-  const active = (await keys.book.read()).filter((key) => keyState(key, now) === 'active');
-  const found = await limitLevels(gateway.policy.current(), gateway.quota, {
-    subject: subjects,
-    credential: active.slice(0, MOST_KEYS).map(({ id }) => `key:${id}`),
-    operation: operationNames.map((name) => `operation:${name}`),
-    all: ['all'],
-  });
-  return apiAnswer(JSON.stringify({ levels: found }));
+/** Counters of limits that are in use now. */
+async function levels({ gateway }: ApiCall): Promise<Answer> {
+  return apiAnswer(JSON.stringify(await limitLevels(gateway.policy.current(), gateway.quota)));
 }
 
 /** A user, unless the name says that it is a role or a group. */

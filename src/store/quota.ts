@@ -40,6 +40,16 @@ export interface QuotaAnswer {
   readonly release: () => void;
 }
 
+/** A counter that is in use. */
+export interface QuotaUse {
+  /** Name of the counter, as `QuotaCharge.key`. */
+  readonly key: string;
+  /** Microseconds until the rate is whole again; 0 if it is, or there is none. */
+  readonly fullMicros: number;
+  /** Slots that are taken. */
+  readonly slots: number;
+}
+
 /**
  * Counters of limits: rates by the generic cell rate algorithm, and concurrency slots.
  * All charges of a request are granted together, or none is taken.
@@ -50,6 +60,12 @@ export interface Quota {
    * @throws StoreError unavailable, by the promise; then it is unknown whether the charges were taken.
    */
   take(charges: readonly QuotaCharge[]): QuotaAnswer | Promise<QuotaAnswer>;
+  /**
+   * The counters that are in use: those that take longest to be whole come first. Nothing is charged.
+   * @param most Largest number of them.
+   * @throws StoreError unavailable.
+   */
+  used(most: number): Promise<readonly QuotaUse[]>;
   /** Why limits are not counted; undefined while they are. */
   fault(): string | undefined;
   close(): Promise<void>;

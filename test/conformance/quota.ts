@@ -135,6 +135,50 @@ export function quotaSuite(name: string, open: () => Promise<Quota>): void {
       expect(Math.round(readings[0]!.waitMicros / HOUR)).toBe(1);
     });
 
+    it('knows which counters are in use, and how far', async () => {
+      const [long, short, untouched] = [
+        slow({ burst: 9 }),
+        { ...slow(), rate: { intervalMicros: HOUR, burst: 4 } },
+        slow(),
+      ];
+      const both = { ...slow({ burst: 5 }), concurrency: 3 };
+      const slot = slots(2);
+      await quota.take([{ ...long, cost: 5 }]);
+      await quota.take([{ ...short, cost: 2 }]);
+      await quota.take([{ ...untouched, cost: 0 }]);
+      const held = await quota.take([both, slot]);
+      await quota.take([slot]);
+      const shown = async () =>
+        (await quota.used(100)).map(({ key, fullMicros, slots: taken }) => [
+          key,
+          Math.round(fullMicros / HOUR),
+          taken,
+        ]);
+      const year = 8760;
+      const rates = [
+        [long.key, 5 * year, 0],
+        [both.key, year, 1],
+        [short.key, 2, 0],
+      ];
+      expect(await shown()).toEqual([...rates, [slot.key, 0, 2]]);
+      expect((await quota.used(2)).map(({ key }) => key)).toHaveLength(2);
+      held.release();
+      await eventually(async () =>
+        expect(await shown()).toEqual([
+          [long.key, 5 * year, 0],
+          [both.key, year, 0],
+          [short.key, 2, 0],
+          [slot.key, 0, 1],
+        ]),
+      );
+    });
+
+    it('forgets counters that are whole again', async () => {
+      const brief = { ...slow(), rate: { intervalMicros: 20_000, burst: 2 } };
+      await quota.take([brief]);
+      await eventually(async () => expect(await quota.used(100)).toEqual([]));
+    });
+
     it('takes names of any characters and length', async () => {
       const odd = ['a{b}c', 'x y\n', 'ü'.repeat(5000), `${'ü'.repeat(5000)}b`, ''];
       for (const key of odd) {

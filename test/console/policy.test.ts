@@ -272,10 +272,10 @@ describe('limits, dropped tables and past commits', () => {
     await eventually(async () => {
       const ask = () => send(service.url, 'POST /v1/table/prod$t/count_rows', { body: {}, key });
       await Promise.all(Array.from({ length: 20 }, ask));
-      const { json } = await api('limits/levels?subject=busy&subject=alice');
-      expect(json['levels']).toEqual([
+      const { json } = await api('limits/levels');
+      expect(json['levels']).toContainEqual(
         expect.objectContaining({ limit: 'slow', rule: 'limits.yaml:6', value: 'user:busy' }),
-      ]);
+      );
     });
   });
 
@@ -483,13 +483,6 @@ describe('a refusal', () => {
       400,
       13,
       'object is "prod", but must be a canonical path such as /prod/sales',
-    ],
-    [
-      'of levels of a role',
-      () => api('limits/levels?subject=role:x'),
-      400,
-      13,
-      'role:x is a role, but a user is needed',
     ],
     [
       'of a check of no table',

@@ -420,7 +420,10 @@ describe.runIf(hasHelm)('the chart refuses (needs helm)', () => {
 });
 
 interface Schema {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly items?: Schema;
   readonly description?: string;
   readonly additionalProperties?: unknown;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -437,6 +440,21 @@ describe('the values of the chart', () => {
     // Helm sets `global` by itself.
     const paths = described.map(({ path }) => path).filter((path) => path !== 'global');
     expect(paths.toSorted()).toEqual(found.toSorted());
+  });
+
+  it.runIf(hasHelm)('each change what is made of them (needs helm)', () => {
+    const usual = parse(read('values.yaml')) as object;
+    const bases = Object.values(good).map((values) => merged(usual, values as object));
+    const before = bases.map((base) => helm('template', base).out);
+    const dead = [...leavesOf(schema)].filter(
+      ({ path, leaf }) =>
+        !bases.some((base, at) => {
+          const values = changed(base, path, leaf);
+          const { out, error } = helm('template', values);
+          return error === '' && out !== before[at];
+        }),
+    );
+    expect(dead.map(({ path }) => path.join('.'))).toEqual([]);
   });
 
   it('have the version of the program', () => {
@@ -463,6 +481,54 @@ function* schemaPaths(
     yield inner.description === undefined ? { path } : { path, description: inner.description };
     if (key !== 'resources') yield* schemaPaths(inner, path);
   }
+}
+
+/** The values that have no further keys of the schema. */
+function* leavesOf(
+  { properties = {} }: Schema,
+  above: readonly string[] = [],
+): Iterable<{ readonly path: readonly string[]; readonly leaf: Schema }> {
+  for (const [key, inner] of Object.entries(properties)) {
+    if (key === 'global') continue;
+    const path = [...above, key];
+    if (inner.properties === undefined) yield { path, leaf: inner };
+    else yield* leavesOf(inner, path);
+  }
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+function merged(usual: object, own: object): Values {
+  const found: Record<string, unknown> = { ...usual };
+  for (const [key, value] of Object.entries(own)) {
+    const before = found[key];
+    found[key] = isValues(before) && isValues(value) ? merged(before, value) : value;
+  }
+  return found;
+}
+
+function isValues(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function changed(values: Values, [key = '', ...rest]: readonly string[], leaf: Schema): Values {
+  const before = values[key];
+  const next = rest.length > 0 ? changed(before as Values, rest, leaf) : otherThan(before, leaf);
+  return { ...values, [key]: next };
+}
+
+/** Another value that the schema takes. */
+function otherThan(value: unknown, { type, enum: choices, pattern, items }: Schema): unknown {
+  if (typeof value === 'boolean') return !value;
+  if (typeof value === 'number') return value + 1;
+  if (choices !== undefined) return choices.find((choice) => choice !== value);
+  if (typeof value === 'string') {
+    const others = ['other', '7Gi', '7m', 'https://git.example.com/other.git'];
+    return others.find((other) => new RegExp(pattern ?? '').test(other) && other !== value);
+  }
+  if (type === 'array')
+    return [...(value as unknown[]), items?.type === 'string' ? 'other' : { name: 'OTHER' }];
+  return { ...(value as object), sample: 'other' };
 }
 
 function gitPath(policies: string): string {

@@ -225,6 +225,7 @@ async function* broken(): AsyncGenerator<Uint8Array> {
 /** Counters that cannot be read. */
 const away: Quota = {
   take: () => Promise.reject(new StoreError('unavailable', 'Redis does not answer')),
+  used: () => Promise.reject(new StoreError('unavailable', 'Redis does not answer')),
   fault: () => 'Redis does not answer, so limits are not counted',
   close: async () => undefined,
 };

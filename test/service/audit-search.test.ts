@@ -253,6 +253,8 @@ describe('audit report', () => {
     [['--by', 'day', '--format', 'xml'], '--format is "xml", but must be one of table, json, csv'],
     [['--by', 'day', '--format', 'csv', '--json'], '--json and --format csv are at odds'],
     [['--by', 'day', '--columns', 'x'], '--columns names "x", but must name some of day,requests'],
+    [['--by', 'day', '--operation', 'querytabel'], 'which is no operation: write QueryTable'],
+    [['--by', 'day', '--operation', 'reed'], 'which is no operation: write read'],
     [['--by', 'day', '--tz', 'Moon'], '--tz is "Moon", but must be UTC, local'],
   ])('refuses %j', async (flags, sentence) => {
     const { code, notes } = await run('audit', 'report', ...flags, '--data', service.data);

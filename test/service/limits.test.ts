@@ -48,6 +48,12 @@ function insert(url: string): Promise<Reply> {
   return send(url, 'POST /v1/table/t/insert', { body: goodRows });
 }
 
+/** Counters in use, as the console shows them. */
+async function levels(url: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const { json } = await send(url, 'GET /console/api/limits/levels');
+  return json['levels'] as readonly Readonly<Record<string, unknown>>[];
+}
+
 async function auditLogs({ data }: Service): Promise<number> {
   return (await readdir(join(data, 'private', 'audit'))).length;
 }
@@ -61,10 +67,18 @@ describe('a slot whose process was killed', () => {
     cleanups.push(() => second.end('SIGKILL'));
     await hang(first.url);
     expect((await insert(second.url)).status).toBe(429);
+    expect(await levels(second.url)).toMatchObject([
+      { limit: 'one', per: 'all', value: 'all', left: null, in_flight: 1, concurrency: 1 },
+    ]);
     await first.end('SIGKILL');
     await eventually(async () => expect((await insert(second.url)).status).toBe(200));
     redis.pause();
     const refused = await insert(second.url);
+    const unread = await send(second.url, 'GET /console/api/limits/levels');
+    expect([unread.status, unread.json['error']]).toEqual([
+      503,
+      'the counters of limits cannot be read now',
+    ]);
     redis.resume();
     expect([refused.status, refused.json['error']]).toEqual([
       503,
@@ -104,6 +118,10 @@ describe('the processes of a service', () => {
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(11);
     await hang(service.url);
     expect((await insert(service.url)).status).toBe(429);
+    expect(await levels(service.url)).toMatchObject([
+      { limit: 'few', rule: 'limits.yaml:3', value: 'user:admin', left: 0, burst: 9 },
+      { limit: 'one', rule: 'limits.yaml:2', value: 'all', in_flight: 1, concurrency: 1 },
+    ]);
     // One after the other, so that somebody always has the port: each process that serves begins a log.
     const begun = await auditLogs(service);
     const [first = 0, second = 0] = await childrenOf(service.pid);
@@ -112,5 +130,35 @@ describe('the processes of a service', () => {
     await eventually(async () => expect([200, 429]).toContain((await insert(service.url)).status));
     process.kill(second, 'SIGKILL');
     await eventually(async () => expect((await insert(service.url)).status).toBe(200));
+  });
+});
+
+describe('the levels of limits', () => {
+  it('are shown for everything that a limit counts', async () => {
+    const scopes = 'subject group credential address network operation object all'.split(' ');
+    const limits = scopes.map(
+      (per) =>
+        `  - { name: by-${per}, per: ${per}${per === 'network' ? ', network: /24' : ''}, operations: [TableExists], rate: 9/h }\n`,
+    );
+    const service = await Service.start({
+      limits: `limits:\n${limits.join('')}`,
+      policy: `p, role:admin, /**, *, allow\np, *, /**, describe, allow\ng, user:ann, group:labs\n`,
+    });
+    cleanups.push(() => service.stop());
+    const key = await service.key('ann');
+    const asked = await send(service.url, 'POST /v1/table/prod$t/exists', { body: {}, key });
+    expect(asked.status).toBe(404);
+    const found = await levels(service.url);
+    expect(found.every(({ left, burst }) => left === 8 && burst === 9)).toBe(true);
+    expect(Object.fromEntries(found.map(({ per, value }) => [per, value]))).toEqual({
+      subject: 'user:ann',
+      group: 'group:labs',
+      credential: `key:${key.split('_')[1]}`,
+      address: 'address:127.0.0.1',
+      network: 'network:127.0.0.0/24',
+      operation: 'operation:TableExists',
+      object: 'object:/prod/t',
+      all: 'all',
+    });
   });
 });

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { run } from '../cli/captured.ts';
 import { waitUntil } from '../support/eventually.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 
@@ -111,6 +112,8 @@ it('records what callers read, and which restrictions bind them', async () => {
       },
     ]),
   );
+  const { notes } = await run('audit', 'search', '--column', 'emial', '--data', service.data);
+  expect(notes).toEqual(['no request read emial: did you mean email?']);
   expect(await read('--subject', 'user:eve', '--status', '403')).toEqual([
     { operation: 'DeleteFromTable', restrictions: ['own-region'], read: undefined },
   ]);

@@ -94,15 +94,12 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 /** Commands that have findings. */
 const withFindings = ['policy-diff', 'policy-explain', 'policy-replay'];
 
-/** Commands whose lines are sentences or values, which the terminal wraps. */
-const wrapped = ['audit-verify', 'catalog-verify', 'config-check'];
-
 describe.each([80, 160])('in a terminal of %d columns', (columns) => {
   it.each(Object.entries(commands))('prints %s', async (name, words) => {
     const { code, text } = await inTerminal(words, { columns, cwd: service.folder });
     expect(code).toBe(withFindings.includes(name) ? 1 : 0);
     const lines = text.split('\n');
-    if (!wrapped.includes(name)) expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
     await expect(steady(text)).toMatchFileSnapshot(`golden/${name}-${columns}.txt`);
   });
 });
@@ -130,5 +127,73 @@ describe('colours', () => {
     const { out } = await service.command('audit', 'search', '--decision', 'deny');
     expect(out.includes('\u001b') || out.includes('…')).toBe(false);
     expect(out).toMatch(/ policy\.csv:3 +count-prod\$hr\$salaries$/m);
+  });
+});
+
+describe('a long answer', () => {
+  const search = ['audit', 'search', '--data', 'data'];
+  const marks = `awk '{print "page: " $0} END {print "the end"}'`;
+
+  /** What the terminal of few lines receives. */
+  const answer = async (
+    variables: Readonly<Record<string, string>>,
+    words: readonly string[] = search,
+    rows = 5,
+  ) => {
+    const options = { columns: 160, rows, cwd: service.folder, variables };
+    const { code, text } = await inTerminal(words, options);
+    return { code, lines: text.trimEnd().split('\n') };
+  };
+
+  it('goes to the pager, which gets all of it, and the command waits for its end', async () => {
+    const { code, lines } = await answer({ PAGER: 'cat -n', ARROWGATE_PAGER: marks });
+    expect(code).toBe(0);
+    expect(lines.length).toBeGreaterThan(8);
+    expect(lines.slice(0, -1).every((line) => line.startsWith('page: '))).toBe(true);
+    expect([lines[0], lines.at(-1)]).toEqual([expect.stringContaining('TIME'), 'the end']);
+  });
+
+  it('goes to the pager of PAGER, with words after its name', async () => {
+    const { lines } = await answer({ PAGER: 'sed -e s/^/x/' });
+    expect(lines.every((line) => line.startsWith('x'))).toBe(true);
+  });
+
+  it('goes to less where no variable names another, which shows a screen until it is left', async () => {
+    const variables = { PAGER: undefined, LESS: undefined };
+    const options = { columns: 160, rows: 5, cwd: service.folder, variables, typed: 'q' };
+    const { code, text } = await inTerminal(search, options);
+    expect(code).toBe(0);
+    expect(text).toContain('TIME');
+    expect(text).not.toContain('DropTable');
+  });
+
+  it.each([
+    ['a longer screen', {}, search, 50],
+    ['--no-pager', {}, [...search, '--no-pager'], 5],
+    ['--no-pager before the command', {}, ['--no-pager', ...search], 5],
+    ['--json', {}, [...search, '--json'], 5],
+    ['--format json', {}, [...search, '--format', 'json'], 5],
+    ['an empty pager', { ARROWGATE_PAGER: '' }, search, 5],
+    ['the pager cat', { ARROWGATE_PAGER: 'cat' }, search, 5],
+    ['a terminal that cannot move', { TERM: 'dumb' }, search, 5],
+    ['help', {}, ['--help'], 5],
+  ])('goes to none with %s', async (_, variables, words, rows) => {
+    const { lines } = await answer({ ARROWGATE_PAGER: marks, ...variables }, words, rows);
+    expect(lines.length).toBeGreaterThan(8);
+    expect(lines.filter((line) => line.startsWith('page: '))).toEqual([]);
+  });
+
+  it('is printed where there is no such pager, with what to do', async () => {
+    const { code, lines } = await answer({ ARROWGATE_PAGER: 'no-such-pager -x' });
+    expect(code).toBe(0);
+    expect(lines[0]).toBe(
+      'arrowgate: the pager no-such-pager -x cannot be started: set ARROWGATE_PAGER or PAGER to another, or use --no-pager',
+    );
+    expect(lines[1]).toContain('TIME');
+  });
+
+  it('ends with the pager, when its reader has seen enough', async () => {
+    const { code, lines } = await answer({ ARROWGATE_PAGER: 'head -n 2' });
+    expect([code, lines.length]).toEqual([0, 2]);
   });
 });

@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import { PAGER_VARIABLE } from '../output/pager.ts';
 import { ConfigError, type Given, type SettingSource } from './config-source.ts';
 import { configPaths, settingOf, variablesOf, type ConfigPath } from './config-table.ts';
 import type { HttpSetting } from './config-backends.ts';
@@ -71,7 +72,7 @@ function parts(text: string): readonly string[] {
 
 /** Variables that look like ours and are not: a misspelling would otherwise go unnoticed. */
 export function unknownVariables(environment: Environment): readonly string[] {
-  const names = new Set([CONFIG_VARIABLE, ...configPaths.flatMap(variablesOf)]);
+  const names = new Set([CONFIG_VARIABLE, PAGER_VARIABLE, ...configPaths.flatMap(variablesOf)]);
   return Object.keys(environment).filter(
     (name) => name.startsWith('ARROWGATE_') && !names.has(name),
   );

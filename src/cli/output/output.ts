@@ -17,7 +17,7 @@ export function progressOf(
   return {
     progress: (doing) => {
       const now = Date.now();
-      if (now - last < PAUSE_MILLIS) return;
+      if (now - last < PAUSE_MILLIS || !output.watched) return;
       last = now;
       output.note(doing);
     },
@@ -64,6 +64,8 @@ export interface Output {
   readonly watched: boolean;
   /** Characters in a line of standard output; undefined if it is no terminal. */
   readonly width?: number;
+  /** Lines of the terminal of standard output; undefined if it is none. */
+  readonly height?: number;
   /** Whether standard output shows colours. */
   readonly colour?: boolean;
 }
@@ -80,7 +82,7 @@ export function processOutput(environment: Readonly<Record<string, string | unde
       }),
     note: (text) => void stderr.write(`${text}\n`),
     watched: stderr.isTTY,
-    ...(stdout.isTTY ? { width: stdout.columns } : {}),
+    ...(stdout.isTTY ? { width: stdout.columns, height: stdout.rows } : {}),
     colour: stdout.isTTY && noColour === '' && terminal !== 'dumb',
   };
 }

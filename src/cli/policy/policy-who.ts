@@ -11,13 +11,14 @@ import { accessGroups } from '../../policy/lines/rights.ts';
 import { roleSources, type RoleSource } from '../../policy/role-sources.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { activeKeys, knownKeys } from '../service/known-keys.ts';
-import { columns, type Run } from '../output/output.ts';
+import type { Run } from '../output/output.ts';
+import { Table, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
 import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
 import { UsageError } from '../output/service-error.ts';
 import type { RestrictionSummary } from '../../policy/settings/restriction-book.ts';
 import { principalsAllowed } from '../../policy/who.ts';
 
-interface WhoFlags extends SupposedFlags {
+interface WhoFlags extends SupposedFlags, TableFlags {
   readonly json?: boolean;
   readonly action: string;
   readonly object: string;
@@ -25,7 +26,7 @@ interface WhoFlags extends SupposedFlags {
 
 /** `arrowgate policy who`. */
 export function addWhoCommand(policy: Command, run: Run): void {
-  const who = withConfig(policy.command('who'), ['policies', 'data'])
+  const who = withTable(withConfig(policy.command('who'), ['policies', 'data']))
     .description('list the subjects and the keys that are allowed an action')
     .option('--json', 'print JSON')
     .requiredOption('--action <action>', 'an operation or an access group')
@@ -52,7 +53,7 @@ export function addWhoCommand(policy: Command, run: Run): void {
     if (unseen !== undefined) run.output.note(`note: ${unseen}`);
     if (flags.json === true) run.output.line(JSON.stringify(found));
     else if (found.length === 0) run.output.line('nobody that the policy names, and no key');
-    else run.output.line(columns(found.map(cellsOf)));
+    else for (const line of linesOf(found, flags, run)) run.output.line(line);
   });
 }
 
@@ -64,11 +65,26 @@ interface Found {
   readonly restrictions: readonly RestrictionSummary[];
 }
 
-function cellsOf({ subject, rule, key, roles, restrictions }: Found): readonly string[] {
+const whoColumns: readonly PrintedColumn[] = [
+  { heading: 'CALLER', least: 12 },
+  { heading: 'LINE' },
+  { heading: 'KEY' },
+  { heading: 'ROLES', least: 12 },
+];
+
+/** A table, and below each row the restrictions that bind its caller. */
+function linesOf(found: readonly Found[], flags: TableFlags, { output }: Run): readonly string[] {
+  const lines = [...new Table(whoColumns, flags, output).lines(found.map(cellsOf))];
+  const headings = lines.splice(0, lines.length - found.length);
+  const bound = found.map(({ restrictions }) =>
+    restrictions.map((one) => `  bound by ${restrictionText(one)}`),
+  );
+  return [...headings, ...lines.flatMap((line, at) => [line, ...bound[at]!])];
+}
+
+function cellsOf({ subject, rule, key, roles }: Found): readonly string[] {
   const given = roles.map(({ name, from }) => `${name} from ${from.join(', ')}`);
-  const bound = restrictions.map((one) => `bound by ${restrictionText(one)}`);
-  const credential = key === null ? '' : `key ${key}`;
-  return [subject, rule ?? '-', credential, given.join('; '), ...bound];
+  return [subject, rule ?? '-', key ?? '-', given.join('; ') || '-'];
 }
 
 /** A restriction in one line: its name, its place, and what it does. */

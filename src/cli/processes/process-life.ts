@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Worker } from 'node:cluster';
-import type { Quota, QuotaCharge, QuotaReading } from '../../store/quota.ts';
+import type { Quota, QuotaCharge, QuotaReading, QuotaUse } from '../../store/quota.ts';
 import { withGivenUmask } from '../config/file-modes.ts';
 import type { ChildProcess } from 'node:child_process';
 import { watchHeartbeats } from './heartbeat.ts';
@@ -196,10 +196,15 @@ function countFor(worker: Worker, quota: Quota): void {
     held.get(id)?.();
     held.delete(id);
   };
+  const used = async (id: number, most: number): Promise<void> => {
+    const reply: QuotaReply = { quota: 'used', id, uses: await quota.used(most) };
+    worker.send(reply, () => undefined);
+  };
   worker.on('message', (message: unknown) => {
     if (!isQuotaRequest(message)) return;
     if (message.quota === 'take') void take(message);
-    else give(message.id);
+    else if (message.quota === 'give') give(message.id);
+    else void used(message.id, message.most);
   });
   worker.once('exit', () => {
     for (const release of held.values()) release();
@@ -210,23 +215,33 @@ function countFor(worker: Worker, quota: Quota): void {
 /** A request of a process to its supervisor. */
 export type QuotaRequest =
   | { readonly quota: 'take'; readonly id: number; readonly charges: readonly QuotaCharge[] }
-  | { readonly quota: 'give'; readonly id: number };
+  | { readonly quota: 'give'; readonly id: number }
+  | { readonly quota: 'used'; readonly id: number; readonly most: number };
 
 /** The supervisor's answer. */
-export interface QuotaReply {
+export type QuotaReply = TakenReply | UsedReply;
+
+export interface TakenReply {
   readonly quota: 'taken';
   readonly id: number;
   readonly granted: boolean;
   readonly readings: readonly QuotaReading[];
 }
 
+export interface UsedReply {
+  readonly quota: 'used';
+  readonly id: number;
+  readonly uses: readonly QuotaUse[];
+}
+
 function isQuotaRequest(message: unknown): message is QuotaRequest {
   const kind = kindOf(message);
-  return kind === 'take' || kind === 'give';
+  return kind === 'take' || kind === 'give' || kind === 'used';
 }
 
 export function isQuotaReply(message: unknown): message is QuotaReply {
-  return kindOf(message) === 'taken';
+  const kind = kindOf(message);
+  return kind === 'taken' || (kind === 'used' && 'uses' in (message as object));
 }
 
 function kindOf(message: unknown): unknown {

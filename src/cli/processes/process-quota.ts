@@ -1,9 +1,15 @@
 import cluster from 'node:cluster';
 import { StoreError } from '../../store/store-error.ts';
 import { openQuota } from '../../store/open/open-store.ts';
-import type { Quota, QuotaAnswer, QuotaCharge } from '../../store/quota.ts';
+import type { Quota, QuotaAnswer, QuotaCharge, QuotaUse } from '../../store/quota.ts';
 import type { Config } from '../config/config-table.ts';
-import { isQuotaReply, type QuotaReply, type QuotaRequest } from './process-life.ts';
+import {
+  isQuotaReply,
+  type QuotaReply,
+  type QuotaRequest,
+  type TakenReply,
+  type UsedReply,
+} from './process-life.ts';
 
 /** Opens the counters of limits: in Redis, with the supervisor where several processes serve, else in this process. */
 export async function openCounters(config: Config): Promise<Quota> {
@@ -32,18 +38,26 @@ class ProcessQuota implements Quota {
 
   async take(charges: readonly QuotaCharge[]): Promise<QuotaAnswer> {
     const id = this.#requests++;
-    const { granted, readings } = await this.#reply(id, charges);
+    const taken = await this.#reply<TakenReply>({ quota: 'take', id, charges });
+    const { granted, readings } = taken;
     return { granted, readings, release: granted ? releaseOf(id, charges) : () => undefined };
   }
 
-  async #reply(id: number, charges: readonly QuotaCharge[]): Promise<QuotaReply> {
+  async used(most: number): Promise<readonly QuotaUse[]> {
+    const { uses } = await this.#reply<UsedReply>({ quota: 'used', id: this.#requests++, most });
+    return uses;
+  }
+
+  /** The answer to a request, which is of its kind. */
+  async #reply<Reply extends QuotaReply>(request: QuotaRequest): Promise<Reply> {
+    const { id } = request;
     let timer: NodeJS.Timeout | undefined;
     try {
-      return await new Promise<QuotaReply>((resolve, reject) => {
+      return await new Promise<Reply>((resolve, reject) => {
         if (!process.connected) return reject(storeUnavailable());
-        this.#waiting.set(id, { resolve, reject });
+        this.#waiting.set(id, { resolve: (reply) => resolve(reply as Reply), reject });
         timer = setTimeout(() => reject(storeUnavailable()), COUNT_MILLIS);
-        sendToSupervisor({ quota: 'take', id, charges });
+        sendToSupervisor(request);
       });
     } finally {
       clearTimeout(timer);
@@ -66,7 +80,8 @@ class ProcessQuota implements Quota {
     const waiting = this.#waiting.get(message.id);
     if (waiting !== undefined) waiting.resolve(message);
     // Its request was decided without it: what it holds is free again.
-    else if (message.granted) sendToSupervisor({ quota: 'give', id: message.id });
+    else if (message.quota === 'taken' && message.granted)
+      sendToSupervisor({ quota: 'give', id: message.id });
   };
 
   readonly #cut = (): void => {

@@ -45,7 +45,8 @@ function policiesOf(folder: string): PoliciesBefore {
 
 async function page(folder: string, task: Task<'page'>): Promise<object> {
   const { requests, next } = await pageOf(folder, task);
-  const marks = await reviewMarks(folder, requestFilterOf(task.filter).since);
+  const oldest = requests.at(-1);
+  const marks = oldest && (await reviewMarks(folder, microsOf(oldest.began)));
   const listed = requests.map((found) => ({
     ...listedRequest(found),
     review: markOf(marks, found),
@@ -54,8 +55,11 @@ async function page(folder: string, task: Task<'page'>): Promise<object> {
 }
 
 /** What the newest mark of a request says; null without one. */
-function markOf(marks: Awaited<ReturnType<typeof reviewMarks>>, { record }: FoundRequest) {
-  const found = marks.get(record.decision_id);
+function markOf(
+  marks: Awaited<ReturnType<typeof reviewMarks>> | undefined,
+  { record }: FoundRequest,
+) {
+  const found = marks?.get(record.decision_id);
   if (found === undefined) return null;
   const { mark, note, by, time } = found;
   return { mark, note, by, time };

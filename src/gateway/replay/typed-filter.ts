@@ -1,6 +1,7 @@
 import { administrativeOperations } from '../../audit/record/administrative.ts';
 import { decisions } from '../../audit/record/record.ts';
 import { reviewStates, type RequestFilter } from '../../audit/search/filter.ts';
+import { nearestName } from '../../policy/nearest.ts';
 import { parseObject, parsePattern, patternMatches } from '../../policy/lines/pattern.ts';
 import { accessGroups } from '../../policy/lines/rights.ts';
 import { typedName, type Typed } from '../../policy/lines/typed-name.ts';
@@ -88,8 +89,8 @@ function operationSet(typed: string): Typed<RequestFilter> {
   if (isKnown) return { value: { operations: new Set([typed]) } };
   const group = accessGroups.find((name) => name === typed);
   if (group !== undefined) return { value: { operations: new Set(operationsOf(group)) } };
-  const names = [...operationNames, ...administrativeOperations];
-  const meant = names.find((name) => name.toLowerCase() === typed.toLowerCase());
+  const names = [...operationNames, ...administrativeOperations, ...accessGroups];
+  const meant = nearestName(typed, names);
   const hint = meant ?? `an operation such as QueryTable or one of ${accessGroups.join(', ')}`;
   return { fault: `is ${JSON.stringify(typed)}, which is no operation: write ${hint}` };
 }

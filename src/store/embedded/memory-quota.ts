@@ -1,4 +1,11 @@
-import type { Quota, QuotaAnswer, QuotaCharge, QuotaReading, QuotaRate } from '../quota.ts';
+import type {
+  Quota,
+  QuotaAnswer,
+  QuotaCharge,
+  QuotaReading,
+  QuotaRate,
+  QuotaUse,
+} from '../quota.ts';
 
 /** Rounding error of times, in microseconds. */
 const NOTHING = 0.1;
@@ -83,6 +90,19 @@ export class MemoryQuota implements Quota {
       readings: judged.map((one) => readingOf(one, granted, now)),
       release: granted && charges.some(holds) ? this.#releaseOf(charges) : nothing,
     };
+  }
+
+  async used(most: number): Promise<readonly QuotaUse[]> {
+    const now = this.#now();
+    return [...new Set([...this.#counters.keys(), ...this.#slots.keys()])]
+      .map((key) => ({
+        key,
+        fullMicros: Math.ceil(Math.max(0, (this.#counters.get(key) ?? now) - now)),
+        slots: this.#slots.get(key) ?? 0,
+      }))
+      .filter(({ fullMicros, slots }) => fullMicros > 0 || slots > 0)
+      .toSorted((one, other) => other.fullMicros - one.fullMicros)
+      .slice(0, most);
   }
 
   fault(): undefined {}

@@ -6,28 +6,60 @@ const EPOCH_SECONDS = 1_735_689_600;
  * charge, the counter of a rate and its slots: a sorted set of leases by the time of their end.
  *
  * `take` lease, life of a lease in microseconds, and for each charge: microseconds of one unit (0 without
- * a rate), burst, cost, slots (0 for any number). Returns whether all are granted, and for each charge:
+ * a rate), burst, cost, slots (0 for any number). The last key is the list of counters in use. Returns whether all are granted, and for each charge:
  * microseconds to wait, units left, microseconds until it is full, slots left, whether the slots are
  * exceeded. Nothing is taken unless all are granted.
  *
- * `keep` life, and a lease for each charge: extends the leases.
+ * `keep` life, and a lease for each charge: extends the leases. The last key is the list as well.
  * `give` a lease for each charge: ends the leases.
+ *
+ * `used` a number, with the list as its one key: the names of the keys of rates that are in use, at most so many.
+ * `read`: for each pair of keys, the microseconds until the rate is whole, and the slots that are taken.
+ *
+ * The list is a sorted set of keys of rates by the time until which they, or their slots, are in use.
  */
 export const QUOTA_SCRIPT = `
 local time = redis.call('TIME')
 local now = (tonumber(time[1]) - ${EPOCH_SECONDS}) * 1000000 + tonumber(time[2])
-local count = #KEYS / 2
+local count = math.floor(#KEYS / 2)
+local list = KEYS[2 * count + 1]
 local verb = ARGV[1]
+
+local function list_until(i, moment)
+  local before = tonumber(redis.call('ZSCORE', list, KEYS[2 * i - 1]) or now)
+  if moment <= before then return end
+  redis.call('ZADD', list, string.format('%.0f', moment), KEYS[2 * i - 1])
+  local life = math.ceil((moment - now) / 1000) + 1
+  if redis.call('PTTL', list) < life then
+    redis.call('PEXPIRE', list, string.format('%.0f', life))
+  end
+end
 
 local function lease(i, name, life)
   local key = KEYS[2 * i]
   redis.call('ZADD', key, string.format('%.0f', now + life), name)
   redis.call('PEXPIRE', key, math.ceil(life / 500))
+  list_until(i, now + life)
 end
 
 if verb == 'give' then
   for i = 1, count do redis.call('ZREM', KEYS[2 * i], ARGV[1 + i]) end
   return 1
+end
+
+if verb == 'used' then
+  redis.call('ZREMRANGEBYSCORE', list, '-inf', string.format('%.0f', now))
+  return redis.call('ZREVRANGE', list, 0, tonumber(ARGV[2]) - 1)
+end
+
+if verb == 'read' then
+  local answer = {}
+  for i = 1, count do
+    local full = math.max(0, tonumber(redis.call('GET', KEYS[2 * i - 1]) or now) - now)
+    answer[2 * i - 1] = string.format('%.0f', math.ceil(full))
+    answer[2 * i] = redis.call('ZCOUNT', KEYS[2 * i], string.format('%.0f', now), '+inf')
+  end
+  return answer
 end
 
 if verb == 'keep' then
@@ -62,6 +94,7 @@ for i = 1, count do
   asks[i] = ask
 end
 
+redis.call('ZREMRANGEBYSCORE', list, '-inf', string.format('%.0f', now))
 local answer = {granted}
 for i = 1, count do
   local ask = asks[i]
@@ -71,6 +104,7 @@ for i = 1, count do
     if ask.interval > 0 and ask.cost > 0 then
       local life = math.ceil((counter - now) / 1000) + 1
       redis.call('SET', KEYS[2 * i - 1], string.format('%.3f', counter), 'PX', string.format('%.0f', life))
+      list_until(i, counter)
     end
     if ask.slots > 0 then
       lease(i, name, life)

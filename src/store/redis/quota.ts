@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { StoreError } from '../store-error.ts';
-import type { Quota, QuotaAnswer, QuotaCharge, QuotaReading } from '../quota.ts';
+import type { Quota, QuotaAnswer, QuotaCharge, QuotaReading, QuotaUse } from '../quota.ts';
 import { parseRedisAddress } from './address.ts';
 import { codeOf, connectRedis, isAnswered, type RedisLink } from './client.ts';
 import type { Argument } from './commit.ts';
@@ -14,6 +14,9 @@ export const SLOT_LEASE_MILLIS = 6_000;
 const KEEP_MILLIS = 2_000;
 /** Maximum number of leases that one command renews. */
 const KEPT_AT_ONCE = 500;
+/** Parts of the keys of a counter. */
+const RATE = ':rate:';
+const SLOTS = ':slots:';
 /** Length from which on names of counters are replaced by digests. */
 const LONGEST_KEY = 200;
 
@@ -75,6 +78,35 @@ class RedisQuota implements Quota {
     };
   }
 
+  async used(most: number): Promise<readonly QuotaUse[]> {
+    const listed = await this.#script([this.#list], ['used', most]);
+    if (!Array.isArray(listed)) throw unreadable();
+    const keys = listed.map(String);
+    const uses: QuotaUse[] = [];
+    for (let at = 0; at < keys.length; at += KEPT_AT_ONCE) {
+      uses.push(...(await this.#usesOf(keys.slice(at, at + KEPT_AT_ONCE))));
+    }
+    return uses
+      .filter(({ fullMicros, slots }) => fullMicros > 0 || slots > 0)
+      .toSorted((one, other) => other.fullMicros - one.fullMicros);
+  }
+
+  /** @param rates Keys of rates. */
+  async #usesOf(rates: readonly string[]): Promise<readonly QuotaUse[]> {
+    const names = rates.map((key) => key.slice(this.#prefix.length + RATE.length));
+    const values = numbersOf(
+      await this.#script(
+        names.flatMap((name) => this.#keysOf(name)),
+        ['read'],
+      ),
+    );
+    return names.map((key, at) => ({
+      key,
+      fullMicros: values[2 * at] ?? 0,
+      slots: values[2 * at + 1] ?? 0,
+    }));
+  }
+
   fault(): string | undefined {
     return this.#link.ready ? undefined : 'Redis does not answer, so limits are not counted';
   }
@@ -114,9 +146,13 @@ class RedisQuota implements Quota {
     await this.#run(keys, [verb, ...first, ...leases]).catch(() => undefined);
   }
 
+  /** Runs the script on counters; the list of those in use is its last key. */
   async #run(names: readonly string[], sent: readonly Argument[]): Promise<unknown> {
+    return this.#script([...names.flatMap((name) => this.#keysOf(name)), this.#list], sent);
+  }
+
+  async #script(keys: readonly string[], sent: readonly Argument[]): Promise<unknown> {
     if (!this.#link.ready) throw storeUnavailable();
-    const keys = names.flatMap((name) => this.#keysOf(name));
     try {
       return await withTimeout(this.#call([keys.length, ...keys, ...sent]));
     } catch (error) {
@@ -140,7 +176,12 @@ class RedisQuota implements Quota {
   #keysOf(name: string): readonly string[] {
     const short =
       name.length <= LONGEST_KEY ? name : createHash('sha256').update(name).digest('base64url');
-    return [`${this.#prefix}:rate:${short}`, `${this.#prefix}:slots:${short}`];
+    return [`${this.#prefix}${RATE}${short}`, `${this.#prefix}${SLOTS}${short}`];
+  }
+
+  /** The key of the list of counters in use. */
+  get #list(): string {
+    return `${this.#prefix}:used`;
   }
 }
 
@@ -165,7 +206,11 @@ function argumentsOf({ rate, cost, concurrency }: QuotaCharge): readonly Argumen
 
 function numbersOf(answer: unknown): readonly number[] {
   if (Array.isArray(answer)) return answer.map(Number);
-  throw new StoreError('unavailable', 'Redis answered something else than a list');
+  throw unreadable();
+}
+
+function unreadable(): StoreError {
+  return new StoreError('unavailable', 'Redis answered something else than a list');
 }
 
 function readingOf(charge: QuotaCharge, values: readonly number[], index: number): QuotaReading {

@@ -192,10 +192,10 @@ describe('policy explain and policy who beside keys', () => {
   it('names every key that may, beside the subjects of the policy', async () => {
     const id = await key('--subject', 'alice', '--role', 'ingest');
     const { lines } = await ask('who');
-    expect(lines[0]!.split('\n').map((line) => line.trim().split(/ {2,}/))).toContainEqual([
+    expect(lines.map((line) => line.trim().split(/ {2,}/))).toContainEqual([
       'user:alice',
       'policy.csv:2',
-      `key ${id}`,
+      id,
       `role:ingest from key ${id}; role:analyst from policy.csv:5 (role:ingest)`,
     ]);
     const json = JSON.parse((await ask('who', '--json')).lines[0]!);
@@ -285,9 +285,11 @@ describe('policy explain and policy who of a restricted table', () => {
       restrictions: [own],
       credentials: [{ restrictions: [own] }],
     });
-    expect((await ask('who', ...question)).lines[0]!.split('\n')).toEqual([
+    expect((await ask('who', ...question, '--columns', 'caller,line')).lines).toEqual([
+      'CALLER        LINE',
       'role:admin    policy.csv:1',
-      `role:analyst  policy.csv:2      bound by ${bound}`,
+      'role:analyst  policy.csv:2',
+      `  bound by ${bound}`,
     ]);
     expect(JSON.parse((await ask('who', '--json', ...question)).lines[0]!)).toMatchObject([
       { subject: 'role:admin', restrictions: [] },
@@ -307,7 +309,9 @@ describe('policy explain and policy who of a restricted table', () => {
       1,
       ['deny: a restriction cannot be applied to it (restrictions.yaml:2)', `bound by ${bound}`],
     ]);
-    expect((await ask('who', ...dropped)).lines).toEqual(['role:admin  policy.csv:1']);
+    expect((await ask('who', ...dropped, '--no-header')).lines).toEqual([
+      'role:admin  policy.csv:1  -  -',
+    ]);
   });
 });
 
@@ -355,7 +359,11 @@ describe('policy who', () => {
     const words = ['--action', 'QueryTable', '--object', '/prod/x'];
     expect(await run('policy', 'who', '--policies', folder, ...words)).toMatchObject({
       code: 0,
-      lines: ['role:admin    policy.csv:1\nrole:analyst  policy.csv:2'],
+      lines: [
+        'CALLER        LINE          KEY  ROLES',
+        'role:admin    policy.csv:1  -    -',
+        'role:analyst  policy.csv:2  -    -',
+      ],
     });
   });
 });

@@ -46,7 +46,7 @@ describe('counters in Redis', () => {
     const quota = await fresh(catalog);
     await quota.take([ask('a', { concurrency: 2 })]);
     const keys = (await server.command('KEYS', `{arrowgate:${catalog}}*`)) as string[];
-    expect(keys).toHaveLength(2);
+    expect(keys).toHaveLength(3);
     const lives = await Promise.all(keys.map((key) => server.command('PTTL', key)));
     expect(lives.every((life) => Number(life) > 0)).toBe(true);
     await quota.close();
