@@ -173,6 +173,8 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     // Temporary files of the Lance library, which their processes leave.
     'src/lance/library-scratch.ts',
     'src/lance/worker/library-main.ts',
+    // Rows that the gateway has written for the process.
+    'src/lance/worker/shared-rows.ts',
     'src/arrow/distance/distance-kernels.ts',
   ],
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/', 'src/lance/worker/'],

@@ -379,6 +379,9 @@ export function rowBytesOf(task: LibraryTask): number {
  */
 const WITHOUT_TLS: LibraryEnvironment = { SSL_CERT_FILE: '/dev/null' };
 
+/** Each thread may have a heap of its own, and a busy machine has the library start more threads: they would fill what the process may have. */
+const FEW_HEAPS: LibraryEnvironment = { MALLOC_ARENA_MAX: '2' };
+
 /** Starts a process without the environment of the gateway. The kernel refuses it data beyond a bound. */
 function startProcess({ memory, scratch, environment }: LibraryProcessOptions): ChildProcess {
   const heap = [
@@ -392,10 +395,6 @@ function startProcess({ memory, scratch, environment }: LibraryProcessOptions): 
   const [command, args] =
     process.platform === 'linux' ? ['/bin/sh', limited] : [program[0]!, program.slice(1)];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'pipe'];
-  const env = {
-    ...(environment ?? WITHOUT_TLS),
-
-    TMPDIR: scratch,
-  };
+  const env = { ...(environment ?? WITHOUT_TLS), ...FEW_HEAPS, TMPDIR: scratch };
   return spawn(command, args, { env, cwd: '/', stdio });
 }

@@ -93,21 +93,6 @@ export class ChangeTables {
     return { table: open.table, returnSoon, giveBack: () => this.#close(open) };
   }
 
-  /**
-   * Opens a table that was just made, for its next change, which waits for that. Nobody else does.
-   * @param connected The connection that made it.
-   */
-  openNext(at: TableAtVersion, connected: TableConnection): void {
-    const key = keyOf(at);
-    const end = this.#beginEnd(key);
-    this.#options.endpoint.answer(connected.name, pinned(at));
-    const keep = (table: LanceDb.Table): void =>
-      this.#giveBack(key, { ...connected, table }, at.at.version);
-    void openAt(connected.connection, connected.name, at.branch)
-      .then(keep, () => this.close(connected))
-      .finally(end);
-  }
-
   /** Connects to the place of a table. */
   async connect(place: TablePlace, answer: AnswerVersions): Promise<TableConnection> {
     const { library, endpoint, memory } = this.#options;

@@ -1,14 +1,14 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from '@node-rs/crc32';
 import type { SharedBytes } from '../../engine/versions/managed/lance-library.ts';
 
-/** Bytes of one read. */
-const READ_BYTES = 2 ** 22;
-/** Reads at once: most of their time goes into memory that is used for the first time. */
-const READS = 3;
+/** Bytes of one read, which takes about a millisecond; messages have their turn in between. */
+const READ_BYTES = 2 ** 20;
 
 /**
  * Reads the bytes that another process shares: its rows need not go through a socket, which would copy them three times.
+ * Threads for reads would take some 40 MiB of what the process may have.
  * @param into Memory of their size.
  * @param isEnded Whether nobody wants them any more.
  * @returns Whether they are there, and those that were shared.
@@ -19,11 +19,11 @@ export async function readShared(
   isEnded: () => boolean,
 ): Promise<boolean> {
   try {
-    const file = await open(path);
+    const file = openSync(path, 'r');
     try {
       return (await readAll(file, start, into, isEnded)) === sum;
     } finally {
-      await file.close();
+      closeSync(file);
     }
   } catch {
     return false;
@@ -32,25 +32,19 @@ export async function readShared(
 
 /** The CRC-32 of what was read; undefined for too few bytes. */
 async function readAll(
-  file: FileHandle,
+  file: number,
   start: number,
   into: Buffer,
   isEnded: () => boolean,
 ): Promise<number | undefined> {
-  const parts = Array.from({ length: Math.ceil(into.byteLength / READ_BYTES) }, (_, at) =>
-    into.subarray(at * READ_BYTES, (at + 1) * READ_BYTES),
-  );
-  const read = (at: number) => file.read(parts[at]!, 0, null, start + at * READ_BYTES);
-  const reads: ReturnType<typeof read>[] = [];
   let sum = 0;
-  try {
-    for (const [at, part] of parts.entries()) {
-      while (reads.length < Math.min(parts.length, at + READS)) reads.push(read(reads.length));
-      if ((await reads[at]!).bytesRead < part.byteLength || isEnded()) return undefined;
-      sum = crc32(part, sum);
-    }
-    return sum;
-  } finally {
-    await Promise.allSettled(reads);
+  for (let filled = 0; filled < into.byteLength;) {
+    const length = Math.min(READ_BYTES, into.byteLength - filled);
+    const read = readSync(file, into, filled, length, start + filled);
+    if (read === 0 || isEnded()) return undefined;
+    sum = crc32(into.subarray(filled, filled + read), sum);
+    filled += read;
+    await nextTurn();
   }
+  return sum;
 }

@@ -1,11 +1,10 @@
-import { relative } from 'node:path';
 import type * as LanceDb from '@lancedb/lancedb';
 import type {
   LanceTableChange,
   LanceIndexSpec,
   LanceIndexType,
 } from '../../engine/versions/managed/lance-library.ts';
-import type { TableAtVersion, TablePlace, VersionReply } from '../wire/messages.ts';
+import type { TableAtVersion, TablePlace } from '../wire/messages.ts';
 import type { AnswerVersions } from './catalog-endpoint.ts';
 import type { ChangeTables } from './change-tables.ts';
 import type { Await } from './tasks.ts';
@@ -63,8 +62,6 @@ class Commits {
   /** Called with each commit. */
   onMade: () => void = () => undefined;
   #made: number | undefined;
-  /** The manifest of the commit, as the catalog answered it. */
-  #manifest: string | undefined;
   #isSpoilt = false;
 
   constructor(ask: AnswerVersions) {
@@ -75,7 +72,6 @@ class Commits {
       if (reply.status >= 400) this.#isSpoilt = true;
       else {
         this.#made = Number(version);
-        this.#manifest = manifestIn(reply);
         this.onMade();
       }
       if (reply.status < 400 || reply.status === 409) return reply;
@@ -89,37 +85,17 @@ class Commits {
   get made(): number | undefined {
     return this.#isSpoilt ? undefined : this.#made;
   }
-
-  /** A table in a folder at that version. */
-  madeAt(place: TablePlace): TableAtVersion | undefined {
-    const [version, manifest] = [this.made, this.#manifest];
-    if (version === undefined || manifest === undefined || place.store !== undefined)
-      return undefined;
-    const at = { version, manifest: relative(place.location, `/${manifest}`) };
-    return { ...place, at, main: at };
-  }
 }
 
-/** The path of the manifest in the answer to a commit. */
-function manifestIn({ value }: VersionReply): string | undefined {
-  const { version } = value as { readonly version?: { readonly manifest_path?: unknown } };
-  const path = version?.manifest_path;
-  return typeof path === 'string' ? path : undefined;
-}
-
-async function created({ tables, place, rows }: ChangeParts, commits: Commits): Promise<object> {
-  const connected = await tables.connect(place, commits.answer);
-  let isDone = false;
+async function created({ tables, place, rows }: ChangeParts, { answer }: Commits): Promise<object> {
+  const connected = await tables.connect(place, answer);
   try {
     const { connection, name } = connected;
     const native = (connection as unknown as { readonly inner: NativeConnection }).inner;
     await native.createTable(name, rows, 'create', []);
-    isDone = true;
     return {};
   } finally {
-    const made = isDone ? commits.madeAt(place) : undefined;
-    if (made === undefined) tables.close(connected);
-    else tables.openNext(made, connected);
+    tables.close(connected);
   }
 }
 
