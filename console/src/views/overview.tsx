@@ -85,8 +85,8 @@ function Chosen({ choice, since }: Pick<NumbersProps, 'choice' | 'since'>) {
 }
 
 /** The trail of the requests of some values; a backend is no criterion of its own there, but a text of the record. */
-function trailOf({ backend, ...others }: Choice, since: string): string {
-  return address('trail', { since, ...others, ...(backend !== undefined && { text: backend }) });
+function trailOf({ backend = '', ...others }: Choice, since: string, decision = ''): string {
+  return address('trail', { since, ...others, text: backend, decision });
 }
 
 interface NumbersProps {
@@ -114,7 +114,7 @@ function Numbers({ traffic, since, choice }: NumbersProps) {
         <Number name="Requests" value={brief(total.requests)} />
         <Number name="Not allowed" value={brief(total.denied)} />
         <Number name="Failed (5xx)" value={brief(total.failed)} />
-        <Limited traffic={traffic} since={since} />
+        <Limited traffic={traffic} since={since} choice={choice} />
         <Number name="95 % took at most" value={duration(total.slow)} />
         <Number name="Sent" value={bytes(total.bytesOut)} />
       </dl>
@@ -136,19 +136,16 @@ function Numbers({ traffic, since, choice }: NumbersProps) {
 }
 
 /** Requests that a limit or a budget refused, with the trail of them. */
-function Limited({ traffic: { values }, since }: Omit<NumbersProps, 'choice'>) {
+function Limited({ traffic: { values }, since, choice }: NumbersProps) {
   const of = (decision: string): number =>
     values.decision.find(({ value }) => value === decision)?.requests ?? 0;
   return (
     <div>
       <dt>Limits hit</dt>
       <dd>
-        <Link to={address('trail', { since, decision: 'limited' })}>{brief(of('limited'))}</Link>
+        <Link to={trailOf(choice, since, 'limited')}>{brief(of('limited'))}</Link>
         {of('over budget') > 0 && (
-          <Link to={address('trail', { since, decision: 'over budget' })}>
-            {' '}
-            + {brief(of('over budget'))}
-          </Link>
+          <Link to={trailOf(choice, since, 'over budget')}> + {brief(of('over budget'))}</Link>
         )}
       </dd>
     </div>
