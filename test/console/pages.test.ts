@@ -460,6 +460,12 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     await page.getByText('Every chain is whole.').waitFor();
     const earlier = page.getByRole('region', { name: 'Earlier verifications' });
     await earlier.getByText('user:eve').first().waitFor();
+    await page.getByText('Checkpoints', { exact: true }).click();
+    const checkpoints = page.getByRole('region', { name: 'Newest checkpoint of each chain' });
+    await checkpoints
+      .getByRole('cell', { name: /^\d{8}T\d{6}Z-/ })
+      .first()
+      .waitFor();
     await picture(page, 'verified');
     expect(await accessFindings(page)).toEqual([]);
     const saved = page.waitForEvent('download');
