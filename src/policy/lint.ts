@@ -4,6 +4,7 @@ import type { FolderPolicy, LoadedPolicy } from './load.ts';
 import type { PolicyFinding } from './lines/policy-error.ts';
 import { POLICY_FILE, ruleName, type PolicyLine, type RoleLine } from './lines/policy-line.ts';
 import {
+  checkFindings,
   columnFindings,
   lockoutFindings,
   shallowFindings,
@@ -103,7 +104,11 @@ export function lintPolicy(policy: LoadedPolicy): Lint {
     ...emptyRoles(policy, graph),
     ...deepChains(roles, graph),
   ];
-  const findings = [...inertLines(policies), ...restrictionFindings(policy)];
+  const findings = [
+    ...inertLines(policies),
+    ...checkFindings(policy),
+    ...restrictionFindings(policy),
+  ];
   return { findings, warnings: warnings.sort(byLine) };
 }
 

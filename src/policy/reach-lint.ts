@@ -1,8 +1,10 @@
+import type { Field } from 'apache-arrow';
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { operations } from '../protocol/operations/operations.ts';
 import { columnsInCheck, COMMITS_FILE } from '../rules/commit-rule.ts';
 import type { WrittenRule } from './settings/commits.ts';
 import type { LoadedPolicy } from './load.ts';
+import { constantTruth } from './filter-truth.ts';
 import { nearestName } from './nearest.ts';
 import { ANY, formatPattern, patternMatches, EVERYONE, type Pattern } from './lines/pattern.ts';
 import type { PolicyFinding } from './lines/policy-error.ts';
@@ -15,8 +17,8 @@ export interface KnownObjects {
   readonly namespaces: readonly ObjectPath[];
   readonly tables: readonly {
     readonly path: ObjectPath;
-    /** The names of its columns; undefined where they are not known. */
-    readonly columns: () => Promise<readonly string[] | undefined>;
+    /** Undefined where they are not known. */
+    readonly columns: () => Promise<readonly Field[] | undefined>;
   }[];
 }
 
@@ -87,6 +89,18 @@ function isBelow({ segments, below }: Pattern, { segments: upper }: Pattern): bo
   return upper.every((segment, at) => segment === ANY || segment === segments[at]);
 }
 
+/** Checks of commit rules that are the same for every row. */
+export function checkFindings({ snapshot }: LoadedPolicy): readonly PolicyFinding[] {
+  return snapshot.commits.rules.flatMap(({ name, line, require: { check } }) => {
+    const truth = check === undefined ? undefined : constantTruth(check);
+    if (truth === undefined) return [];
+    const text = truth
+      ? `the check of the rule ${name} is true for every row: it refuses nothing`
+      : `the check of the rule ${name} is true for no row: it refuses all`;
+    return [{ file: COMMITS_FILE, line, text }];
+  });
+}
+
 /** Checks of commit rules on columns that no table has which they cover. */
 export async function columnFindings(
   rules: readonly WrittenRule[],
@@ -98,7 +112,9 @@ export async function columnFindings(
     if (named.length === 0) continue;
     const covered = tables.filter(({ path }) => rule.covers(path));
     const columns: (readonly string[])[] = [];
-    for (const table of covered) columns.push((await table.columns()) ?? []);
+    for (const table of covered) {
+      columns.push(((await table.columns()) ?? []).map(({ name }) => name));
+    }
     const nonEmpty = columns.filter((names) => names.length > 0);
     if (nonEmpty.length > 0)
       findings.push(...missingColumns(rule, named, new Set(nonEmpty.flat())));

@@ -1,11 +1,13 @@
+import type { Field } from 'apache-arrow';
 import { canonicalPath } from '../protocol/identifier.ts';
-import { columnsInCheck, columnsOf } from '../rules/commit-rule.ts';
+import type { Mask } from '../protocol/restrictions.ts';
+import { columnsInCheck } from '../rules/commit-rule.ts';
+import { maskFits } from '../rules/mask-fit.ts';
 import { bindPredicate } from '../sql/bind.ts';
-import { anyValue } from '../sql/compare/value-range.ts';
 import { parseExpression } from '../sql/parse.ts';
-import { may, possibleStates } from '../sql/possible.ts';
-import type { Expression } from '../sql/values/expression.ts';
 import { SqlError } from '../sql/values/sql-error.ts';
+import { sqlTypeName } from '../sql/values/types.ts';
+import { constantTruth } from './filter-truth.ts';
 import { EVERYONE, formatPattern, intersect, patternMatches } from './lines/pattern.ts';
 import type { PolicyFinding } from './lines/policy-error.ts';
 import { RoleGraph } from './lines/role-graph.ts';
@@ -13,6 +15,7 @@ import type { LoadedPolicy } from './load.ts';
 import { nearestName } from './nearest.ts';
 import type { KnownObjects } from './reach-lint.ts';
 import { KEY_HINT } from './settings/canaries.ts';
+import { formatMask } from './settings/masks.ts';
 import { RESTRICTIONS_FILE, type WrittenRestriction } from './settings/restrictions.ts';
 import { withoutCaller } from './settings/row-values.ts';
 
@@ -64,9 +67,6 @@ function nobodyText(
   return `the restriction ${name} binds nobody: all of its subjects are exempt by ${except.join(', ')}`;
 }
 
-/** Two moments, in nanoseconds since 1970: a filter that looks at the clock may differ between them. */
-const MOMENTS = [0n, 4_000_000_000_000_000_000n];
-
 function constantText({ name, rows }: WrittenRestriction): string | undefined {
   const truth = rows === null ? undefined : constantTruth(rows);
   if (truth === undefined) return undefined;
@@ -85,37 +85,7 @@ function canaryTexts({ name, canary }: WrittenRestriction): readonly string[] {
   return [`the canary of ${name} has no key, so no query for it is found: ${KEY_HINT}`];
 }
 
-/** Whether a filter is true for every row or for none; undefined if that depends on more than the filter. */
-function constantTruth(sql: string): boolean | undefined {
-  return truthOf(parseExpression(sql));
-}
-
-/** The same of a part of it. Values of the caller are columns here. */
-function truthOf(part: Expression): boolean | undefined {
-  if (part.kind === 'and' || part.kind === 'or') {
-    const deciding = part.kind === 'or';
-    const truths = part.operands.map(truthOf);
-    if (truths.includes(deciding)) return deciding;
-    return truths.includes(undefined) ? undefined : !deciding;
-  }
-  if (columnsOf(part).length > 0) return undefined;
-  const found = new Set(MOMENTS.map((now) => statesOf(part, now)));
-  const [states] = found;
-  if (found.size > 1 || states === undefined) return undefined;
-  if (states === may.beTrue) return true;
-  return (states & may.beTrue) === 0 ? false : undefined;
-}
-
-function statesOf(part: Expression, now: bigint): number | undefined {
-  try {
-    return possibleStates(bindPredicate(part, { fields: [], now }))(() => anyValue);
-  } catch (error) {
-    if (error instanceof SqlError) return undefined;
-    throw error;
-  }
-}
-
-/** Columns of restrictions that tables do not have: these tables are closed to the callers whom they bind. */
+/** Restrictions that do not fit the columns of tables, which are closed to the callers whom they bind. */
 export async function closedTableFindings(
   restrictions: readonly WrittenRestriction[],
   { tables }: KnownObjects,
@@ -125,11 +95,12 @@ export async function closedTableFindings(
     const covered: Covered[] = [];
     for (const { path, columns } of tables) {
       if (!one.patterns.some((pattern) => patternMatches(pattern, path))) continue;
-      const names = await columns();
-      if (names !== undefined) covered.push({ path: canonicalPath(path), names });
+      const fields = await columns();
+      if (fields !== undefined) covered.push({ path: canonicalPath(path), fields });
     }
-    const texts = namedColumns(one).map((column) => missingText(one, column, covered));
-    findings.push(...findingsOf(one, texts));
+    const missing = namedColumns(one).map((column) => missingText(one, column, covered));
+    // A row filter and a mask may name one column.
+    findings.push(...findingsOf(one, [...new Set([...missing, ...misfitTexts(one, covered)])]));
   }
   return findings;
 }
@@ -137,7 +108,7 @@ export async function closedTableFindings(
 /** A table that a restriction is about. */
 interface Covered {
   readonly path: string;
-  readonly names: readonly string[];
+  readonly fields: readonly Field[];
 }
 
 /** A column of a row filter may differ in case from that of the table; a masked one may not. */
@@ -163,14 +134,73 @@ function missingText(
   covered: readonly Covered[],
 ): string | undefined {
   const spelt = (text: string) => (anyCase ? text.toLowerCase() : text);
-  const lacking = covered.filter(({ names }) => !names.map(spelt).includes(spelt(column)));
-  const [first, ...others] = lacking;
-  if (first === undefined) return undefined;
+  const names = covered.map(({ fields }) => fields.map((field) => field.name));
+  const lacking = covered.filter((_, at) => !names[at]!.map(spelt).includes(spelt(column)));
+  if (lacking.length === 0) return undefined;
   if (lacking.length < covered.length) {
-    const more = others.length === 0 ? '' : ` and ${others.length} more`;
-    return `the restriction ${name} closes ${first.path}${more}, without the column ${column}`;
+    return `the restriction ${name} closes ${listed(lacking)}, without the column ${column}`;
   }
-  const near = nearestName(column, new Set(covered.flatMap(({ names }) => names)));
+  const near = nearestName(column, new Set(names.flat()));
   const hint = near === undefined ? '' : `: did you mean ${near}?`;
   return `the restriction ${name} names the column ${column}, which no table has that it covers${hint}`;
+}
+
+function listed([first, ...others]: readonly Covered[]): string {
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return `${first!.path}${more}`;
+}
+
+/** Masks and SQL that the types of columns do not take. */
+function misfitTexts(
+  { name, rows, columns, canary }: WrittenRestriction,
+  covered: readonly Covered[],
+): readonly string[] {
+  const filters = [
+    ...(rows === null ? [] : [{ what: 'row filter', sql: withoutCaller(rows) }]),
+    ...(canary === undefined ? [] : [{ what: 'canary', sql: canary.sql }]),
+  ];
+  const misfits = [
+    ...columns.flatMap(({ column, as }) =>
+      as === 'hidden' ? [] : [misfitOf(covered, (fields) => maskFault(column, as, fields))],
+    ),
+    ...filters.map(({ what, sql }) =>
+      misfitOf(covered, (fields) => filterFault(fields, sql, `the ${what}`)),
+    ),
+  ];
+  return misfits.flatMap((misfit) =>
+    misfit === undefined
+      ? []
+      : [`the restriction ${name} closes ${listed(misfit.tables)}: ${misfit.fault}`],
+  );
+}
+
+/** The tables with a fault, and that of the first. */
+function misfitOf(
+  covered: readonly Covered[],
+  faultIn: (fields: readonly Field[]) => string | undefined,
+): { readonly tables: readonly Covered[]; readonly fault: string } | undefined {
+  const found = covered.flatMap((table) => {
+    const fault = faultIn(table.fields);
+    return fault === undefined ? [] : [{ table, fault }];
+  });
+  if (found.length === 0) return undefined;
+  return { tables: found.map(({ table }) => table), fault: found[0]!.fault };
+}
+
+function maskFault(column: string, mask: Mask, fields: readonly Field[]): string | undefined {
+  const field = fields.find(({ name }) => name === column);
+  if (field === undefined || maskFits(mask, field.type)) return undefined;
+  return `the mask ${formatMask(mask)} has no value for ${column}, which is ${sqlTypeName(field.type)}`;
+}
+
+function filterFault(fields: readonly Field[], sql: string, what: string): string | undefined {
+  try {
+    bindPredicate(parseExpression(sql), { fields });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error;
+    return error.kind === 'unknown-column'
+      ? undefined
+      : `${what} cannot be applied: ${error.message}`;
+  }
 }

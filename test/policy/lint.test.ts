@@ -1,9 +1,10 @@
+import { Field, Int32 } from 'apache-arrow';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { lintFolder, lintPolicy } from '../../src/policy/lint.ts';
-import { loadPolicyLines } from '../../src/policy/load.ts';
+import { buildPolicy, loadPolicyLines } from '../../src/policy/load.ts';
 import { formatFinding } from '../../src/policy/lines/policy-error.ts';
 import type { KnownObjects } from '../../src/policy/reach-lint.ts';
 import type { Callers } from '../../src/policy/strangers.ts';
@@ -391,7 +392,10 @@ describe('a folder beside its callers and its objects', () => {
   const shallow = 'p, role:analyst, /dev/*, read, allow';
   const known = (paths: readonly string[], namespaces: readonly string[]): KnownObjects => ({
     namespaces: namespaces.map((path) => path.split('/')),
-    tables: paths.map((path) => ({ path: path.split('/'), columns: async () => ['id', 'price'] })),
+    tables: paths.map((path) => ({
+      path: path.split('/'),
+      columns: async () => ['id', 'price'].map((name) => new Field(name, new Int32())),
+    })),
   });
 
   it('tells of * over namespaces', async () => {
@@ -429,5 +433,19 @@ describe('a folder beside its callers and its objects', () => {
     ]);
     expect(await warnings(rules('price > 0'), nobodySeen, tables)).toEqual([]);
     expect(await warnings(rules('prize > 0'), nobodySeen, known([], []))).toEqual([]);
+  });
+
+  it.each([
+    ['price >= 0 AND price < 0', 'true for no row: it refuses all'],
+    ['price IS NULL OR price IS NOT NULL', 'true for every row: it refuses nothing'],
+  ])('finds a check that is the same for every row: %s', async (check, text) => {
+    const policy = await buildPolicy({
+      model: shippedModel,
+      policy: `${ADMIN}\n`,
+      commits: `rules:\n  - name: sane\n    tables: [/**]\n    require: { check: "${check}" }\n`,
+    });
+    expect(lintPolicy(policy).findings.map(formatFinding)).toEqual([
+      `commits.yaml:2: the check of the rule sane is ${text}`,
+    ]);
   });
 });

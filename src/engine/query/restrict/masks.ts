@@ -5,6 +5,7 @@ import { concatData } from '../../../arrow/concat.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import type { Mask } from '../../../protocol/restrictions.ts';
+import { constantSql, maskFits } from '../../../rules/mask-fit.ts';
 import { Pace } from '../../base/pace.ts';
 import type { Statement } from '../../base/statement.ts';
 import { assignmentFormula, valuesOf } from '../../request/formula.ts';
@@ -28,36 +29,27 @@ export interface MaskUse {
 
 /** The masking of a column; undefined if its type has none of that kind. */
 export function maskingOf(mask: Mask, type: DataType, use: MaskUse): Masking | undefined {
+  if (!maskFits(mask, type)) return undefined;
   if (mask.mask === 'null') {
     return { reads: false, nulls: true, apply: (_, rows) => nullsOf(type, rows) };
   }
-  if (mask.mask === 'constant') {
-    return isNested(type) ? undefined : computed(literalOf(mask.value), false, type, use);
+  if (mask.mask === 'constant') return computed(constantSql(mask.value), false, type, use);
+  if (mask.mask === 'round') return computed(roundingOf(mask.to, type), true, type, use);
+  if (mask.mask === 'year' || mask.mask === 'month') {
+    return computed(`date_trunc('${mask.mask}', ${VALUE})`, true, type, use);
   }
-  const sql = sqlOf(mask, type);
-  if (sql !== undefined) return computed(sql, true, type, use);
-  const replace = textOf(mask, use);
-  return replace === undefined || !isText(type) ? undefined : replacingTexts(replace, type, use);
-}
-
-/** The SQL of a mask over the column; undefined if it has none of that type. */
-function sqlOf(mask: Mask, type: DataType): string | undefined {
-  if (mask.mask === 'round') return roundingOf(mask.to, type);
-  if (mask.mask !== 'year' && mask.mask !== 'month') return undefined;
-  const isDay = DataType.isDate(type) || DataType.isTimestamp(type);
-  return isDay ? `date_trunc('${mask.mask}', ${VALUE})` : undefined;
+  return replacingTexts(textOf(mask, use), type, use);
 }
 
 /** The name of the masked column in the SQL of masks. */
 const VALUE = 'v';
 
-/** What a mask makes of a text; undefined for masks of other values. Characters are code points. */
-function textOf(mask: Mask, { secret }: MaskUse): ((text: string) => string) | undefined {
+/** What a mask of texts makes of one. Characters are code points. */
+function textOf(mask: Mask, { secret }: MaskUse): (text: string) => string {
+  if ('n' in mask) return starring(mask);
   if (mask.mask === 'alphanum') {
     return (text) => text.replaceAll(/[\p{L}\p{M}]/gu, 'x').replaceAll(/\p{N}/gu, 'n');
   }
-  if (mask.mask === 'first' || mask.mask === 'last') return starring(mask);
-  if (mask.mask !== 'sha256') return undefined;
   return (text) => {
     if (secret === undefined) throw new Error('a hash needs the key of the catalog');
     return createHmac('sha256', secret).update(text).digest('hex');
@@ -80,11 +72,9 @@ function starring({
 }
 
 /** The nearest multiple; of integers, the one towards zero where the nearest is beyond the type. */
-function roundingOf(to: number, type: DataType): string | undefined {
-  if (DataType.isFloat(type)) return `round(v / ${to}) * ${to}`;
-  if (!DataType.isInt(type) || !Number.isSafeInteger(to)) return undefined;
+function roundingOf(to: number, type: DataType): string {
+  if (!DataType.isInt(type)) return `round(v / ${to}) * ${to}`;
   const bits = BigInt(type.bitWidth);
-  if (!type.isSigned && bits === 64n) return undefined;
   const [least, greatest] = type.isSigned
     ? [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n]
     : [0n, 2n ** bits - 1n];
@@ -96,10 +86,6 @@ function roundingOf(to: number, type: DataType): string | undefined {
   const [up, down] = [greatest - step, least + step];
   const cut = `(CAST(v AS bigint) - ${rest})`;
   return `CASE WHEN ${rest} >= ${half} AND CAST(v AS bigint) <= ${up} THEN ${cut} + ${step} WHEN ${rest} <= -${half} AND CAST(v AS bigint) >= ${down} THEN ${cut} - ${step} ELSE ${cut} END`;
-}
-
-function literalOf(value: string | number | boolean): string {
-  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value);
 }
 
 /** A mask that is an expression. @throws CatalogError if the type cannot hold the value */
@@ -148,12 +134,4 @@ function replacingTexts(
       return result;
     },
   };
-}
-
-function isText(type: DataType): boolean {
-  return DataType.isUtf8(type) || DataType.isLargeUtf8(type);
-}
-
-function isNested(type: DataType): boolean {
-  return type.children !== null && type.children !== undefined && type.children.length > 0;
 }

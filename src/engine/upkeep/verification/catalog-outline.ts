@@ -1,3 +1,4 @@
+import type { Field } from 'apache-arrow';
 import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
@@ -12,8 +13,8 @@ import { decodeVersion } from '../../format/version-codec.ts';
 /** A table of a catalog as its journal has it. */
 interface OutlinedTable {
   readonly path: ObjectPath;
-  /** The names of its columns on main; undefined where Lance clients write it, it has no data, or its manifest cannot be read. */
-  readonly columns: () => Promise<readonly string[] | undefined>;
+  /** Its columns on main; undefined where Lance clients write it, it has no data, or its manifest cannot be read. */
+  readonly columns: () => Promise<readonly Field[] | undefined>;
 }
 
 /** Contents of a catalog. */
@@ -61,7 +62,7 @@ function tableOf(
     const manifest = await versions
       .version(join(root, id), decodeVersion(head))
       .catch(() => undefined);
-    return manifest?.schema.fields.map(({ name }) => name);
+    return manifest?.schema.fields;
   };
   return { path: pathOfKey(key), columns };
 }
