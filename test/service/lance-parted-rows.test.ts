@@ -115,8 +115,10 @@ describe('rows of more than a process of the library holds', () => {
     const { status, text } = await ask('large', 'insert', bodyOf(200, ROWS));
     expect([status, text]).toEqual([200, `{"version":2,"num_inserted_rows":${200 * ROWS}}`]);
     expect((await peakOf(service.pid)) - before).toBeLessThan(128 * MEBIBYTE);
-    for (const pid of await childrenOf(service.pid))
-      expect(await peakOf(pid)).toBeLessThan(384 * MEBIBYTE);
+    for (const pid of await childrenOf(service.pid)) {
+      // One that ends at this moment, since it was replaced, has none.
+      expect(await peakOf(pid)).not.toBeGreaterThan(384 * MEBIBYTE);
+    }
     expect(service.errors).not.toContain('ended');
     expect(await versionOf('large')).toBe(2);
     expect(await idsIn('large')).toEqual(numbers(201 * ROWS));
@@ -135,8 +137,10 @@ describe('rows of more than a process of the library holds', () => {
     const { status, json, text } = await ask('merged', merge, bodyOf(40, 2 * ROWS));
     expect([status, json['version'], json['num_inserted_rows']], text).toEqual([200, 2, 38 * ROWS]);
     expect((await peakOf(service.pid)) - before).toBeLessThan(128 * MEBIBYTE);
-    for (const pid of await childrenOf(service.pid))
-      expect(await peakOf(pid)).toBeLessThan(512 * MEBIBYTE);
+    for (const pid of await childrenOf(service.pid)) {
+      // One that ends at this moment, since it was replaced, has none.
+      expect(await peakOf(pid)).not.toBeGreaterThan(512 * MEBIBYTE);
+    }
     expect([...(await idsIn('merged'))].toSorted((a, b) => a - b)).toEqual([...numbers(42 * ROWS)]);
     const refused = await ask('merged', merge, bodyOf(60, 200 * ROWS));
     expect([refused.status, refused.json['code']]).toEqual([400, 13]);
