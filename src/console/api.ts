@@ -99,7 +99,8 @@ async function traffic({ trail, query }: ApiCall): Promise<Answer> {
   if ((filter.text ?? filter.column ?? filter.review) !== undefined) {
     throw invalid('requests with a text, a column or a review are found, but not counted');
   }
-  return apiAnswer(await trail.run({ kind: 'traffic', filter, steps: STEPS, now }));
+  const backend = query.get('backend') || undefined;
+  return apiAnswer(await trail.run({ kind: 'traffic', filter, backend, steps: STEPS, now }));
 }
 
 /** The policy in force, and whether the service is ready; parts and reasons are shown with `manage` only. */
