@@ -22,7 +22,10 @@ function truthOf(part: Expression): boolean | undefined {
   const alone = others.length > 0 ? undefined : overColumn(part, column);
   if (alone !== undefined || (part.kind !== 'and' && part.kind !== 'or')) return alone;
   const deciding = part.kind === 'or';
-  const truths = partsByColumn(part).map(truthOf);
+  const parts = partsByColumn(part);
+  // Nothing more is to be seen in the parts of a whole about one column.
+  if (others.length === 0 && parts.every((each) => columnsIn(each).length > 0)) return undefined;
+  const truths = parts.map(truthOf);
   if (truths.includes(deciding)) return deciding;
   return truths.includes(undefined) ? undefined : !deciding;
 }
