@@ -100,7 +100,7 @@ async function arrow(folder: string, { stream, page: wanted }: Task<'arrow'>): P
 
 async function traffic(folder: string, { filter, steps, now }: Task<'traffic'>): Promise<object> {
   const { since, until, column: _column, text: _text, ...others } = requestFilterOf(filter);
-  const { review: _review, ...criteria } = others;
+  const { review: _review, canary: _canary, ...criteria } = others;
   const end = until ?? BigInt(now) * 1000n;
   const period = { since: since ?? end - BigInt(DAY_MILLIS) * 1000n, until: end, steps };
   const counted = await countTraffic(folder, period, criteria);
