@@ -176,7 +176,10 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/arrow/distance/distance-kernels.ts',
   ],
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/', 'src/lance/worker/'],
-  '@aws-sdk/client-s3': ['src/storage/bucket/bucket-client.ts'],
+  '@aws-sdk/client-s3': [
+    'src/storage/bucket/bucket-client.ts',
+    'src/storage/bucket/object-requests.ts',
+  ],
   '@aws-sdk/client-sts': ['src/storage/vending/sts-client.ts'],
   '@lancedb/lancedb': ['src/lance/worker/'],
 };

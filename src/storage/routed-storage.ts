@@ -16,6 +16,7 @@ import type {
   Storage,
   StorageEntry,
   TemporaryObject,
+  Uploads,
 } from './storage.ts';
 
 /** A storage that holds the keys below one key. */
@@ -33,6 +34,7 @@ export interface StorageMount {
 export class RoutedStorage implements Storage {
   readonly folders: Folders;
   readonly files: Files;
+  readonly uploads: Uploads;
   readonly #disk: Storage;
   readonly #mounts: readonly StorageMount[];
 
@@ -45,6 +47,14 @@ export class RoutedStorage implements Storage {
         const { files } = this.#at(key);
         if (files !== undefined) return files.pathOf(key);
         throw new StorageError('EINVAL', `${wireLocation(key)} is not a file of this machine`);
+      },
+    };
+    this.uploads = {
+      abandon: async (isOld, dryRun) => {
+        let count = 0;
+        for (const { storage } of mounts)
+          count += (await storage.uploads?.abandon(isOld, dryRun)) ?? 0;
+        return count;
       },
     };
   }

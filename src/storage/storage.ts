@@ -112,6 +112,18 @@ export interface Storage {
   readonly folders: Folders | undefined;
   /** Files that others can open, where the storage has them. */
   readonly files: Files | undefined;
+  /** Uploads in parts, where the storage has them. */
+  readonly uploads?: Uploads;
+}
+
+/** Uploads in parts: a writer that was killed leaves parts that no listing shows. */
+export interface Uploads {
+  /**
+   * Removes the parts of uploads that were not completed.
+   * @param isOld Whether an upload is to be removed, by when it began, in milliseconds since 1970.
+   * @returns Number of removed uploads, or of those that a dry run would remove.
+   */
+  abandon(isOld: (begunMillis: number) => boolean, dryRun: boolean): Promise<number>;
 }
 
 /**

@@ -10,6 +10,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from './eventually.ts';
 
 /**
  * What happens to a request on its way to an S3 server. `late`: it is sent after a while. `error`,
@@ -77,6 +78,11 @@ export class FaultyProxy {
       left -= 1;
       return mishap;
     };
+  }
+
+  /** Resolves when what was sent on has taken effect. */
+  async settled(): Promise<void> {
+    await waitUntil(() => this.#now === 0);
   }
 
   /** Cuts the connections of the requests that get no answer, as when a network comes back. */

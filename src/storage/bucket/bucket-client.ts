@@ -4,14 +4,14 @@ import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
-  DeleteObjectCommand,
   DeleteObjectsCommand,
-  GetObjectCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
   ListObjectsV2Command,
-  PutObjectCommand,
   S3Client,
   UploadPartCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
 } from '@aws-sdk/client-s3';
 import { StorageError, StorageRefused } from '../storage-error.ts';
 import type { Placed } from '../storage.ts';
@@ -22,12 +22,15 @@ import type {
   BucketHead,
   BucketPage,
   BucketPlace,
+  BegunUpload,
   Listed,
   UploadedPart,
 } from './bucket-place.ts';
+import { ObjectRequests } from './object-requests.ts';
 
 /** Metadata of an object: which write made it. */
 const MARK = 'arrowgate-write';
+const MARK_HEADER = `x-amz-meta-${MARK}`;
 
 /** Most keys of one page of a listing, and of one removal. */
 const PAGE_KEYS = 1000;
@@ -38,6 +41,7 @@ const PAGE_KEYS = 1000;
  */
 export class BucketClient {
   readonly #client: S3Client;
+  readonly #objects: ObjectRequests;
   readonly #calls: BucketCalls;
   readonly #bucket: string;
   readonly #name: string;
@@ -66,6 +70,7 @@ export class BucketClient {
         httpsAgent: agent,
       },
     });
+    this.#objects = new ObjectRequests(this.#client, bucket, name);
     const check = 'its url, endpoint, region, certificate and credentials';
     this.#calls = new BucketCalls({ what: `the object store ${name}`, check }, limits);
     this.#bucket = bucket;
@@ -124,7 +129,7 @@ export class BucketClient {
     tag?: string,
   ): Promise<BucketRange | undefined> {
     try {
-      return await this.#found(() => this.#range(key, position, into, tag));
+      return await this.#found(() => this.#range(key, position, into.byteLength, { tag, into }));
     } catch (error) {
       if (faultOf(error) !== 'precondition') throw error;
       throw new StorageError('ESTALE', `the object ${key} was replaced while it was read`);
@@ -132,11 +137,9 @@ export class BucketClient {
   }
 
   /** The first bytes of an object, as many as there are; undefined if there is no object. */
-  async first(key: string, most: number): Promise<(BucketRange & FirstBytes) | undefined> {
-    const bytes = new Uint8Array(most);
+  async first(key: string, most: number): Promise<BucketRange | undefined> {
     try {
-      const found = await this.#found(() => this.#range(key, 0, bytes, undefined));
-      return found && { ...found, bytes: bytes.subarray(0, found.read) };
+      return await this.#found(() => this.#range(key, 0, most));
     } catch (error) {
       // An empty object has no range.
       if (faultOf(error) !== 'range') throw error;
@@ -148,35 +151,44 @@ export class BucketClient {
   #range(
     key: string,
     position: number,
-    into: Uint8Array,
-    tag: string | undefined,
+    most: number,
+    { tag, into }: { readonly tag?: string | undefined; readonly into?: Uint8Array } = {},
   ): Promise<BucketRange> {
-    const range = `bytes=${position}-${position + into.byteLength - 1}`;
-    const input = { Bucket: this.#bucket, Key: key, Range: range };
+    const range = `bytes=${position}-${position + most - 1}`;
+    const headers = tag === undefined ? { range } : { range, 'if-match': tag };
     return this.#calls.run(async (abortSignal) => {
-      const command = new GetObjectCommand(tag === undefined ? input : { ...input, IfMatch: tag });
-      const answer = await this.#client.send(command, { abortSignal });
-      const body = answer.Body as Readable;
-      const size = sizeOf(answer.ContentRange) ?? answer.ContentLength ?? 0;
-      const wanted = Math.min(into.byteLength, Math.max(0, size - position));
-      if (!(answer.ContentRange?.startsWith(`bytes ${position}-`) ?? position === 0)) {
+      const { headers: said, body } = await this.#objects.send(
+        { method: 'GET', key, headers },
+        abortSignal,
+      );
+      const size = sizeOf(said['content-range']) ?? Number(said['content-length'] ?? 0);
+      const read = Math.min(most, Math.max(0, size - position));
+      if (!(said['content-range']?.startsWith(`bytes ${position}-`) ?? position === 0)) {
         body.destroy();
         throw this.#refused('it answers other bytes than the range that was requested');
       }
-      await fill(body, into.subarray(0, wanted), abortSignal);
-      const { ETag = '', LastModified, Metadata } = answer;
-      const writtenMillis = LastModified?.getTime() ?? 0;
-      return { read: wanted, size, tag: ETag, writtenMillis, mark: Metadata?.[MARK] };
-    }, into.byteLength);
+      const bytes = into?.subarray(0, read) ?? new Uint8Array(read);
+      await fill(body, bytes, abortSignal);
+      const writtenMillis = Date.parse(said['last-modified'] ?? '') || 0;
+      const { etag = '' } = said;
+      return { read, bytes, size, tag: etag, writtenMillis, mark: said[MARK_HEADER] };
+    }, most);
   }
 
   /** Writes an object in place of any other. */
   async put(key: string, bytes: Uint8Array): Promise<void> {
-    const input = { Bucket: this.#bucket, Key: key, Body: bytes, ContentLength: bytes.byteLength };
-    await this.#calls.run(
-      (abortSignal) => this.#client.send(new PutObjectCommand(input), { abortSignal }),
-      bytes.byteLength,
-    );
+    await this.#calls.run((signal) => this.#put(key, bytes, {}, signal), bytes.byteLength);
+  }
+
+  async #put(
+    key: string,
+    body: Uint8Array,
+    more: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const headers = { 'content-type': 'application/octet-stream', ...more };
+    const answer = await this.#objects.send({ method: 'PUT', key, headers, body }, signal);
+    await fill(answer.body, new Uint8Array(), signal);
   }
 
   /**
@@ -186,17 +198,10 @@ export class BucketClient {
   async putNew(key: string, bytes: Uint8Array): Promise<Placed> {
     const mark = randomUUID();
     let isUncertain = false;
-    const input = {
-      Bucket: this.#bucket,
-      Key: key,
-      Body: bytes,
-      ContentLength: bytes.byteLength,
-      IfNoneMatch: '*',
-      Metadata: { [MARK]: mark },
-    };
-    const attempt = async (abortSignal: AbortSignal): Promise<Placed> => {
+    const headers = { 'if-none-match': '*', [MARK_HEADER]: mark };
+    const attempt = async (signal: AbortSignal): Promise<Placed> => {
       try {
-        await this.#client.send(new PutObjectCommand(input), { abortSignal });
+        await this.#put(key, bytes, headers, signal);
         return 'created';
       } catch (error) {
         if (faultOf(error) === 'precondition') return 'exists';
@@ -225,10 +230,10 @@ export class BucketClient {
 
   /** Removes an object, if there is one. */
   async remove(key: string): Promise<void> {
-    const command = { Bucket: this.#bucket, Key: key };
-    await this.#calls.run((abortSignal) =>
-      this.#client.send(new DeleteObjectCommand(command), { abortSignal }),
-    );
+    await this.#calls.run(async (signal) => {
+      const { body } = await this.#objects.send({ method: 'DELETE', key }, signal);
+      await fill(body, new Uint8Array(), signal);
+    });
   }
 
   /** Removes up to a thousand objects. */
@@ -330,9 +335,29 @@ export class BucketClient {
   /** Removes the parts of an unneeded upload. */
   async abandon(key: string, upload: string): Promise<void> {
     const input = { Bucket: this.#bucket, Key: key, UploadId: upload };
-    await this.#calls.run((abortSignal) =>
-      this.#client.send(new AbortMultipartUploadCommand(input), { abortSignal }),
-    );
+    try {
+      await this.#calls.run((abortSignal) =>
+        this.#client.send(new AbortMultipartUploadCommand(input), { abortSignal }),
+      );
+    } catch (error) {
+      // It was completed or abandoned meanwhile.
+      if (faultOf(error) !== 'upload') throw error;
+    }
+  }
+
+  /** Lists the uploads that were begun and not completed, of keys that begin with a prefix. */
+  async *uploads(prefix: string): AsyncGenerator<BegunUpload> {
+    let after: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> = {};
+    for (;;) {
+      const range = { Bucket: this.#bucket, Prefix: prefix, MaxUploads: this.#page };
+      const page: ListMultipartUploadsCommandOutput = await this.#calls.run((abortSignal) =>
+        this.#client.send(new ListMultipartUploadsCommand({ ...range, ...after }), { abortSignal }),
+      );
+      for (const { Key: key = '', UploadId: upload = '', Initiated } of page.Uploads ?? [])
+        yield { key, upload, begunMillis: Initiated?.getTime() ?? Infinity };
+      if (page.IsTruncated !== true || page.NextKeyMarker === undefined) return;
+      after = { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker };
+    }
   }
 
   /** Closes the connections. */
@@ -364,9 +389,6 @@ export interface BucketRange {
   readonly writtenMillis: number;
   /** As `BucketHead`. */
   readonly mark: string | undefined;
-}
-
-interface FirstBytes {
   readonly bytes: Uint8Array;
 }
 

@@ -48,6 +48,14 @@ export interface Listed {
   readonly writtenMillis: number;
 }
 
+/** A multipart upload that is not complete. */
+export interface BegunUpload {
+  readonly key: string;
+  readonly upload: string;
+  /** Milliseconds since 1970. */
+  readonly begunMillis: number;
+}
+
 /** A part of a multipart upload that the store has. */
 export interface UploadedPart {
   readonly number: number;

@@ -19,6 +19,7 @@ import {
   type Storage,
   type StorageEntry,
   type TemporaryObject,
+  type Uploads,
 } from '../storage.ts';
 import { KeptFolder } from '../tree.ts';
 import { BucketClient } from './bucket-client.ts';
@@ -50,6 +51,7 @@ const LOOK_MILLIS = 5_000;
 export class BucketStorage implements Storage {
   readonly folders = undefined;
   readonly files = undefined;
+  readonly uploads: Uploads = { abandon: (isOld, dryRun) => this.#abandon(isOld, dryRun) };
   readonly #client: BucketClient;
   readonly #prefix: string;
   readonly #name: string;
@@ -318,6 +320,22 @@ export class BucketStorage implements Storage {
 
   async flush(folder: string): Promise<void> {
     checkedFolder(folder);
+  }
+
+  /** Without the right to list them, uploads are left to a lifecycle rule of the bucket. */
+  async #abandon(isOld: (begunMillis: number) => boolean, dryRun: boolean): Promise<number> {
+    await this.probe();
+    let count = 0;
+    try {
+      for await (const { key, upload, begunMillis } of this.#client.uploads(this.#prefix)) {
+        if (!isOld(begunMillis)) continue;
+        if (!dryRun) await this.#client.abandon(key, upload);
+        count += 1;
+      }
+    } catch (error) {
+      if (!(error instanceof StorageRefused)) throw error;
+    }
+    return count;
   }
 
   /** The credentials of the gateway for the store, as they are now. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Store } from '../../../store/store.ts';
+import { discardAll } from '../../../storage/discard-all.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { lostLines } from './lost-lines.ts';
 import type { Committer } from '../records/commit-loop.ts';
@@ -138,7 +139,8 @@ export class JournalKeeper {
     const needless = [...older.map(({ name }) => name), ...(await this.#heldBy(newest))];
     // All of a snapshot is read for that: not each time that it is looked whether anything can go.
     if (needless.length === 0 || !(await isSound(this.#storage, this.#folder, newest))) return;
-    for (const name of needless) await this.#storage.discard(join(this.#folder, name));
+    const keys = needless.map((name) => join(this.#folder, name));
+    await discardAll(this.#storage, keys);
     await this.#storage.flush(this.#folder);
   }
 

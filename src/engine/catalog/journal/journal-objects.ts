@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { unlessMissing } from '../../../storage/storage-error.ts';
+import { discardAll } from '../../../storage/discard-all.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { journalFileName, listedFiles, type ListedJournalFile } from './journal-files.ts';
 import { decodeChange, type ChangeLine } from './journal-line.ts';
@@ -93,7 +94,8 @@ async function mergeBatch(
   }
   if (merged.length < FEWEST) return;
   await putLines(storage, folder, writer, [...lines.values()]);
-  for (const name of merged) await storage.discard(join(folder, name));
+  const keys = merged.map((name) => join(folder, name));
+  await discardAll(storage, keys);
 }
 
 /** The lines of an object; undefined if it is gone, or one of them is damaged: then it stays as it is. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { discardAll } from '../../../storage/discard-all.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { ChangeLine } from './journal-line.ts';
 import { putLines } from './journal-objects.ts';
@@ -131,7 +132,8 @@ export class ObjectLog implements JournalLog {
     this.#merging = this.#merging.then(async () => {
       try {
         await this.#put(merged.flatMap(({ lines }) => lines));
-        for (const { name } of merged) await this.#storage.discard(join(this.#folder, name));
+        const keys = merged.map(({ name }) => join(this.#folder, name));
+        await discardAll(this.#storage, keys);
       } catch {
         // The journal's keeper merges them later.
       }

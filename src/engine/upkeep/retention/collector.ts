@@ -127,6 +127,7 @@ class Collection {
       await this.#staged(outlook);
       await this.#lanceOrphans(outlook);
       await this.#lost(outlook);
+      await this.#uploads(outlook);
     }
     // Another process may have removed what is open here.
     await this.#parts.removed();
@@ -286,6 +287,16 @@ class Collection {
       const freed = await removeLost(this.#parts, lost, this.#options.dryRun === true);
       this.#folders += 1;
       this.#freed = plus(this.#freed, freed);
+    });
+  }
+
+  /** Uploads in parts that nobody completed, of gateways and clients alike. */
+  async #uploads(outlook: Outlook): Promise<void> {
+    const { dryRun = false, clientFilesMillis = CLIENT_FILES_MILLIS } = this.#options;
+    const isOld = this.#isOld(outlook, clientFilesMillis);
+    await this.#passedOver.around('the uploads of object stores', async () => {
+      const files = (await this.#parts.storage.uploads?.abandon(isOld, dryRun)) ?? 0;
+      this.#freed = plus(this.#freed, { files, bytes: 0 });
     });
   }
 

@@ -4,6 +4,7 @@ import { Flushes } from '../../../storage/flushes.ts';
 import type { VersionRecord } from '../../format/records.ts';
 import { isObjectKey } from '../../../storage/object-key.ts';
 import { isAbsent, StorageError } from '../../../storage/storage-error.ts';
+import { discardAll } from '../../../storage/discard-all.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { haveSameBytes } from '../../format/lance/plain-file.ts';
 import { isHeld, isOwn, ManifestTaken, place, rememberFinished } from './held-manifests.ts';
@@ -88,12 +89,9 @@ export async function removeOtherNames(
 ): Promise<void> {
   if (manifest === staging) return;
   const names = new Set([staging, claimed ?? staging]);
-  if (!isObjectKey(location)) {
-    for (const name of names) await storage.discard(pathIn(location, name));
-    return;
-  }
-  await Promise.all([...names].map(async (name) => storage.discard(pathIn(location, name))));
-  rememberFinished(location, staging);
+  const keys = [...names].map((name) => pathIn(location, name));
+  await discardAll(storage, keys);
+  if (isObjectKey(location)) rememberFinished(location, staging);
 }
 
 /** Removes the manifests of versions whose records are gone. */

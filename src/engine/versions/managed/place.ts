@@ -62,7 +62,7 @@ export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
   if (file.version !== version) {
     throw refused(manifestPath, `is the name of version ${file.version}, not of ${version}`);
   }
-  const scheme = schemeOf(claim, file);
+  const scheme = claimedScheme(claim, file);
   return {
     folder,
     staging: pathIn(folder, basename(path)),
@@ -74,6 +74,11 @@ export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
 export function finalNames(folder: string, version: bigint): readonly string[] {
   const names = new Set([versionFile(version, 'V2'), versionFile(version, 'V1')]);
   return [...names].map((name) => pathIn(folder, name));
+}
+
+/** The scheme of a manifest by its name; undefined for another file. */
+export function schemeOf(manifest: string): NamingScheme | undefined {
+  return parseVersionFile(basename(manifest))?.scheme;
 }
 
 /** The path of a name in a folder. Faster than `join`, for names without `.` and `..`: a commit makes a dozen. */
@@ -99,7 +104,10 @@ function folderPhrase(branch: string): string {
 const schemes: readonly NamingScheme[] = ['V1', 'V2'];
 
 /** A version that belongs to no chain has one name in both. */
-function schemeOf({ namingScheme, manifestPath }: StagedClaim, file: VersionFile): NamingScheme {
+function claimedScheme(
+  { namingScheme, manifestPath }: StagedClaim,
+  file: VersionFile,
+): NamingScheme {
   const scheme = namingScheme ?? file.scheme;
   const known = schemes.find((one) => one === scheme);
   if (known === undefined) {

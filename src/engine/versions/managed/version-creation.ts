@@ -6,6 +6,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { versionKey } from '../../catalog/records/keys.ts';
 import { absent, unchanged } from '../../catalog/records/reader.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
+import { isObjectKey } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import { branchNotFound, branchChain, type Branches } from '../lines/branches.ts';
@@ -22,7 +23,7 @@ import { sameBytes } from './managed-manifests.ts';
 import { openDigest } from './manifest-identity.ts';
 import { managedLine, type BranchStart, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
-import { finalNames, stagedPlace, pathIn, type StagedPlace } from './place.ts';
+import { finalNames, schemeOf, stagedPlace, pathIn, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest, type Gates } from './staged-manifest.ts';
 import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
 import { lanceTransaction } from '../../format/lance/lance-transaction.ts';
@@ -178,10 +179,11 @@ export class VersionPlan {
   async #requireFree(
     table: TableRecord,
     { path, branch, version }: VersionRequest,
-    { place: { folder, staging }, target }: Pick<Checked, 'place' | 'target'>,
+    { place, target }: Pick<Checked, 'place' | 'target'>,
   ): Promise<void> {
+    const { staging } = place;
     const location = locationOf(table);
-    const names = finalNames(folder, version);
+    const names = namesToLookFor(location, version, place, target.base);
     const { storage } = this.#parts;
     const there = await Promise.all(
       names.map((name) => fileExists(storage, pathIn(location, name))),
@@ -370,6 +372,20 @@ export function requireLanceTable(path: ObjectPath, { kind }: TableRecord): void
     'InvalidTableState',
     `table ${canonicalPath(path)} is written by this service: its versions come from insert, update and the other operations on its rows, not from a client's manifest`,
   );
+}
+
+/**
+ * The names under which a version may have been written without the catalog. In an object store a look costs
+ * a request, and Lance gives each version a name of the scheme of the one before.
+ */
+function namesToLookFor(
+  location: string,
+  version: bigint,
+  { folder, manifest }: StagedPlace,
+  base: VersionRecord | undefined,
+): readonly string[] {
+  const isOfBase = base !== undefined && schemeOf(base.manifest) === schemeOf(manifest);
+  return isOfBase && isObjectKey(location) ? [manifest] : finalNames(folder, version);
 }
 
 function isNext({ version }: VersionRequest, next: Target['next']): boolean {
