@@ -190,6 +190,17 @@ export interface Verification {
   readonly notes: readonly string[];
   readonly unknown: readonly string[];
   readonly keys: readonly { readonly id: string; readonly why: string }[];
+  /** Places of checkpoints. */
+  readonly places: readonly { readonly name: string; readonly checkpoints: number }[];
+  /** The end of each chain, and its newest checkpoint. */
+  readonly heads: readonly {
+    readonly instance: string;
+    readonly count: number;
+    readonly hash: string;
+    readonly signed: number;
+    readonly time: string | null;
+    readonly key: string | null;
+  }[];
 }
 
 /** A line of a verification that goes on. */

@@ -60,6 +60,6 @@ function nextCommands(dir: string, program: string): readonly string[] {
   return [
     `cd ${dir} && ${command} serve`,
     `ARROWGATE_KEY=$(${command} keys create --subject alice) node example.mjs   # in ${dir}, in another terminal`,
-    `${command} audit search --decision deny`,
+    `${command} audit search --decision deny   # in ${dir}`,
   ];
 }

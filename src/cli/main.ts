@@ -37,6 +37,7 @@ async function programFor(run: Run, words: readonly string[]): Promise<Command> 
     .description('a policy-enforcing gateway for Arrow and Lance table catalogs')
     .version(programVersion())
     .option(...NO_PAGER)
+    .showHelpAfterError('--help lists what the command takes')
     .exitOverride()
     .hook('preAction', (_, command) => void (run.output = outputFor(command, run.output)))
     .configureOutput({

@@ -101,7 +101,8 @@ async function traffic({ trail, query }: ApiCall): Promise<Answer> {
       'requests with a text, a column, a review or a canary are found, but not counted',
     );
   }
-  return apiAnswer(await trail.run({ kind: 'traffic', filter, steps: STEPS, now }));
+  const backend = query.get('backend') || undefined;
+  return apiAnswer(await trail.run({ kind: 'traffic', filter, backend, steps: STEPS, now }));
 }
 
 /** The policy in force, and whether the service is ready; parts and reasons are shown with `manage` only. */

@@ -76,8 +76,14 @@ describe('catalog undrop', () => {
   });
 
   const refusals: readonly (readonly [readonly string[], string])[] = [
-    [['/none'], 'there is no dropped table /none that can be brought back'],
-    [['/x', '--id', 'y'], 'there is no dropped table /x with the id "y" that can be brought back'],
+    [
+      ['/none'],
+      'there is no dropped table /none that can be brought back: `arrowgate catalog dropped` lists those that can',
+    ],
+    [
+      ['/x', '--id', 'y'],
+      'there is no dropped table /x with the id "y" that can be brought back: `arrowgate catalog dropped` lists those that can',
+    ],
     [['x'], '"x" is no canonical path: write /x'],
     [['/x', '--as', '/a//b'], '"/a//b" is no canonical path: write /a/b'],
     [['/x', '--as', '/t'], 'table /t already exists'],

@@ -423,6 +423,14 @@ describe('the trail', () => {
     });
   });
 
+  it('counts the requests of a backend', async () => {
+    const of = async (backend: string) => {
+      const { json } = await askEve(`traffic?since=1h&subject=carol&backend=${backend}`);
+      return (json['total'] as { readonly requests: number }).requests;
+    };
+    expect([await of('embedded'), await of('elsewhere')]).toEqual([2, 0]);
+  });
+
   it('is exported as CSV and as JSON', async () => {
     const csv = await askEve('export?subject=carol');
     expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8');

@@ -102,6 +102,30 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     await page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
   }
 
+  it('narrows the charts to an operation and a caller, and leads to their trail', async () => {
+    const { page, complaints } = await signedIn();
+    const cell = (name: string) =>
+      page.locator('table.top').getByRole('link', { name, exact: true });
+    await cell('QueryTable').first().click();
+    await page.waitForURL(/operation=QueryTable/);
+    await cell('user:alice').first().click();
+    await page.waitForURL(/subject=user%3Aalice/);
+    const shown = page.getByRole('navigation', { name: 'Shown requests' });
+    await shown.getByText('subject user:alice').waitFor();
+    const whole = async () => (await page.locator('table.top').allInnerTexts()).join('\n');
+    await eventually(async () => expect(await whole()).not.toMatch(/CountTableRows|user:eve/));
+    expect(await whole()).toMatch(/QueryTable[^]*user:alice/);
+    await picture(page, 'overview-narrowed');
+    await shown.getByRole('link', { name: 'Their trail' }).click();
+    await page.waitForURL(/trail\?.*operation=QueryTable/);
+    const rows = page.locator('table.rows tbody tr');
+    await rows.first().waitFor();
+    for (const text of await rows.allInnerTexts()) {
+      expect([text.includes('user:alice'), text.includes('QueryTable')]).toEqual([true, true]);
+    }
+    expect(complaints).toEqual([]);
+  });
+
   it('answers who read the salaries, and why', async () => {
     const { page, complaints } = await signedIn();
     await page.getByRole('link', { name: 'Trail', exact: true }).click();
@@ -436,6 +460,12 @@ needsBrowser(`the console in a browser${browserPath === undefined ? ` (${reason}
     await page.getByText('Every chain is whole.').waitFor();
     const earlier = page.getByRole('region', { name: 'Earlier verifications' });
     await earlier.getByText('user:eve').first().waitFor();
+    await page.getByText('Checkpoints', { exact: true }).click();
+    const checkpoints = page.getByRole('region', { name: 'Newest checkpoint of each chain' });
+    await checkpoints
+      .getByRole('cell', { name: /^\d{8}T\d{6}Z-/ })
+      .first()
+      .waitFor();
     await picture(page, 'verified');
     expect(await accessFindings(page)).toEqual([]);
     const saved = page.waitForEvent('download');

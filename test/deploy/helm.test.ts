@@ -87,6 +87,7 @@ const good: Readonly<Record<string, unknown>> = {
     audit: { signingKeySecret: { name: 'signing' } },
     keys: { sharedSecret: { name: 'shared-keys' } },
     secretFiles: ['corp-keys'],
+    serviceAccountName: 'lake-reader',
     env: [{ name: 'LAKE_TOKEN', value: 'word' }],
     config: {
       processes: 2,

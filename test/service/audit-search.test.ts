@@ -251,7 +251,10 @@ describe('audit report', () => {
   it.each([
     [['--by', 'colour'], '--by is "colour", but must be one of subject, object, operation,'],
     [['--by', 'day', '--format', 'xml'], '--format is "xml", but must be one of table, json, csv'],
-    [['--by', 'day', '--format', 'csv', '--json'], '--json and --format csv are at odds'],
+    [
+      ['--by', 'day', '--format', 'csv', '--json'],
+      '--json and --format csv cannot be combined: leave one out',
+    ],
     [['--by', 'day', '--columns', 'x'], '--columns names "x", but must name some of day,requests'],
     [['--by', 'day', '--operation', 'querytabel'], 'which is no operation: write QueryTable'],
     [['--by', 'day', '--operation', 'reed'], 'which is no operation: write read'],

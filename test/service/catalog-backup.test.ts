@@ -175,7 +175,10 @@ describe('a backup', () => {
 
   it('needs a folder to be named', async () => {
     const { code, err } = await service.command('catalog', 'backup');
-    expect([code, err]).toEqual([2, "error: missing required argument 'dir'\n"]);
+    expect([code, err]).toEqual([
+      2,
+      "error: missing required argument 'dir'\n--help lists what the command takes\n",
+    ]);
   });
 
   it('that was cut off is never served', async () => {

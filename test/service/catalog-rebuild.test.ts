@@ -259,8 +259,11 @@ describe('catalog rebuild', () => {
   it('refuses what it does not know', async () => {
     service = await Service.prepare();
     for (const [word, sentence] of [
-      ['--sideways', "error: unknown option '--sideways'\n"],
-      ['x', "error: too many arguments for 'rebuild'. Expected 0 arguments but got 1.\n"],
+      ['--sideways', "error: unknown option '--sideways'\n--help lists what the command takes\n"],
+      [
+        'x',
+        "error: too many arguments for 'rebuild'. Expected 0 arguments but got 1.\n--help lists what the command takes\n",
+      ],
     ] as const) {
       expect(await rebuild(word)).toMatchObject({ code: 2, out: '', err: sentence });
     }

@@ -219,7 +219,7 @@ describe('the texts of policies', () => {
     const unknown = await service.command(...none, '--decision-id', 'x');
     expect([unknown.code, unknown.err]).toEqual([
       2,
-      'arrowgate: the audit log has no decision x\n',
+      'arrowgate: the audit log has no decision x: `arrowgate audit search --json` prints decision ids\n',
     ]);
     const incomplete = await service.command(...none, '--subject', 'ann');
     expect([incomplete.code, incomplete.err]).toEqual([

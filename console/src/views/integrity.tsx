@@ -88,14 +88,15 @@ async function verify(signal: AbortSignal, show: (run: Run) => void): Promise<vo
 
 function Result({ result }: { readonly result: Verification }) {
   const { findings, records, instances, unsigned, to, keys, unknown, notes } = result;
-  const isWhole = findings.length === 0;
+  const faults = findings.length;
+  const isWhole = faults === 0;
   return (
     <div class={`attention ${isWhole ? 'well' : 'ill'}`}>
       <p>
         <strong>
           {isWhole
             ? 'Every chain is whole.'
-            : `${count(findings.length)} of the chains have findings.`}
+            : `The log has ${faults === 1 ? '1 finding' : `${count(faults)} findings`}.`}
         </strong>{' '}
         {count(records)} records of {count(instances)} instances were read, signed until{' '}
         {to === null ? 'no time' : `${time(to)} UTC`}. {count(unsigned)} newer ones are not signed
@@ -110,6 +111,7 @@ function Result({ result }: { readonly result: Verification }) {
           ))}
         </ul>
       )}
+      <Checkpoints result={result} />
       <details>
         <summary>What this rests on, and what it cannot know</summary>
         <ul class="plain">
@@ -124,6 +126,58 @@ function Result({ result }: { readonly result: Verification }) {
         </ul>
       </details>
     </div>
+  );
+}
+
+/** Chains whose newest checkpoint is listed. */
+const MOST_HEADS = 100;
+
+/** Where checkpoints were found, and up to which record each chain is signed; the newest chains first. */
+function Checkpoints({ result: { heads, places } }: { readonly result: Verification }) {
+  return (
+    <details>
+      <summary>Checkpoints</summary>
+      <ul class="plain">
+        {places.map(({ name, checkpoints }) => (
+          <li key={name}>
+            {count(checkpoints)} in {name}
+          </li>
+        ))}
+      </ul>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Newest checkpoint of each chain">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Instance</th>
+              <th scope="col" class="number">
+                Records
+              </th>
+              <th scope="col" class="number">
+                Signed
+              </th>
+              <th scope="col">At (UTC)</th>
+              <th scope="col">Key</th>
+              <th scope="col">Hash of the last record</th>
+            </tr>
+          </thead>
+          <tbody>
+            {heads
+              .slice(-MOST_HEADS)
+              .toReversed()
+              .map((head) => (
+                <tr key={head.instance}>
+                  <td class="mono">{head.instance}</td>
+                  <td class="number">{count(head.count)}</td>
+                  <td class="number">{count(head.signed)}</td>
+                  <td>{head.time === null ? '–' : time(head.time)}</td>
+                  <td class="mono">{head.key ?? '–'}</td>
+                  <td class="mono">{head.hash}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
   );
 }
 

@@ -14,10 +14,18 @@ const PERIODS = [
   ['30d', 'Month'],
 ] as const;
 
+/** Fields by one value of which the charts can be narrowed, with the names of their parameters. */
+const CHOICES = ['operation', 'subject', 'object', 'backend'] as const;
+
+type Choice = Readonly<Partial<Record<(typeof CHOICES)[number], string>>>;
+
 export function Overview({ query }: { readonly query: URLSearchParams }) {
   const given = query.get('since');
   const since = PERIODS.find(([value]) => value === given)?.[0] ?? '24h';
-  const traffic = useApi<Traffic>(address('traffic', { since }));
+  const choice: Choice = Object.fromEntries(
+    CHOICES.flatMap((name) => (query.has(name) ? [[name, query.get(name)!]] : [])),
+  );
+  const traffic = useApi<Traffic>(address('traffic', { since, ...choice }));
   const state = useApi<ServiceState>('state');
   const facts = useApi<AttentionFacts>('attention');
   return (
@@ -26,7 +34,11 @@ export function Overview({ query }: { readonly query: URLSearchParams }) {
         <h1>Overview</h1>
         <nav class="periods" aria-label="Period">
           {PERIODS.map(([value, name]) => (
-            <Link key={value} to={address('', { since: value })} current={value === since}>
+            <Link
+              key={value}
+              to={address('', { since: value, ...choice })}
+              current={value === since}
+            >
               {name}
             </Link>
           ))}
@@ -44,19 +56,46 @@ export function Overview({ query }: { readonly query: URLSearchParams }) {
           </StateOf>
         )}
       </StateOf>
+      <Chosen choice={choice} since={since} />
       <StateOf of={traffic} what="requests">
-        {(found) => <Numbers traffic={found} since={since} />}
+        {(found) => <Numbers traffic={found} since={since} choice={choice} />}
       </StateOf>
     </>
   );
 }
 
+/** What the charts are narrowed to, and the way back. */
+function Chosen({ choice, since }: Pick<NumbersProps, 'choice' | 'since'>) {
+  const names = CHOICES.filter((name) => choice[name] !== undefined);
+  if (names.length === 0) return null;
+  return (
+    <nav class="periods" aria-label="Shown requests">
+      <span>Only</span>
+      {names.map((name) => {
+        const { [name]: value, ...others } = choice;
+        return (
+          <Link key={name} to={address('', { since, ...others })} title={`Without this ${name}`}>
+            {name} {value} ×
+          </Link>
+        );
+      })}
+      <Link to={trailOf(choice, since)}>Their trail</Link>
+    </nav>
+  );
+}
+
+/** The trail of the requests of some values; a backend is no criterion of its own there, but a text of the record. */
+function trailOf({ backend = '', ...others }: Choice, since: string, decision = ''): string {
+  return address('trail', { since, ...others, text: backend, decision });
+}
+
 interface NumbersProps {
   readonly traffic: Traffic;
   readonly since: string;
+  readonly choice: Choice;
 }
 
-function Numbers({ traffic, since }: NumbersProps) {
+function Numbers({ traffic, since, choice }: NumbersProps) {
   const { total, values } = traffic;
   if (total.requests === 0) {
     return (
@@ -75,14 +114,21 @@ function Numbers({ traffic, since }: NumbersProps) {
         <Number name="Requests" value={brief(total.requests)} />
         <Number name="Not allowed" value={brief(total.denied)} />
         <Number name="Failed (5xx)" value={brief(total.failed)} />
-        <Limited traffic={traffic} since={since} />
+        <Limited traffic={traffic} since={since} choice={choice} />
         <Number name="95 % took at most" value={duration(total.slow)} />
         <Number name="Sent" value={bytes(total.bytesOut)} />
       </dl>
       <Charts traffic={traffic} />
       <div class="cards tops">
         {TOPS.map(([key, title]) => (
-          <Top key={key} title={title} by={key} counts={values[key]} since={since} />
+          <Top
+            key={key}
+            title={title}
+            by={key}
+            counts={values[key]}
+            since={since}
+            choice={choice}
+          />
         ))}
       </div>
     </>
@@ -90,19 +136,16 @@ function Numbers({ traffic, since }: NumbersProps) {
 }
 
 /** Requests that a limit or a budget refused, with the trail of them. */
-function Limited({ traffic: { values }, since }: NumbersProps) {
+function Limited({ traffic: { values }, since, choice }: NumbersProps) {
   const of = (decision: string): number =>
     values.decision.find(({ value }) => value === decision)?.requests ?? 0;
   return (
     <div>
       <dt>Limits hit</dt>
       <dd>
-        <Link to={address('trail', { since, decision: 'limited' })}>{brief(of('limited'))}</Link>
+        <Link to={trailOf(choice, since, 'limited')}>{brief(of('limited'))}</Link>
         {of('over budget') > 0 && (
-          <Link to={address('trail', { since, decision: 'over budget' })}>
-            {' '}
-            + {brief(of('over budget'))}
-          </Link>
+          <Link to={trailOf(choice, since, 'over budget')}> + {brief(of('over budget'))}</Link>
         )}
       </dd>
     </div>
@@ -162,11 +205,18 @@ interface TopProps {
   readonly by: TrafficKey;
   readonly counts: Traffic['values'][TrafficKey];
   readonly since: string;
+  readonly choice: Choice;
 }
 
-function Top({ title, by, counts, since }: TopProps) {
-  // A rule and a backend are no criteria of their own, but texts of the record.
-  const criterion = by === 'rule' || by === 'backend' ? 'text' : by;
+/** The most frequent values of a field: a value narrows the charts, its number of requests leads to them. */
+function Top({ title, by, counts, since, choice }: TopProps) {
+  const isChoice = CHOICES.some((name) => name === by);
+  const trail = (value: string): string =>
+    isChoice
+      ? trailOf({ ...choice, [by]: value }, since)
+      : address('trail', { since, text: value });
+  const chosen = (value: string): string =>
+    isChoice ? address('', { since, ...choice, [by]: value }) : trail(value);
   return (
     <section class="card">
       <h2>{title}</h2>
@@ -192,12 +242,20 @@ function Top({ title, by, counts, since }: TopProps) {
                 {value === null ? (
                   <span class="faint">none</span>
                 ) : (
-                  <Link to={address('trail', { since, [criterion]: value })} title={value}>
+                  <Link to={chosen(value)} title={value}>
                     {value}
                   </Link>
                 )}
               </td>
-              <td class="number">{count(requests)}</td>
+              <td class="number">
+                {value === null ? (
+                  count(requests)
+                ) : (
+                  <Link to={trail(value)} title={`Trail of ${value}`}>
+                    {count(requests)}
+                  </Link>
+                )}
+              </td>
               <td class="number">{count(denied)}</td>
               <td class="number">{bytes(bytesOut)}</td>
             </tr>

@@ -130,6 +130,7 @@ function History({ names, query }: TableProps) {
   const path = pathOf(names);
   const branch = query.get('branch') ?? '';
   const after = query.get('after') ?? '';
+  const compared = { one: query.get('one'), other: query.get('other') };
   const versions = useApi<Versions>(
     callOf('table', names, 'version/list', {
       descending: 'true',
@@ -176,7 +177,10 @@ function History({ names, query }: TableProps) {
                     version={String(version)}
                     at={timestamp_millis}
                     by={byVersion.get(String(version))}
-                    place={at}
+                    isOne={compared.one === null ? at === 1 : compared.one === String(version)}
+                    isOther={
+                      compared.other === null ? at === 0 : compared.other === String(version)
+                    }
                   />
                 ))}
               </tbody>
@@ -200,10 +204,12 @@ interface VersionRowProps {
   /** Milliseconds since 1970. */
   readonly at: number | undefined;
   readonly by: Row | undefined;
-  readonly place: number;
+  /** Whether it is chosen as the one to compare from, and to. */
+  readonly isOne: boolean;
+  readonly isOther: boolean;
 }
 
-function VersionRow({ version, at, by, place }: VersionRowProps) {
+function VersionRow({ version, at, by, isOne, isOther }: VersionRowProps) {
   const commit = by?.commit;
   return (
     <tr>
@@ -230,11 +236,11 @@ function VersionRow({ version, at, by, place }: VersionRowProps) {
       <td data-label="Compare">
         <span class="actions">
           <label>
-            <input type="radio" name="one" value={version} defaultChecked={place === 1} />{' '}
+            <input type="radio" name="one" value={version} defaultChecked={isOne} />{' '}
             <span class="sr">Version {version} as the </span>from
           </label>
           <label>
-            <input type="radio" name="other" value={version} defaultChecked={place === 0} />{' '}
+            <input type="radio" name="other" value={version} defaultChecked={isOther} />{' '}
             <span class="sr">Version {version} as the </span>to
           </label>
         </span>

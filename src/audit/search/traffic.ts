@@ -20,10 +20,13 @@ export const trafficKeys = [
 type TrafficKey = (typeof trafficKeys)[number];
 
 /** Criteria of counted requests. An object is compared with that of the route. */
-export type TrafficFilter = Pick<
+export interface TrafficFilter extends Pick<
   RequestFilter,
   'subject' | 'object' | 'operations' | 'decision' | 'status'
->;
+> {
+  /** Name of the backend that answered. */
+  readonly backend?: string;
+}
 
 /** Period of the counts, in microseconds since 1970, and the number of its equal parts. */
 export interface TrafficPeriod {
@@ -249,10 +252,11 @@ class TrafficCounts {
   }
 
   #means(key: TrafficKey, value: string | null): boolean {
-    const { subject, operations, object, decision } = this.#filter;
+    const { subject, operations, object, decision, backend } = this.#filter;
     if (key === 'subject') return subject === undefined || subject === value;
     if (key === 'decision') return decision === undefined || decision === value;
     if (key === 'operation') return operations === undefined || has(operations, value);
+    if (key === 'backend') return backend === undefined || backend === value;
     return key !== 'object' || object === undefined || (value !== null && object(value));
   }
 }

@@ -60,7 +60,7 @@ type Format = keyof typeof formats;
 /** @throws UsageError */
 function formatName({ format, json }: ReportFlags): Format {
   if (json === true && format !== undefined && format !== 'json') {
-    throw new UsageError(`--json and --format ${format} are at odds`);
+    throw new UsageError(`--json and --format ${format} cannot be combined: leave one out`);
   }
   const typed = json === true ? 'json' : (format ?? 'table');
   if (typed === 'table' || typed === 'json' || typed === 'csv') return typed;

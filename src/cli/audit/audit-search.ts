@@ -186,7 +186,7 @@ function lastOf({ last, follow }: SearchFlags): number | undefined {
 function formatName({ format, json }: SearchFlags): string {
   if (json !== true) return format ?? 'table';
   if (format !== undefined && format !== 'json') {
-    throw new UsageError(`--json and --format ${format} are at odds`);
+    throw new UsageError(`--json and --format ${format} cannot be combined: leave one out`);
   }
   return 'json';
 }

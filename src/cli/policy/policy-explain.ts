@@ -1,6 +1,11 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { endedSentence, keyState, type StoredKey } from '../../gateway/identity/keys.ts';
+import {
+  endedSentence,
+  keyState,
+  noKeySentence,
+  type StoredKey,
+} from '../../gateway/identity/keys.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { explain, type Explanation } from '../../policy/explain.ts';
 import { loadPolicyLines, type FolderPolicy } from '../../policy/load.ts';
@@ -146,7 +151,7 @@ function namedKey(
     throw new UsageError('--key has roles of its own: give no --role, no --group');
   if (all === undefined) throw new UsageError(unseen ?? 'the keys were not seen');
   const key = all.find((one) => one.id === id);
-  if (key === undefined) throw new UsageError(`there is no key ${id}`);
+  if (key === undefined) throw new UsageError(noKeySentence(id));
   if (subject === undefined || subject === key.subject) return key;
   throw new UsageError(`the key ${id} is one of ${key.subject}, not of ${subject}`);
 }
@@ -232,7 +237,10 @@ async function decisionOf(config: Config, id: string, run: Run): Promise<Recorde
   const { audit } = folder;
   const policies = new PoliciesBefore(audit);
   const request = await find(audit, id);
-  if (request === undefined) throw new UsageError(`the audit log has no decision ${id}`);
+  if (request === undefined)
+    throw new UsageError(
+      `the audit log has no decision ${id}: \`arrowgate audit search --json\` prints decision ids`,
+    );
   return explainRecorded(request, (digest) => policies.of(digest));
 }
 

@@ -106,7 +106,8 @@ export function actionOf(action: string): Action {
   if (group !== undefined) return group;
   if (isOperationName(action)) return action;
   const near = nearestName(action, [...operationNames, ...accessGroups]);
-  const hint = near === undefined ? '' : `: did you mean ${near}?`;
+  const hint =
+    near === undefined ? ': write one such as QueryTable or read' : `: did you mean ${near}?`;
   const what = `${JSON.stringify(action)} is neither an operation nor an access group`;
   throw new UsageError(`${what}${hint}`);
 }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { CatalogError } from '../../protocol/errors.ts';
-import { keyState } from '../../gateway/identity/keys.ts';
+import { keyState, noKeySentence } from '../../gateway/identity/keys.ts';
 import { principalOf } from '../../gateway/identity/key-ring.ts';
 import { policyEventsOf } from '../../gateway/replay/policy-history.ts';
 import { unusedOf } from '../../gateway/replay/unused.ts';
@@ -39,7 +39,7 @@ async function callerRights(desk: Desk, { digest, caller }: Task<'rights'>): Pro
 
 async function keyRights(desk: Desk, { digest, key: id }: Task<'key-rights'>): Promise<object> {
   const key = desk.keys.find((one) => one.id === id);
-  if (key === undefined) throw new CatalogError('InvalidInput', `there is no key ${id}`);
+  if (key === undefined) throw new CatalogError('InvalidInput', noKeySentence(id));
   const policy = await policyInForce(desk.audit, digest);
   const principal = principalOf(key);
   const { subject, groups, roles } = principal;

@@ -15,6 +15,8 @@ export type TrailTask =
   | {
       readonly kind: 'traffic';
       readonly filter: FilterText;
+      /** Name of the backend that answered. */
+      readonly backend?: string | undefined;
       readonly steps: number;
       /** Milliseconds since 1970. */
       readonly now: number;

@@ -98,9 +98,13 @@ async function arrow(folder: string, { stream, page: wanted }: Task<'arrow'>): P
   return { requests: requests.length, next, bytes: Buffer.concat(pieces).toString('base64') };
 }
 
-async function traffic(folder: string, { filter, steps, now }: Task<'traffic'>): Promise<object> {
+async function traffic(
+  folder: string,
+  { filter, backend, steps, now }: Task<'traffic'>,
+): Promise<object> {
   const { since, until, column: _column, text: _text, ...others } = requestFilterOf(filter);
-  const { review: _review, canary: _canary, ...criteria } = others;
+  const { review: _review, canary: _canary, ...named } = others;
+  const criteria = { ...named, ...(backend !== undefined && { backend }) };
   const end = until ?? BigInt(now) * 1000n;
   const period = { since: since ?? end - BigInt(DAY_MILLIS) * 1000n, until: end, steps };
   const counted = await countTraffic(folder, period, criteria);

@@ -79,7 +79,7 @@ async function requireDropped(store: Store, { path, id }: Undrop): Promise<Store
     'TableNotFound',
     isPurged
       ? `the files of the dropped table ${canonicalPath(path)}${which} are being removed`
-      : `there is no dropped table ${canonicalPath(path)}${which} that can be brought back`,
+      : `there is no dropped table ${canonicalPath(path)}${which} that can be brought back: \`arrowgate catalog dropped\` lists those that can`,
   );
 }
 

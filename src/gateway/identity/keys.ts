@@ -136,13 +136,18 @@ export interface KeyChange {
   readonly change: (key: StoredKey) => readonly StoredKey[];
 }
 
+/** Sentence for an id that no key has. */
+export function noKeySentence(id: string): string {
+  return `there is no key ${id}: \`arrowgate keys list\` has all of them`;
+}
+
 /** Keys of which one was changed, or why it cannot be. */
 export function changedKeys(
   keys: readonly StoredKey[],
   { id, states, change }: KeyChange,
 ): { readonly keys: readonly StoredKey[] } | { readonly fault: string } {
   const found = keys.find((key) => key.id === id);
-  if (found === undefined) return { fault: `there is no key ${id}` };
+  if (found === undefined) return { fault: noKeySentence(id) };
   const state = keyState(found, new Date());
   if (!states.includes(state)) return { fault: stateFault(id, state, states) };
   return { keys: keys.flatMap((key) => (key === found ? change(key) : [key])) };

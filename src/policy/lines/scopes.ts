@@ -17,13 +17,14 @@ export function scopeFault(scope: KeyScope): string | undefined {
   const result = parsePattern(scope.pattern);
   if ('fault' in result) return result.fault;
   if (rightsOf(scope.action) !== undefined) return undefined;
-  return `unknown action ${JSON.stringify(scope.action)} in a scope`;
+  return `unknown action ${JSON.stringify(scope.action)} in a scope: write an operation or an access group, such as read`;
 }
 
 /** A scope as it is typed, `ACTION:PATTERN`. */
 export function typedScope(typed: string): Typed<KeyScope> {
   const at = typed.indexOf(':');
-  if (at < 0) return { fault: `the scope ${typed} is not written ACTION:PATTERN` };
+  if (at < 0)
+    return { fault: `the scope ${typed} is not written ACTION:PATTERN, such as read:/prod/**` };
   const value = { action: typed.slice(0, at), pattern: typed.slice(at + 1) };
   const fault = scopeFault(value);
   return fault === undefined ? { value } : { fault };

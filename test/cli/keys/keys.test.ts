@@ -109,7 +109,7 @@ describe('keys create', () => {
     [['--subject', 'a', '--role', 'user:b'], 'arrowgate: user:b is a user, but a role is needed'],
     [
       ['--subject', 'a', '--scope', 'read'],
-      'arrowgate: the scope read is not written ACTION:PATTERN',
+      'arrowgate: the scope read is not written ACTION:PATTERN, such as read:/prod/**',
     ],
     [
       ['--subject', 'a', '--context', 'region'],
@@ -127,7 +127,10 @@ describe('keys create', () => {
       ['--subject', 'a', '--context', 'a=b', '--context', 'a=c'],
       'arrowgate: the context has two values of a',
     ],
-    [['--subject', 'a', '--scope', 'fly:/x'], 'arrowgate: unknown action "fly" in a scope'],
+    [
+      ['--subject', 'a', '--scope', 'fly:/x'],
+      'arrowgate: unknown action "fly" in a scope: write an operation or an access group, such as read',
+    ],
     [
       ['--subject', 'a', '--scope', 'read:x/y'],
       'arrowgate: the pattern "x/y" does not begin with "/": write /x/y',
@@ -144,7 +147,7 @@ describe('keys create', () => {
     [['--subject', 'a', '--frob'], "error: unknown option '--frob'"],
   ])('refuses %j', async (words, sentence) => {
     const { code, lines, notes } = await run('keys', 'create', '--data', data, ...words);
-    expect({ code, lines, notes }).toEqual({ code: 2, lines: [], notes: [sentence] });
+    expect({ code, lines, note: notes[0] }).toEqual({ code: 2, lines: [], note: sentence });
   });
 });
 
@@ -190,7 +193,10 @@ describe('keys revoke and rotate', () => {
       2,
       `arrowgate: the key ${id} is not frozen, but active`,
     ]);
-    expect(await refused('thaw', 'nothere1')).toEqual([2, 'arrowgate: there is no key nothere1']);
+    expect(await refused('thaw', 'nothere1')).toEqual([
+      2,
+      'arrowgate: there is no key nothere1: `arrowgate keys list` has all of them',
+    ]);
     await updateKeys(keysFile(), (keys) => keys.map((key) => frozen(key, new Date())));
     expect(ring().identify(text)).toMatchObject({ kind: 'ended', state: 'frozen' });
     expect((await listed()).map(({ state }) => state)).toEqual(['frozen']);
@@ -235,7 +241,7 @@ describe('keys revoke and rotate', () => {
     });
     expect(await run('keys', 'rotate', 'nothere1', '--data', data)).toMatchObject({
       code: 2,
-      notes: ['arrowgate: there is no key nothere1'],
+      notes: ['arrowgate: there is no key nothere1: `arrowgate keys list` has all of them'],
     });
   });
 });

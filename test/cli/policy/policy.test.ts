@@ -87,7 +87,7 @@ describe('policy explain', () => {
   it.each([
     [
       ['--action', 'Fly', '--object', '/'],
-      'arrowgate: "Fly" is neither an operation nor an access group',
+      'arrowgate: "Fly" is neither an operation nor an access group: write one such as QueryTable or read',
     ],
     [
       ['--action', 'QueryTabel', '--object', '/'],
@@ -209,7 +209,10 @@ describe('policy explain and policy who beside keys', () => {
   });
 
   it.each([
-    [['--key', 'nosuchkey1'], 'arrowgate: there is no key nosuchkey1'],
+    [
+      ['--key', 'nosuchkey1'],
+      'arrowgate: there is no key nosuchkey1: `arrowgate keys list` has all of them',
+    ],
     [
       ['--key', 'nosuchkey1', '--role', 'x'],
       'arrowgate: --key has roles of its own: give no --role, no --group',
@@ -379,7 +382,7 @@ describe('the command line', () => {
     expect(await run('frob')).toEqual({
       code: 2,
       lines: [],
-      notes: ["error: unknown command 'frob'"],
+      notes: ["error: unknown command 'frob'", '--help lists what the command takes'],
     });
   });
 

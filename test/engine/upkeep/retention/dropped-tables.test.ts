@@ -112,13 +112,13 @@ describe('bringing a table back is refused, and changes nothing,', () => {
       'when none was dropped',
       undefined,
       [['u']],
-      '4 there is no dropped table /u that can be brought back',
+      '4 there is no dropped table /u that can be brought back: `arrowgate catalog dropped` lists those that can',
     ],
     [
       'when the id is of none',
       undefined,
       [['t'], 'nobody'],
-      '4 there is no dropped table /t with the id "nobody" that can be brought back',
+      '4 there is no dropped table /t with the id "nobody" that can be brought back: `arrowgate catalog dropped` lists those that can',
     ],
     [
       'when the name is taken by a table',
@@ -149,7 +149,7 @@ describe('bringing a table back is refused, and changes nothing,', () => {
       'when its files are gone',
       () => collect(table.engine),
       [['t']],
-      '4 there is no dropped table /t that can be brought back',
+      '4 there is no dropped table /t that can be brought back: `arrowgate catalog dropped` lists those that can',
     ],
   ];
 
