@@ -96,8 +96,10 @@ async function request({ trail, query }: ApiCall): Promise<Answer> {
 async function traffic({ trail, query }: ApiCall): Promise<Answer> {
   const now = Date.now();
   const filter = filterTextOf(query, now);
-  if ((filter.text ?? filter.column ?? filter.review) !== undefined) {
-    throw invalid('requests with a text, a column or a review are found, but not counted');
+  if ((filter.text ?? filter.column ?? filter.review ?? filter.canary) !== undefined) {
+    throw invalid(
+      'requests with a text, a column, a review or a canary are found, but not counted',
+    );
   }
   const backend = query.get('backend') || undefined;
   return apiAnswer(await trail.run({ kind: 'traffic', filter, backend, steps: STEPS, now }));

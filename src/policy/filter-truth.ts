@@ -22,7 +22,10 @@ function truthOf(part: Expression): boolean | undefined {
   const alone = others.length > 0 ? undefined : overColumn(part, column);
   if (alone !== undefined || (part.kind !== 'and' && part.kind !== 'or')) return alone;
   const deciding = part.kind === 'or';
-  const truths = partsByColumn(part).map(truthOf);
+  const parts = partsByColumn(part);
+  // Nothing more is to be seen in the parts of a whole about one column.
+  if (others.length === 0 && parts.every((each) => columnsIn(each).length > 0)) return undefined;
+  const truths = parts.map(truthOf);
   if (truths.includes(deciding)) return deciding;
   return truths.includes(undefined) ? undefined : !deciding;
 }
@@ -58,11 +61,12 @@ function overColumn(part: Expression, column: string): boolean | undefined {
 }
 
 /** Two moments, in nanoseconds since 1970: a filter that looks at the clock may differ between them. */
-const MOMENTS = [0n, 4_000_000_000_000_000_000n];
+const MOMENTS = [0n, 4_000_000_000_000_000_000n] as const;
 
 function sameAtAnyTime(truthAt: (now: bigint) => boolean | undefined): boolean | undefined {
-  const [first, ...others] = MOMENTS.map(truthAt);
-  return others.every((truth) => truth === first) ? first : undefined;
+  const [first, last] = MOMENTS;
+  const truth = truthAt(first);
+  return truth === undefined || truthAt(last) === truth ? truth : undefined;
 }
 
 /** Of a part without columns. */

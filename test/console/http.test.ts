@@ -102,7 +102,7 @@ describe('a session', () => {
     expect(texts.length).toBeGreaterThan(0);
     const secret = cookie.split('=')[1]!;
     for (const text of texts) {
-      expect(text).not.toContain(eve.split('_')[2]);
+      expect(text).not.toContain(eve.split('_').slice(2).join('_'));
       expect(text).not.toContain(secret);
     }
   });
@@ -292,7 +292,7 @@ describe('a call of the API is refused', () => {
       () => askEve('traffic?text=x'),
       400,
       13,
-      'requests with a text, a column or a review are found, but not counted',
+      'requests with a text, a column, a review or a canary are found, but not counted',
     ],
     [
       'for a verdict on no action',

@@ -122,6 +122,13 @@ describe('a canary', () => {
     const named = (await service.audit()).find(({ canary }) => canary === 'trap');
     const page = await service.command('audit', 'show', String(named!['decision_id']));
     expect(page.out).toContain('canary       trap\n');
+    const searched = async (name: string) => {
+      const { out } = await service.command('audit', 'search', '--canary', name, '--json');
+      return out.split('\n').filter((line) => line !== '').length;
+    };
+    expect(await searched('any')).toBe(9);
+    expect(await searched('trap')).toBe(9);
+    expect(await searched('tra')).toBe(0);
     const metrics = await fetch(`${service.url}/metrics`, { headers: { 'x-api-key': ADMIN_KEY } });
     expect(await metrics.text()).toContain('arrowgate_canary_requests_total{freeze="no"} 9');
   });

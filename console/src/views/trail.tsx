@@ -19,6 +19,7 @@ const FILTERS = [
   'column',
   'text',
   'review',
+  'canary',
 ] as const;
 
 type Filter = Readonly<Record<(typeof FILTERS)[number], string>>;
@@ -62,6 +63,7 @@ const SEARCHES: readonly (readonly [string, Readonly<Record<string, string>>])[]
   ['Unknown callers', { decision: 'unauthenticated' }],
   ['Changed policies', { operation: 'PolicyReload', since: '30d' }],
   ['New keys', { operation: 'KeysCreate', since: '30d' }],
+  ['Canaries', { canary: 'any', since: EVER }],
   ['Flagged', { review: 'flagged', since: EVER }],
 ];
 
@@ -113,9 +115,9 @@ export function Trail({ query }: { readonly query: URLSearchParams }) {
             </StateOf>
           )}
         </section>
-        {[filter.text, filter.column, filter.review].every((value) => value === '') && (
-          <Facets filter={filter} />
-        )}
+        {[filter.text, filter.column, filter.review, filter.canary].every(
+          (value) => value === '',
+        ) && <Facets filter={filter} />}
       </div>
     </>
   );
@@ -168,6 +170,7 @@ function FilterForm({ filter }: { readonly filter: Filter }) {
       </div>
       <Field name="status" label="Status" hint="403 or 4xx" value={filter.status} />
       <Field name="column" label="Column read" hint="salary" value={filter.column} />
+      <Field name="canary" label="Canary of" hint="a restriction, or any" value={filter.canary} />
       <Field name="text" label="Text" hint="anywhere in the record" value={filter.text} />
       <div>
         <label for="review">Review</label>
@@ -365,7 +368,7 @@ const FACETS: readonly (readonly [TrafficKey, keyof Filter, string])[] = [
 const MOST_OF_FACET = 6;
 
 function Facets({ filter }: { readonly filter: Filter }) {
-  const { text: _text, column: _column, review: _review, ...counted } = filter;
+  const { text: _text, column: _column, review: _review, canary: _canary, ...counted } = filter;
   const traffic = useApi<Traffic>(address('traffic', counted));
   return (
     <aside class="side" aria-label="Counts">

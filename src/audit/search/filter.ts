@@ -27,8 +27,8 @@ export interface RequestFilter {
   readonly review?: ReviewState;
   /** Test of decision ids, from `withMarks`. */
   readonly reviewed?: (decisionId: string) => boolean;
-  /** Whether the request named a canary. */
-  readonly canary?: true;
+  /** Test of the restrictions whose canaries the request named, with blanks between them. */
+  readonly canary?: (restrictions: string) => boolean;
 }
 
 /** Whether an arrival time is in the filter's window. */
@@ -52,16 +52,16 @@ export function matches(filter: RequestFilter, record: LoggedRecord): boolean {
   if (decision !== undefined && record.decision !== decision) return false;
   if (status !== undefined && (record.status === null || !status(record.status))) return false;
   if (column !== undefined && record.read?.columns.includes(column) !== true) return false;
-  if (canary === true && record.canary === null) return false;
+  if (canary !== undefined && (record.canary === null || !canary(record.canary))) return false;
   // A request that has just ended has no marks.
   const isMeant = reviewed ?? (() => review === undefined || review === 'unreviewed');
   if (!isMeant(record.decision_id)) return false;
   return text === undefined || contains(record, text);
 }
 
-/** Whether a request without an outcome can match: it has no status, and it is not known what it read. */
-export function findsAttempts({ status, column }: RequestFilter): boolean {
-  return status === undefined && column === undefined;
+/** Whether a request without an outcome can match: it has no status, and it is not known what it read or asked for. */
+export function findsAttempts({ status, column, canary }: RequestFilter): boolean {
+  return status === undefined && column === undefined && canary === undefined;
 }
 
 /** Whether a text of the record contains a substring; the time is not searched. */

@@ -146,7 +146,7 @@ function needlesOf(filter: RequestFilter): readonly Buffer[] {
     column !== undefined && !SURROGATE.test(column) && JSON.stringify(column),
     // Half of a pair of surrogates is written in another way than the pair.
     text !== undefined && !SURROGATE.test(text) && JSON.stringify(text).slice(1, -1),
-    filter.canary === true && ',"canary":"',
+    filter.canary !== undefined && ',"canary":"',
     operation !== undefined && others.length === 0 && `,"operation":${JSON.stringify(operation)}`,
     statusNeedle(filter),
     decision !== undefined && `,"decision":${JSON.stringify(decision)}`,

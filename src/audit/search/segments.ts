@@ -177,7 +177,7 @@ function stretches(rows: Rows): readonly Stretch[] {
 }
 
 function testsOf(filter: RequestFilter): readonly ColumnTest[] {
-  const { subject, operations, object, decision, status, column, text } = filter;
+  const { subject, operations, object, decision, status, column, text, canary } = filter;
   const tests: ColumnTest[] = [];
   const marked = (columns: readonly string[], marks: RowMarks): void => {
     tests.push({ columns, marks: (data) => either(data.map(marks)) });
@@ -196,7 +196,7 @@ function testsOf(filter: RequestFilter): readonly ColumnTest[] {
     );
   }
   if (object !== undefined) add(['object', 'objects'], wordMatches(object));
-  if (filter.canary === true) marked(['canary'], wordsWhere(wordMatches(() => true)));
+  if (canary !== undefined) add(['canary'], wordMatches(canary));
   const { review, reviewed } = filter;
   if (reviewed !== undefined && review !== 'unreviewed') {
     marked(['decision_id'], (data) => idMarks(data, reviewed));

@@ -75,7 +75,8 @@ function withFilter(command: Command): Command {
     .option('--status <status>', 'status of the answer, such as 403, or a class such as 4xx')
     .option('--column <name>', 'a column of a table that the request read')
     .option('--text <text>', 'text that occurs in a field of the record')
-    .option('--review <state>', 'seen, flagged or unreviewed, by the marks of reviewers');
+    .option('--review <state>', 'seen, flagged or unreviewed, by the marks of reviewers')
+    .option('--canary <name>', 'a restriction whose canary the request named, or any');
 }
 
 function addReport(audit: Command, run: Run): void {

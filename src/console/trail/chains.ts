@@ -69,7 +69,7 @@ async function verificationsOf(folder: string): Promise<readonly object[]> {
 export async function attentionOf(folder: string, nowMillis: number): Promise<object> {
   const since = BigInt(nowMillis) * 1000n - WEEK_MICROS;
   const [verification = null] = await verificationsOf(folder);
-  const hits = await newestRequests(folder, { since, canary: true }, { limit: MOST });
+  const hits = await newestRequests(folder, { since, canary: () => true }, { limit: MOST });
   const flagged = await newestRequests(folder, { review: 'flagged' }, { limit: MOST });
   const canaries = hits.requests.map(({ record, began }) => {
     const { subject, object, canary, decision_id } = record;

@@ -103,7 +103,7 @@ async function traffic(
   { filter, backend, steps, now }: Task<'traffic'>,
 ): Promise<object> {
   const { since, until, column: _column, text: _text, ...others } = requestFilterOf(filter);
-  const { review: _review, ...named } = others;
+  const { review: _review, canary: _canary, ...named } = others;
   const criteria = { ...named, ...(backend !== undefined && { backend }) };
   const end = until ?? BigInt(now) * 1000n;
   const period = { since: since ?? end - BigInt(DAY_MILLIS) * 1000n, until: end, steps };

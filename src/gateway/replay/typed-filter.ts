@@ -21,6 +21,7 @@ export const criteria = [
   'column',
   'text',
   'review',
+  'canary',
 ] as const;
 
 type Criterion = (typeof criteria)[number];
@@ -55,6 +56,7 @@ const readers: Readonly<Record<Criterion, (typed: string) => Typed<RequestFilter
   status: statusTest,
   column: (column) => ({ value: { column } }),
   review: reviewOf,
+  canary: canaryTest,
   text: (text) => (text === '' ? { fault: 'is empty' } : { value: { text } }),
 };
 
@@ -105,6 +107,13 @@ function reviewOf(typed: string): Typed<RequestFilter> {
   const review = reviewStates.find((each) => each === typed);
   if (review !== undefined) return { value: { review } };
   return { fault: `is ${JSON.stringify(typed)}, but must be one of ${reviewStates.join(', ')}` };
+}
+
+/** The name of a restriction, or `any`. */
+function canaryTest(typed: string): Typed<RequestFilter> {
+  if (typed === '') return { fault: 'is empty: write the name of a restriction, or any' };
+  if (typed === 'any') return { value: { canary: () => true } };
+  return { value: { canary: (restrictions) => restrictions.split(' ').includes(typed) } };
 }
 
 function statusTest(typed: string): Typed<RequestFilter> {

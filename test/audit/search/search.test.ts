@@ -88,6 +88,7 @@ function outcomeOf(attempt: AuditRecord, random: (below: number) => number): Aud
     bytes_out: BigInt(random(100)),
     restrictions: random(3) === 0 ? ['own'] : [],
     read: readOf(random),
+    canary: [null, null, 'trap', 'trap bait'][random(4)]!,
   };
 }
 
@@ -176,6 +177,16 @@ const cases: readonly (readonly [string, RequestFilter, Judge])[] = [
     'a column with escapes that a subject read',
     { column: COLUMNS[2]!, subject: 'user:u1' },
     ({ read, subject }) => subject === 'user:u1' && read?.columns.includes(COLUMNS[2]!) === true,
+  ],
+  [
+    'any canary',
+    { canary: () => true },
+    ({ canary, phase }) => canary !== null && phase === 'outcome',
+  ],
+  [
+    'the canary of a restriction',
+    { canary: (names) => names.includes('bait') },
+    ({ canary, phase }) => canary === 'trap bait' && phase === 'outcome',
   ],
   ['a column that nobody read', { column: 'i' }, () => false],
   ['a text', { text: 'curl' }, ({ user_agent: agent }) => agent === 'curl/8'],
