@@ -14,7 +14,22 @@ export const FORMAT = 1;
 
 /** Parses a keys file. @throws KeyFileError naming the invalid key and field. */
 export function parseKeys(text: string, path: string): readonly StoredKey[] {
+  return keysOf(parseDocument(text, path), path);
+}
+
+/** The copy of shared keys in a text; undefined for a file with keys of its own. @throws KeyFileError */
+export function parseCopy(
+  text: string,
+  path: string,
+): { readonly change: number; readonly keys: readonly StoredKey[] } | undefined {
   const document = parseDocument(text, path);
+  const { shared } = document;
+  return shared === undefined
+    ? undefined
+    : { change: changeOf(shared, path), keys: keysOf(document, path) };
+}
+
+function keysOf(document: KeyDocument, path: string): readonly StoredKey[] {
   const keys = document.keys.map((key, index) => storedKeyOf(key, `${path}: key ${index + 1}`));
   const ids = new Set(keys.map((key) => key.id));
   if (ids.size !== keys.length) throw new KeyFileError(`${path} holds two keys with one id`);

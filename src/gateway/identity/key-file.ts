@@ -1,8 +1,9 @@
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { replaceText } from '../../storage/replaced-file.ts';
 import { systemErrorCode } from '../http/file-mark.ts';
-import { FORMAT, KeyFileError, parseKeys, sharedChange } from './key-document.ts';
+import { FORMAT, KeyFileError, parseCopy, parseKeys, sharedChange } from './key-document.ts';
 import type { SharedKeySet } from './sealed-keys.ts';
 import type { StoredKey } from './keys.ts';
 
@@ -47,12 +48,22 @@ export async function updateKeys(
   });
 }
 
+/** Copies that were read last, by path: one change reads its copy several times. */
+const copies = new LRUCache<string, { readonly text: string; readonly copy: SharedKeySet }>({
+  max: 4,
+});
+
 /** The copy of shared keys in a file; undefined if there is no file, or one with keys of its own. @throws KeyFileError */
 export async function readCopy(path: string): Promise<SharedKeySet | undefined> {
   const text = await textOf(path);
-  const change = text === undefined ? undefined : sharedChange(text, path);
-  if (text === undefined || change === undefined) return undefined;
-  return { change, keys: new Map(parseKeys(text, path).map((key) => [key.id, key])) };
+  if (text === undefined) return undefined;
+  const known = copies.get(path);
+  if (known?.text === text) return known.copy;
+  const parsed = parseCopy(text, path);
+  if (parsed === undefined) return undefined;
+  const copy = { ...parsed, keys: new Map(parsed.keys.map((key) => [key.id, key])) };
+  copies.set(path, { text, copy });
+  return copy;
 }
 
 /** Whether a file holds keys of its own, which are in no store. @throws KeyFileError */
@@ -74,9 +85,11 @@ export async function writeCopy(
   const text = copyText(set);
   if ((await textOf(path)) === text) return;
   await locked(path, async () => {
-    if (own === 'refuse' && (await hasOwnKeys(path))) throw new KeyFileError(ownKeysFault(path));
-    const copy = await readCopy(path);
-    if (copy !== undefined && copy.change > set.change) return;
+    const found = await textOf(path);
+    const change = found === undefined ? undefined : sharedChange(found, path);
+    if (own === 'refuse' && found !== undefined && change === undefined)
+      throw new KeyFileError(ownKeysFault(path));
+    if (change !== undefined && change > set.change) return;
     await replaceFile(path, text);
   });
 }

@@ -26,6 +26,8 @@ interface Document {
 export class KeyObjects {
   readonly #storage: Storage;
   readonly #folder: string;
+  /** What was read last: an object is read again to compare it, and seldom another one. */
+  #last: { readonly path: string; readonly bytes: Buffer; readonly set: SharedKeySet } | undefined;
 
   /** @param journal Folder of the journal, or its key in an object store. */
   constructor(storage: Storage, journal: string) {
@@ -50,7 +52,11 @@ export class KeyObjects {
       const bytes = await unlessMissing(this.#storage.read(path, 'all'));
       // Two newer ones came meanwhile.
       if (bytes === undefined) continue;
-      return keysIn(seal, bytes.toString(), path);
+      const last = this.#last;
+      if (last?.path === path && last.bytes.equals(bytes)) return last.set;
+      const set = keysIn(seal, bytes.toString(), path);
+      this.#last = { path, bytes, set };
+      return set;
     }
     throw new KeyFileError(`the newest keys in ${this.#folder} are listed and cannot be read`);
   }

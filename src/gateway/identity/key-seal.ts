@@ -1,4 +1,5 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import type { StoredKey } from './keys.ts';
 
 /** Bytes of the secret that authenticates shared keys. */
 export const KEY_SECRET_BYTES = 32;
@@ -15,6 +16,10 @@ export class KeySeal {
   readonly #catalog: string;
   /** Tells secrets apart without revealing them. */
   readonly fingerprint: string;
+  /** Records of keys that were sealed or opened. */
+  readonly records = new WeakMap<StoredKey, Uint8Array>();
+  /** The authentic record of each key that was opened last, by its key in the store, and what it says. */
+  readonly opened = new Map<string, { readonly value: Uint8Array; readonly found: StoredKey }>();
 
   /** @param catalog Id of the catalog: keys of another catalog are not accepted. */
   constructor(secret: Buffer, catalog: string) {
@@ -32,8 +37,8 @@ export class KeySeal {
   /** The text of a sealed one; undefined if it was not sealed with this secret for this catalog and purpose. */
   open(purpose: Purpose, sealed: string): string | undefined {
     const mac = sealed.slice(0, MAC_LENGTH);
-    const text = sealed.slice(MAC_LENGTH + 1);
-    if (!MAC.test(mac) || sealed[MAC_LENGTH] !== '\n') return undefined;
+    const text = sealedText(sealed);
+    if (text === undefined) return undefined;
     const expected = Buffer.from(this.#mac(purpose, text));
     return timingSafeEqual(expected, Buffer.from(mac)) ? text : undefined;
   }
@@ -42,4 +47,10 @@ export class KeySeal {
     const head = `arrowgate shared ${purpose}\0${this.#catalog}\0`;
     return createHmac('sha256', this.#secret).update(head).update(text).digest('base64url');
   }
+}
+
+/** The text of a sealed one, whoever sealed it; undefined for a text of another form. */
+export function sealedText(sealed: string): string | undefined {
+  const isSealed = MAC.test(sealed.slice(0, MAC_LENGTH)) && sealed[MAC_LENGTH] === '\n';
+  return isSealed ? sealed.slice(MAC_LENGTH + 1) : undefined;
 }

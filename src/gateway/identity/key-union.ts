@@ -18,6 +18,7 @@ export function unionOf(
 }
 
 function stricter(one: StoredKey, other: StoredKey): StoredKey {
+  if (one === other || keyJson(one) === keyJson(other)) return one;
   const [newer, older] = (other.change ?? 0) > (one.change ?? 0) ? [other, one] : [one, other];
   const revoked = newer.revoked ?? older.revoked;
   const isTie = newer.change === older.change;
@@ -35,5 +36,5 @@ export function follows(set: SharedKeySet, known: SharedKeySet | undefined): boo
 
 function isIn({ keys }: SharedKeySet, key: StoredKey): boolean {
   const found = keys.get(key.id);
-  return found !== undefined && keyJson(found) === keyJson(key);
+  return found !== undefined && (found === key || keyJson(found) === keyJson(key));
 }

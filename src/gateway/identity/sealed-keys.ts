@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { StoreEntry, Write } from '../../store/store.ts';
 import { storedKeyOf } from './key-document.ts';
-import type { KeySeal } from './key-seal.ts';
+import { sealedText, type KeySeal } from './key-seal.ts';
 import type { StoredKey } from './keys.ts';
 
 /** Key of the store under which the head of the shared keys stands. */
@@ -34,8 +34,19 @@ export interface SealedKeys {
   readonly faults: readonly KeyFault[];
 }
 
+/** Texts of keys: one change compares all keys several times. */
+const texts = new WeakMap<StoredKey, string>();
+
 /** The text of a key, with its fields in one order. */
 export function keyJson(key: StoredKey): string {
+  const known = texts.get(key);
+  if (known !== undefined) return known;
+  const text = writtenKey(key);
+  texts.set(key, text);
+  return text;
+}
+
+function writtenKey(key: StoredKey): string {
   const { id, subject, roles, scopes, context, hash: digest, created, expires, revoked } = key;
   const { frozen, change } = key;
   const rest = { hash: digest, created, expires, revoked, frozen, change };
@@ -52,16 +63,22 @@ interface Head {
 /** The entries of the store for a set of keys, the head first. */
 export function sealKeys(seal: KeySeal, { change, keys }: SharedKeySet): readonly StoreEntry[] {
   const records = [...keys.values()]
-    .map((key) => ({
-      key: `${KEY_RECORDS}${key.id}`,
-      value: Buffer.from(seal.seal('key', keyJson(key))),
-    }))
+    .map((key) => ({ key: `${KEY_RECORDS}${key.id}`, value: sealedOf(seal, key) }))
     .toSorted((one, other) => (one.key < other.key ? -1 : 1));
   const head: Head = { change, count: records.length, digest: digestOf(records) };
   return [
     { key: KEY_HEAD, value: Buffer.from(seal.seal('set', JSON.stringify(head))) },
     ...records,
   ];
+}
+
+/** The record of a key. One change needs the records of all keys several times, and most are as they were read. */
+function sealedOf(seal: KeySeal, key: StoredKey): Uint8Array {
+  const known = seal.records.get(key);
+  if (known !== undefined) return known;
+  const sealed = Buffer.from(seal.seal('key', keyJson(key)));
+  seal.records.set(key, sealed);
+  return sealed;
 }
 
 function digestOf(records: readonly StoreEntry[]): string {
@@ -76,10 +93,13 @@ export function openSealedKeys(
   head: Uint8Array | undefined,
   records: readonly StoreEntry[],
 ): SealedKeys {
+  const said = head && headOf(seal, head);
+  const isWhole = said?.count === records.length && said.digest === digestOf(records);
   const faults: KeyFault[] = [];
   const authentic: StoredKey[] = [];
   for (const { key, value } of records) {
-    const found = openRecord(seal, key, value);
+    // A digest that the head has was made of authentic records.
+    const found = openRecord(seal, key, value, isWhole);
     if (found === undefined) faults.push(forged(`the API key ${key.slice(KEY_RECORDS.length)}`));
     else authentic.push(found);
   }
@@ -89,11 +109,10 @@ export function openSealedKeys(
       faults.push({ kind: 'missing', sentence: 'the head of the API keys is missing' });
     return { ...read, set: undefined, faults };
   }
-  const text = seal.open('set', textOf(head));
-  if (text === undefined) faults.push(forged('the head of the API keys'));
-  if (text === undefined || faults.length > 0) return { ...read, set: undefined, faults };
-  const { change, count, digest } = JSON.parse(text) as Head;
-  if (digest !== digestOf(records)) {
+  if (said === undefined) faults.push(forged('the head of the API keys'));
+  if (said === undefined || faults.length > 0) return { ...read, set: undefined, faults };
+  const { change, count } = said;
+  if (!isWhole) {
     const sentence =
       records.length < count
         ? 'API keys are missing'
@@ -105,11 +124,28 @@ export function openSealedKeys(
   return { ...read, set: { change, keys }, faults };
 }
 
-function openRecord(seal: KeySeal, key: string, value: Uint8Array): StoredKey | undefined {
-  const text = seal.open('key', textOf(value));
+/** What an authentic head says. */
+function headOf(seal: KeySeal, head: Uint8Array): Head | undefined {
+  const text = seal.open('set', textOf(head));
+  return text === undefined ? undefined : (JSON.parse(text) as Head);
+}
+
+function openRecord(
+  seal: KeySeal,
+  key: string,
+  value: Uint8Array,
+  isAuthentic: boolean,
+): StoredKey | undefined {
+  const known = seal.opened.get(key);
+  if (known !== undefined && Buffer.compare(known.value, value) === 0) return known.found;
+  const sealed = textOf(value);
+  const text = isAuthentic ? sealedText(sealed) : seal.open('key', sealed);
   if (text === undefined) return undefined;
   const found = storedKeyOf(JSON.parse(text), key);
-  return `${KEY_RECORDS}${found.id}` === key ? found : undefined;
+  if (`${KEY_RECORDS}${found.id}` !== key) return undefined;
+  seal.records.set(found, value);
+  seal.opened.set(key, { value, found });
+  return found;
 }
 
 function forged(what: string): KeyFault {

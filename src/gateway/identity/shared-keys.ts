@@ -263,7 +263,7 @@ function withChange(
   return new Map(
     [...keys].map(([id, key]) => {
       const old = known.keys.get(id);
-      const isSame = old !== undefined && keyJson(old) === keyJson(key);
+      const isSame = old !== undefined && (old === key || keyJson(old) === keyJson(key));
       return [id, isSame ? key : { ...key, change }];
     }),
   );
