@@ -146,7 +146,11 @@ async function namesIn(folder: string): Promise<ReadonlySet<string>> {
 
 async function readText(folder: string, file: string): Promise<string> {
   const bytes = await readFile(join(folder, file)).catch((error: NodeJS.ErrnoException) => {
-    const text = `the file cannot be read in the folder ${folder} (${error.code})`;
+    const hint =
+      error.code === 'ENOENT'
+        ? ': --policies names another folder, and `arrowgate init DIR` makes one'
+        : '';
+    const text = `the file cannot be read in the folder ${folder} (${error.code})${hint}`;
     throw new PolicyError([{ file, text }], true);
   });
   try {

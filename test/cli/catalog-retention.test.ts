@@ -55,6 +55,8 @@ describe('catalog dropped', () => {
     const { code, lines } = await catalog('dropped');
     expect(code).toBe(0);
     expect(lines[0]).toMatch(/^TABLE +ID +DROPPED +UNTIL\n\/x +\S+ +\S+Z +\S+Z$/);
+    const local = (await catalog('dropped', '--tz', 'Asia/Kolkata')).lines[0]!;
+    expect(local).toMatch(/\n\/x +\S+ +\S+\+05:30 +\S+\+05:30$/);
     await catalog('undrop', '/x');
     expect(await catalog('dropped')).toMatchObject({ lines: ['no dropped table is kept'] });
     expect(await catalog('dropped', '--json')).toMatchObject({ lines: ['[]'] });

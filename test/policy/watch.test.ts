@@ -60,6 +60,11 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
+/** What is said of a file that is gone. */
+function unreadable(folder: string): string {
+  return `the file cannot be read in the folder ${folder} (ENOENT): --policies names another folder, and \`arrowgate init DIR\` makes one`;
+}
+
 describe('a running policy', () => {
   it('follows its file', async () => {
     await start();
@@ -180,7 +185,7 @@ describe('a reload is refused, the last good policy stays and a better one is ta
   it('with a file that is gone', async () => {
     await start();
     await unlink(join(folder, 'policy.csv'));
-    const finding = `policy.csv: the file cannot be read in the folder ${folder} (ENOENT)`;
+    const finding = `policy.csv: ${unreadable(folder)}`;
     await until(() => expect(refusals).toEqual([[finding]]));
     expect(readable()).toEqual(['a']);
   });
@@ -188,7 +193,7 @@ describe('a reload is refused, the last good policy stays and a better one is ta
   it('with a folder that is gone, and the old one back is the policy in force again', async () => {
     await start();
     await rename(folder, join(home, 'away'));
-    const finding = `model.conf: the file cannot be read in the folder ${folder} (ENOENT)`;
+    const finding = `model.conf: ${unreadable(folder)}`;
     await until(() => expect(watch.refused()).toBe(finding));
     await rename(join(home, 'away'), folder);
     await until(() => expect(watch.refused()).toBeUndefined());

@@ -196,8 +196,8 @@ describe('the texts of policies', () => {
       (one) => one['phase'] === 'outcome' && one['operation'] === 'DropTable',
     )!;
     const id = String(denied['decision_id']);
-    const explain = () =>
-      service.command('policy', 'explain', '--data', service.data, '--decision-id', id);
+    const explain = (...flags: readonly string[]) =>
+      service.command('policy', 'explain', '--data', service.data, '--decision-id', id, ...flags);
     const { code, out } = await explain();
     expect(code).toBe(1);
     expect(out).toContain('deny: user:ann asked for DropTable on /ns/t\n');
@@ -205,6 +205,8 @@ describe('the texts of policies', () => {
       `under the policy ${digests[0]}\nthe policy does not allow DropTable on /ns/t\n`,
     );
     expect(out).toContain('nearest: policy.csv:3: it allows read, not DropTable');
+    const local = await explain('--tz', 'Asia/Kolkata');
+    expect(local.out).toMatch(/^\S+\+05:30: deny: user:ann/);
     await writeFile(join(kept, digests[0]!, 'policy.csv'), after);
     const changed = await explain();
     expect([changed.code, changed.err]).toEqual([

@@ -4,6 +4,7 @@ import { canonicalPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import type { Run } from '../output/output.ts';
 import { tableText, withTable, type PrintedColumn, type TableFlags } from '../output/table.ts';
+import { TZ_ABOUT, zoneOf } from '../output/zone.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { tablePathOf, withReading, withUpkeep } from '../service/with-upkeep.ts';
 
@@ -11,7 +12,9 @@ interface JsonFlag {
   readonly json?: boolean;
 }
 
-interface ListFlags extends JsonFlag, TableFlags {}
+interface ListFlags extends JsonFlag, TableFlags {
+  readonly tz?: string;
+}
 
 interface UndropFlags extends JsonFlag {
   readonly id?: string;
@@ -32,6 +35,7 @@ interface Shown {
 export function addDropped(catalog: Command, run: Run): void {
   withTable(withConfig(catalog.command('dropped'), ['data', 'coordination.redis']))
     .description('list the dropped tables that can be restored, and until when')
+    .option('--tz <zone>', TZ_ABOUT)
     .option('--json', 'print JSON')
     .action(async (flags: ListFlags, command: Command) => {
       const retention = configOf(command)['drop.retention'];
@@ -96,8 +100,14 @@ const listColumns: readonly PrintedColumn[] = [
   { heading: 'UNTIL', least: 17 },
 ];
 
-function listOf(rows: readonly Shown[], flags: TableFlags, { output }: Run): string {
+function listOf(rows: readonly Shown[], flags: ListFlags, { output }: Run): string {
+  const zone = zoneOf(flags.tz);
   if (rows.length === 0) return 'no dropped table is kept';
-  const cells = rows.map(({ table, id, dropped, until }) => [table, id, dropped, until]);
+  const cells = rows.map(({ table, id, dropped, until }) => [
+    table,
+    id,
+    zone.shown(dropped),
+    zone.shown(until),
+  ]);
   return tableText(listColumns, cells, flags, output);
 }

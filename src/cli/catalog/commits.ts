@@ -7,10 +7,12 @@ import { stringifyJson } from '../../protocol/json.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { progressOf, type Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
+import { TZ_ABOUT, zoneOf, type Zone } from '../output/zone.ts';
 import { tablePathOf, withReading } from '../service/with-upkeep.ts';
 
-interface JsonFlag {
+interface CheckFlags {
   readonly json?: boolean;
+  readonly tz?: string;
 }
 
 /** `arrowgate commits check`. */
@@ -19,12 +21,14 @@ export function addCommits(program: Command, run: Run): void {
   withConfig(commits.command('check'), ['data', 'policies', 'coordination.redis'])
     .argument('[table]', 'canonical path, such as /prod/sales; default: every table')
     .description('list past commits that the rules of a policy folder would have refused')
+    .option('--tz <zone>', TZ_ABOUT)
     .option('--json', 'print JSON')
     .addHelpText('after', LIMITS)
-    .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
+    .action(async (table: string | undefined, flags: CheckFlags, command: Command) => {
+      const zone = zoneOf(flags.tz);
       const history = await judged(table, command, run);
       if (history.refused.length > 0) run.code = 1;
-      run.output.line(flags.json === true ? jsonOf(history) : textOf(history));
+      run.output.line(flags.json === true ? jsonOf(history) : textOf(history, zone));
     });
 }
 
@@ -61,17 +65,18 @@ function entryOf({ table, branch, version, timestampMillis, rule, fault }: PastC
   return { table: canonicalPath(table), branch, version, time, rule, fault };
 }
 
-function textOf({ tables, commits, refused, unjudged }: History): string {
+function textOf({ tables, commits, refused, unjudged }: History, zone: Zone): string {
   return [
     ...refused.map(
-      (commit) => `${placeOf(commit)} ${commit.rule} would refuse it: ${commit.fault}`,
+      (commit) => `${placeOf(commit, zone)} ${commit.rule} would refuse it: ${commit.fault}`,
     ),
-    ...unjudged.map((commit) => `${placeOf(commit)} not judged: ${commit.fault}`),
+    ...unjudged.map((commit) => `${placeOf(commit, zone)} not judged: ${commit.fault}`),
     `looked at ${commits} commits of ${tables} tables: ${refused.length} would have been refused, ${unjudged.length} could not be judged`,
   ].join('\n');
 }
 
-function placeOf({ table, branch, version, timestampMillis }: PastCommit): string {
+function placeOf({ table, branch, version, timestampMillis }: PastCommit, zone: Zone): string {
+  const time = zone.shown(new Date(timestampMillis).toISOString());
   const line = branch === 'main' ? '' : ` on ${branch}`;
-  return `${canonicalPath(table)}${line}, version ${version} of ${new Date(timestampMillis).toISOString()}:`;
+  return `${canonicalPath(table)}${line}, version ${version} of ${time}:`;
 }

@@ -21,6 +21,7 @@ import { actionOf, objectOf, restrictionText } from './policy-who.ts';
 import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
 import type { Run } from '../output/output.ts';
 import { UsageError } from '../output/service-error.ts';
+import { zoneOf, type Zone } from '../output/zone.ts';
 import type { DecidedRequest } from '../../audit/decided/request.ts';
 import { readRequests } from '../../audit/decided/reader.ts';
 import { explainRecorded, type RecordedExplanation } from '../../gateway/replay/explanation.ts';
@@ -30,6 +31,7 @@ import { openedForReading } from '../service/data-folder.ts';
 
 interface ExplainFlags extends SupposedFlags {
   readonly json?: boolean;
+  readonly tz?: string;
   readonly action?: string;
   readonly object?: string;
   readonly subject?: string;
@@ -66,6 +68,7 @@ export function addExplain(policy: Command, run: Run): void {
   const explained = withConfig(policy.command('explain'), ['policies', 'data'])
     .description('explain a decision: the deciding line, and the source of each role')
     .option('--json', 'print JSON')
+    .option('--tz <zone>', 'with --decision-id: zone of the printed time')
     .option('--action <action>', 'an operation or an access group')
     .option('--object <path>', 'a canonical path, such as /prod/sales')
     .option('--subject <name>', 'the caller, with any key of the subject')
@@ -89,9 +92,10 @@ async function explainOld(
   command: Command,
   run: Run,
 ): Promise<void> {
+  const zone = zoneOf(flags.tz);
   const explained = await decisionOf(configOf(command), id, run);
   run.code = explained.decision === 'allow' ? 0 : 1;
-  run.output.line(flags.json === true ? JSON.stringify(explained) : decisionText(explained));
+  run.output.line(flags.json === true ? JSON.stringify(explained) : decisionText(explained, zone));
 }
 
 async function explainNow(flags: ExplainFlags, command: Command, run: Run): Promise<void> {
@@ -253,11 +257,11 @@ async function find(audit: string, id: string): Promise<DecidedRequest | undefin
 }
 
 /** Prints a decision line by line. */
-function decisionText(explained: RecordedExplanation): string {
+function decisionText(explained: RecordedExplanation, zone: Zone): string {
   const { time, subject, operation, object, decision, rule, line, policy_digest } = explained;
   const by = rule === null ? '' : ` (${rule})`;
   return [
-    `${time}: ${decision}${by}: ${subject ?? 'nobody known'} asked for ${operation ?? 'no operation'} on ${object ?? 'no object'}`,
+    `${zone.shown(time)}: ${decision}${by}: ${subject ?? 'nobody known'} asked for ${operation ?? 'no operation'} on ${object ?? 'no object'}`,
     ...(line === null ? [] : [`${rule}: ${line}`]),
     `under the policy ${policy_digest ?? 'that is not known'}`,
     ...(explained.why === null ? [] : [explained.why]),
