@@ -3,7 +3,8 @@ import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { unlessMissing } from '../../../storage/storage-error.ts';
 import { readUpTo } from '../../../storage/open-object.ts';
 import type { StoreChange, Store } from '../../../store/store.ts';
-import { listedFiles } from '../../catalog/journal/journal-files.ts';
+import { lastInFile } from '../../catalog/journal/journal-end.ts';
+import { listedFiles, type JournalFile } from '../../catalog/journal/journal-files.ts';
 import { decodeChange } from '../../catalog/journal/journal-line.ts';
 
 /** How much of the end of each file is looked at, in bytes; more if it holds fewer than `CHANGES` lines. */
@@ -76,8 +77,14 @@ const NOTHING_READ = 2n ** 64n;
 async function tailOf(storage: Storage, folder: string): Promise<Tail> {
   const changes: StoreChange[] = [];
   let from = 0n;
-  for (const path of await lastFiles(storage, folder)) {
-    const end = await unlessMissing(endOf(storage, path));
+  const files = await newestFirst(storage, folder);
+  // A file that is left out may hold a later value of a key than one that was written after it.
+  for (const file of files.slice(FILES)) {
+    const last = await lastInFile(storage, folder, file);
+    if (last !== undefined && last >= from) from = last + 1n;
+  }
+  for (const { name } of files.slice(0, FILES)) {
+    const end = await unlessMissing(endOf(storage, join(folder, name)));
     if (end === undefined) continue;
     changes.push(...end.changes);
     if (end.from > from) from = end.from;
@@ -88,10 +95,10 @@ async function tailOf(storage: Storage, folder: string): Promise<Tail> {
   };
 }
 
-async function lastFiles(storage: Storage, folder: string): Promise<readonly string[]> {
+/** The files, those that were written last first. */
+async function newestFirst(storage: Storage, folder: string): Promise<readonly JournalFile[]> {
   const files = await listedFiles(storage, folder);
-  const newestFirst = files.toSorted((left, right) => right.writtenMillis - left.writtenMillis);
-  return newestFirst.slice(0, FILES).map(({ name }) => join(folder, name));
+  return files.toSorted((left, right) => right.writtenMillis - left.writtenMillis);
 }
 
 /** The changes at the end of a file: the line of one change may be longer than `TAIL_BYTES`. */

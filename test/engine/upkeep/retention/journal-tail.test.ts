@@ -1,7 +1,7 @@
 import { disk } from '../../../support/disk.ts';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { journalFileName } from '../../../../src/engine/catalog/journal/journal-files.ts';
 import { encodeChange } from '../../../../src/engine/catalog/journal/journal-line.ts';
@@ -76,6 +76,35 @@ it('a store is not behind after a change whose line is longer than what is read 
   await put(first);
   await store.forget((await store.changes(9)).map(({ sequence }) => sequence));
   expect(await isBehind(disk, folder, store)).toBe(true);
+});
+
+it('a store is not behind when many processes wrote to the journal after one that made the newest change', async () => {
+  const { store } = table.engine;
+  const folder = join(table.engine.data, 'many');
+  await mkdir(folder);
+  const write = async (first: bigint, writtenSeconds: number, ...values: readonly number[]) => {
+    const lines = values.map((value, at) =>
+      encodeChange({
+        sequence: first + BigInt(at),
+        writes: [{ key: 'head', value: Buffer.of(value) }],
+      }),
+    );
+    const path = join(folder, journalFileName({ first, instance: 'ab', number: 1 }));
+    await writeFile(path, lines);
+    await utimes(path, writtenSeconds, writtenSeconds);
+  };
+  await write(1n, 5000, 1);
+  await write(50n, 1000, 2);
+  for (let other = 2n; other < 40n; other++) await write(other, 2000 + Number(other));
+  const put = async (value: number) => {
+    await store.commit([], [{ key: 'head', value: Buffer.of(value) }]);
+    await store.forget((await store.changes(9)).map(({ sequence }) => sequence));
+    return isBehind(disk, folder, store);
+  };
+  expect(await put(2)).toBe(false);
+  await write(60n, 9000, 3);
+  expect(await put(3)).toBe(false);
+  expect(await put(2)).toBe(true);
 });
 
 it('looks at no snapshot of the journal', async () => {
