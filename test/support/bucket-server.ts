@@ -172,6 +172,9 @@ async function weedIn(
     `-dir=${folder}`,
     '-ip=127.0.0.1',
     `-s3.port=${port}`,
+    // Servers that no test asks: each ends all of them when its port is taken.
+    '-s3.port.iceberg=0',
+    '-s3.port.lance=0',
     `-s3.config=${config}`,
     `-s3.iam.config=${roles}`,
   ];
