@@ -1,13 +1,15 @@
 // Row filters: a query under one against the same filter in a request, and small reads with restrictions and without.
 import { readdirSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int32, Int64, Table, Utf8, tableFromIPC, tableToIPC, vectorFromArray } from 'apache-arrow';
+import { eventually } from '../test/support/eventually.ts';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds, type Samples } from './harness/rounds.ts';
 import { printResult, type Row } from './harness/table.ts';
 
+const FILE = 'restrictions.yaml';
 const RESTRICTIONS = `restrictions:
   - name: own-region
     tables: ['/orders']
@@ -19,19 +21,15 @@ const FILTER = "region = 'eu'";
 /** Requests of one sample, so that it takes many ticks of the clock. */
 const TIMES = 20;
 const SMALL_TIMES = 2000;
-/** Services on each side where callers are compared whom nothing binds. */
-const PAIRS = 3;
-/** Of them, those of one side in a row. */
-const TURN_TIMES = 100;
 
 const options = readOptions();
 const rows = options.quick ? 40_000 : 400_000;
 const regions = ['eu', 'us', 'asia', 'africa'];
 
-/** A service with the table, and with restrictions or without. */
-async function started(restricted: boolean): Promise<Service> {
+/** A service with restrictions and the table. */
+async function started(): Promise<Service> {
   const service = await Service.prepare({ policy: POLICY });
-  if (restricted) await writeFile(join(service.policies, 'restrictions.yaml'), RESTRICTIONS);
+  await writeFile(join(service.policies, FILE), RESTRICTIONS);
   await service.restart();
   const ids = Array.from({ length: rows }, (_, id) => id);
   const table = new Table({
@@ -101,48 +99,38 @@ async function millis({ service, key, action, body, expected, times }: Asked): P
   return (processorMillis(service.pid) - before) / times;
 }
 
-/** The same request of several services. */
-interface Turns {
-  readonly name: string;
-  readonly asked: readonly Asked[];
-}
-
 /**
- * Small reads of all sides in turn, a few of each at a time: within a second the machine changes its speed by more
- * than is looked for, and one process is up to a twentieth quicker than its twin.
+ * Requests of one process with restrictions and, after a reload of its policy, without: one process is up to a
+ * twentieth quicker than its twin.
+ * @param asked The request; its answer may depend on restrictions.
  */
-async function measureTurns(
-  sides: readonly Turns[],
+async function measureReloaded(
+  asked: (restricted: boolean) => Asked,
+  reload: (restricted: boolean) => Promise<void>,
   rounds: number,
-  times: number,
 ): Promise<readonly Samples[]> {
-  const samples = sides.map(({ name }) => ({ name, values: [] as number[] }));
+  const [restricted, plain]: [number[], number[]] = [[], []];
+  // The first round warms up.
   for (let round = 0; round <= rounds; round++) {
-    const sums = await sumsOfRound(sides, times);
-    // The first round warms up.
-    if (round > 0) sums.forEach((sum, side) => samples[side]!.values.push(sum));
-  }
-  return samples;
-}
-
-async function sumsOfRound(sides: readonly Turns[], times: number): Promise<readonly number[]> {
-  const turn = Math.min(times, TURN_TIMES);
-  const sums = sides.map(() => 0);
-  for (let turns = 0; turns < times / turn; turns++) {
-    const order = [...sides.keys()];
-    for (const side of turns % 2 === 0 ? order : order.toReversed()) {
-      const { asked } = sides[side]!;
-      for (const one of asked) {
-        sums[side]! += ((await millis({ ...one, times: turn })) * turn) / times / asked.length;
-      }
+    let [withThem, without] = [0, 0];
+    for (const isRestricted of [true, false, false, true]) {
+      await reload(isRestricted);
+      const one = asked(isRestricted);
+      const half = (await millis({ ...one, times: one.times / 2 })) / 2;
+      if (isRestricted) withThem += half;
+      else without += half;
     }
+    if (round === 0) continue;
+    restricted.push(withThem);
+    plain.push(without);
   }
-  return sums;
+  return [
+    { name: 'with restrictions', values: restricted },
+    { name: 'without any', values: plain },
+  ];
 }
 
-const restricted = await started(true);
-/** Services of the same age and past: those above have answered what the others were never asked. */
-const fresh = { restricted: [] as Service[], plain: [] as Service[] };
+const restricted = await started();
 try {
   const analyst = await restricted.key('analyst', 'role:analyst');
   const part = rows / regions.length;
@@ -190,60 +178,49 @@ try {
     );
     results.push({ work, unit: 'ms', samples, target: '≤ 1.15' });
   }
-  const small: readonly (readonly [
-    string,
-    Omit<Asked, 'service' | 'key' | 'expected'>,
-    number | null,
-    number | null,
-  ])[] = [
-    ['DescribeTable', { action: 'describe', body: {}, times: SMALL_TIMES }, null, null],
-    ['count', { ...count, times: SMALL_TIMES }, part, rows],
+  let isInForce = true;
+  const reload = async (isRestricted: boolean): Promise<void> => {
+    // A file that is written again is read again, beside the requests that are measured.
+    if (isRestricted === isInForce) return;
+    isInForce = isRestricted;
+    const file = join(restricted.policies, FILE);
+    await (isRestricted ? writeFile(file, RESTRICTIONS) : rm(file, { force: true }));
+    const seen = { ...count, service: restricted, key: analyst, times: 1 };
+    await eventually(() => millis({ ...seen, expected: isRestricted ? part : rows }));
+  };
+  const describe = { action: 'describe', body: {}, expected: null, times: SMALL_TIMES };
+  const counts = { ...count, times: SMALL_TIMES };
+  const own = { service: restricted, key: analyst };
+  const free = { service: restricted, key: ADMIN_KEY };
+  const reloaded: readonly (readonly [string, (isRestricted: boolean) => Asked])[] = [
+    ['bound: DescribeTable', () => ({ ...describe, ...own })],
+    [
+      'bound: count',
+      (isRestricted) => ({ ...counts, ...own, expected: isRestricted ? part : rows }),
+    ],
+    ['unrestricted: DescribeTable', () => ({ ...describe, ...free })],
+    ['unrestricted: count of all', () => ({ ...counts, ...free, expected: rows })],
+    [
+      'unrestricted: query of 100',
+      () => ({ ...query({ k: 100 }, 100), ...free, times: SMALL_TIMES }),
+    ],
+    ['unrestricted: query of all', () => ({ ...query({}, rows), ...free, times: 4 * TIMES })],
   ];
-  for (const [work, asked, visible, all] of small) {
-    const side = (name: string, key: string, expected: number | null) => ({
-      name,
-      asked: [{ ...asked, service: restricted, key, expected }],
-    });
-    const samples = await measureTurns(
-      [side('bound', analyst, visible), side('administrator', ADMIN_KEY, all)],
-      options.rounds,
-      asked.times,
-    );
-    results.push({ work: `bound: ${work}`, unit: 'ms', samples, target: '≤ 1.03' });
-  }
-  for (let pair = 0; pair < PAIRS; pair++) {
-    fresh.restricted.push(await started(true));
-    fresh.plain.push(await started(false));
-  }
-  const free: readonly (readonly [string, Omit<Asked, 'service' | 'key'>])[] = [
-    ['DescribeTable', { action: 'describe', body: {}, expected: null, times: SMALL_TIMES }],
-    ['count of all', { ...count, expected: rows, times: SMALL_TIMES }],
-    ['query of 100', { ...query({ k: 100 }, 100), times: SMALL_TIMES }],
-    ['query of all', query({}, rows)],
-  ];
-  for (const [work, asked] of free) {
-    const side = (name: string, services: readonly Service[]) => ({
-      name,
-      asked: services.map((service) => ({ ...asked, service, key: ADMIN_KEY })),
-    });
-    const samples = await measureTurns(
-      [side('with restrictions of others', fresh.restricted), side('without any', fresh.plain)],
-      options.rounds,
-      asked.times,
-    );
-    results.push({ work: `unrestricted: ${work}`, unit: 'ms', samples, target: '≤ 1.03' });
+  for (const [work, asked] of reloaded) {
+    const samples = await measureReloaded(asked, reload, options.rounds);
+    results.push({ work, unit: 'ms', samples, target: '≤ 1.03' });
   }
   printResult('restrict', notes(), results);
 } finally {
-  for (const service of [restricted, ...fresh.restricted, ...fresh.plain]) await service.stop();
+  await restricted.stop();
 }
 
 function notes(): readonly string[] {
   return [
     `A table of ${rows.toLocaleString('en-US')} rows, of which a row filter shows every fourth; answers are read whole.`,
-    'The peer asks for the same rows by a filter in the request, as an administrator. Small reads of a bound caller are',
-    'compared with those of an administrator, and callers whom no restriction binds with services that have none:',
-    `the mean of ${PAIRS} processes on each side. Small reads of both sides are asked in turns of ${TURN_TIMES}.`,
+    'The peer asks for the same rows by a filter in the request, as an administrator. Small reads of a caller whom the',
+    'restriction binds, and of one whom it does not, are compared with the same requests of the same process after a',
+    'reload of its policy without restrictions.',
     'Milliseconds of processor time of the service for one request, all threads.',
   ];
 }

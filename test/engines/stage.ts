@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Connection } from '@lancedb/lancedb';
 import { expect } from 'vitest';
 import { connectTo, rowsOf } from '../clients/lancedb.ts';
@@ -14,7 +15,8 @@ import { PythonSession } from './python-session.ts';
 
 /** Settings of Spark that its users have elsewhere, or need for more rows. */
 const sparkFlags = [
-  `spark.jars.ivy=${JAVA_PACKAGES}`,
+  // Two programs that fill one folder disturb each other; a worker runs one at a time.
+  `spark.jars.ivy=${join(JAVA_PACKAGES, process.env['VITEST_POOL_ID'] ?? '1')}`,
   'spark.master=local[2]',
   'spark.sql.shuffle.partitions=2',
   'spark.ui.enabled=false',
