@@ -49,7 +49,7 @@ export class KeySeal {
   }
 }
 
-/** The text of a sealed one, whoever sealed it; undefined for a text of another form. */
+/** The text under a seal, which is not checked; undefined for a text without one. */
 export function sealedText(sealed: string): string | undefined {
   const isSealed = MAC.test(sealed.slice(0, MAC_LENGTH)) && sealed[MAC_LENGTH] === '\n';
   return isSealed ? sealed.slice(MAC_LENGTH + 1) : undefined;

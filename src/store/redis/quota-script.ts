@@ -6,15 +6,15 @@ const EPOCH_SECONDS = 1_735_689_600;
  * charge, the counter of a rate and its slots: a sorted set of leases by the time of their end.
  *
  * `take` lease, life of a lease in microseconds, and for each charge: microseconds of one unit (0 without
- * a rate), burst, cost, slots (0 for any number). The last key is the list of counters in use. Returns whether all are granted, and for each charge:
- * microseconds to wait, units left, microseconds until it is full, slots left, whether the slots are
- * exceeded. Nothing is taken unless all are granted.
+ * a rate), burst, cost, slots (0 for any number). The last key is the list of counters in use. Returns
+ * whether all are granted, and for each charge: microseconds to wait, units left, microseconds until it is
+ * full, slots left, whether the slots are exceeded. Nothing is taken unless all are granted.
  *
  * `keep` life, and a lease for each charge: extends the leases. The last key is the list as well.
  * `give` a lease for each charge: ends the leases.
  *
- * `used` a number, with the list as its one key: the names of the keys of rates that are in use, at most so many.
- * `read`: for each pair of keys, the microseconds until the rate is whole, and the slots that are taken.
+ * `used` a number: returns at most so many keys of rates from the list, which is the only key.
+ * `read` returns, for each pair of keys, the microseconds until the rate is whole, and the slots that are taken.
  *
  * The list is a sorted set of keys of rates by the time until which they, or their slots, are in use.
  */
