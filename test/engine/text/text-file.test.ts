@@ -2,7 +2,8 @@ import { disk } from '../../support/disk.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { crc32 } from '@node-rs/crc32';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ColumnCache } from '../../../src/engine/format/memory/column-cache.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
 import { OpenFiles } from '../../../src/engine/format/memory/open-files.ts';
@@ -10,6 +11,12 @@ import { TextFileWriter } from '../../../src/engine/index/text/text-file-writer.
 import type { StoredFile } from '../../../src/arrow/sealed/file-seal.ts';
 import { storedIn } from '../../../src/engine/format/snapshot.ts';
 import { defaultTextOptions } from '../../../src/engine/tokens/text-options.ts';
+import {
+  POSTINGS_OF_BLOCK,
+  decodePostings,
+  encodePostings,
+  isIntact,
+} from '../../../src/engine/index/text/postings.ts';
 import { TextReader } from '../../../src/engine/index/text/text-reader.ts';
 import { TokenTable } from '../../../src/engine/index/text/token-table.ts';
 import { Tokenizer } from '../../../src/engine/tokens/tokenizer.ts';
@@ -59,22 +66,31 @@ it('gives back what was written, of one part or of several', async () => {
     [2, 3, 0, 0, 2],
   ]);
   expect(tokens).toBe(Array.from(lengths).reduce((sum, length) => sum + length, 0));
-  const dogs = (await reader.postings(file, 'dog'))!;
-  expect([...dogs.rows.subarray(0, 4)]).toEqual([0, 1, 4, 5]);
-  expect([...dogs.counts.subarray(0, 4)]).toEqual([1, 2, 1, 1]);
-  expect([...dogs.positions!.subarray(0, 4)]).toEqual([1, 0, 2, 1]);
-  expect([dogs.rows.length, dogs.mostCount, dogs.leastLength]).toEqual([9002, 2, 2]);
-  const cats = (await reader.postings(file, 'cat'))!;
-  expect([[...cats.rows], [...cats.positions!]]).toEqual([
-    [1, 9004],
-    [1002, 0],
+  const [dogs, more] = await reader.postings(file, 'dog');
+  expect([[...dogs!.rows], [...dogs!.counts], [...dogs!.positions!]]).toEqual([
+    [0, 1],
+    [1, 2],
+    [1, 0, 2],
   ]);
-  expect([...(await reader.postings(file, 'long'))!.counts.subarray(0, 3)]).toEqual([1, 2, 3]);
+  expect([dogs!.mostCount, dogs!.leastLength, dogs!.blocks]).toEqual([2, 2, null]);
+  expect([...more!.rows]).toEqual(many.map((_, at) => at + 4));
+  expect(more!.blocks!.mostCounts.length).toBe(Math.ceil(9000 / POSTINGS_OF_BLOCK));
+  const cats = await reader.postings(file, 'cat');
+  expect(cats.map(({ rows, positions }) => [[...rows], [...positions!]])).toEqual([
+    [[1], [1002]],
+    [[9004], [0]],
+  ]);
+  const [long] = await reader.postings(file, 'long');
+  expect([...long!.counts.subarray(0, 3)]).toEqual([1, 2, 3]);
+  // The rows of the first block have 1 to 128 of them, and two other words.
+  const { mostCounts, mostLengths, otherLengths } = long!.blocks!;
+  expect([mostCounts[0], mostLengths[0], otherLengths[0]]).toEqual([128, 130, 3]);
   for (const at of [0, 1, 4095, 4096, 8999]) {
-    expect((await reader.postings(file, `word${at}`))?.rows).toEqual(Uint32Array.of(at + 4));
+    const found = await reader.postings(file, `word${at}`);
+    expect(found.map(({ rows }) => rows)).toEqual([Uint32Array.of(at + 4)]);
   }
   for (const token of ['', 'a', 'word', 'word9000', 'zebra', '\u{10ffff}']) {
-    expect(await reader.postings(file, token)).toBeUndefined();
+    expect(await reader.postings(file, token)).toEqual([]);
   }
   await reader.check(file);
 });
@@ -125,5 +141,45 @@ it('has pages of a bounded size, however long tokens are', async () => {
   const tokens = pages.slice(1, -1);
   expect(tokens.reduce((sum, count) => sum + count, 0)).toBe(5000);
   expect(Math.max(...tokens)).toBeLessThan(1100);
-  expect((await reader.postings(file, long[4321]![0]!))?.rows).toEqual(Uint32Array.of(4321));
+  const [found] = await reader.postings(file, long[4321]![0]!);
+  expect(found?.rows).toEqual(Uint32Array.of(4321));
+});
+
+describe('the bytes of postings', () => {
+  const table = new TokenTable(new Tokenizer(defaultTextOptions), true, 0);
+  for (let at = 0; at < 300; at++)
+    table.add([`${'dog '.repeat(1 + (at % 3))}${'cat '.repeat(at)}`]);
+  const postings = [...table.sorted()].map((each) => each.postings);
+
+  it('are decoded to what they were made of', () => {
+    for (const each of postings) expect(decodePostings(encodePostings(each))).toEqual(each);
+  });
+
+  it('fail their checksum whichever bit of them changes', () => {
+    const bytes = encodePostings(postings[0]!);
+    expect(isIntact(bytes)).toBe(true);
+    for (let at = 0; at < bytes.length; at++) {
+      bytes[at]! ^= 1 << (at % 8);
+      expect(isIntact(bytes)).toBe(false);
+      bytes[at]! ^= 1 << (at % 8);
+    }
+  });
+
+  it('of an earlier version have no blocks', () => {
+    const rows = Uint32Array.from({ length: 1000 }, (_, at) => 3 * at);
+    const counts = rows.map((row) => 1 + (row % 2));
+    // Rows, positions, most occurrences, the shortest row; then the widths of counts and positions.
+    const header = Buffer.from(Uint32Array.of(1000, 0, 2, 3, 0x00_01).buffer);
+    const body = Buffer.concat([header, Buffer.from(rows.buffer), Buffer.from(counts)]);
+    const old = Buffer.concat([Buffer.from(Uint32Array.of(crc32(body)).buffer), body]);
+    expect(isIntact(old)).toBe(true);
+    expect(decodePostings(old)).toEqual({
+      rows,
+      counts: Uint8Array.from(counts),
+      positions: null,
+      mostCount: 2,
+      leastLength: 3,
+      blocks: null,
+    });
+  });
 });

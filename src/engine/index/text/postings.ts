@@ -4,7 +4,20 @@ import { pairs } from '../../base/items.ts';
 /** Integers of the smallest width that holds the greatest of them. */
 export type Numbers = Uint8Array | Uint16Array | Uint32Array;
 
-/** The rows of a fragment that have a token. */
+/** Number of rows of a block; the last block of postings may have fewer. */
+export const POSTINGS_OF_BLOCK = 128;
+
+/** Extremes of each block, which bound the scores of its rows. */
+export interface BlockExtremes {
+  /** Most occurrences in one row. */
+  readonly mostCounts: Numbers;
+  /** Number of tokens of the shortest row with that many occurrences. */
+  readonly mostLengths: Numbers;
+  /** The same of the rows with fewer occurrences; as `mostLengths` without one. */
+  readonly otherLengths: Numbers;
+}
+
+/** The rows of a part of a fragment that have a token. */
 export interface Postings {
   /** Positions of the rows in the fragment's files, ascending. */
   readonly rows: Uint32Array;
@@ -16,15 +29,19 @@ export interface Postings {
   readonly mostCount: number;
   /** Number of tokens of the shortest row. */
   readonly leastLength: number;
+  /** Null for postings of one block, and in files of earlier versions. */
+  readonly blocks: BlockExtremes | null;
 }
 
-/** Header in bytes: checksum, rows, positions, most occurrences, shortest row, and two widths. */
+/** Header in bytes: checksum, rows, positions, most occurrences, shortest row, and three widths. */
 const HEADER = 24;
 
 /** Encodes postings as a multiple of eight bytes. */
 export function encodePostings(postings: Postings): Uint8Array {
-  const { rows, counts, positions, mostCount, leastLength } = postings;
-  const packed = [rows, positions, counts].map((numbers) => numbers ?? new Uint8Array());
+  const { rows, counts, positions, mostCount, leastLength, blocks } = postings;
+  const extremes =
+    blocks === null ? [] : [blocks.mostCounts, blocks.mostLengths, blocks.otherLengths];
+  const packed = [rows, positions ?? new Uint8Array(), counts, ...extremes];
   const sizes = packed.map(({ byteLength }) => padded(byteLength));
   const bytes = new Uint8Array(
     padded(
@@ -39,6 +56,7 @@ export function encodePostings(postings: Postings): Uint8Array {
   view.setUint32(16, leastLength, true);
   view.setUint8(20, counts.BYTES_PER_ELEMENT);
   view.setUint8(21, positions?.BYTES_PER_ELEMENT ?? 0);
+  view.setUint8(22, blocks?.mostLengths.BYTES_PER_ELEMENT ?? 0);
   let at = HEADER;
   for (const [numbers, size] of pairs(packed, sizes)) {
     bytes.set(new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength), at);
@@ -55,6 +73,8 @@ export function decodePostings(bytes: Uint8Array): Postings {
   const length = view.getUint32(4, true);
   const places = view.getUint32(8, true);
   const [countWidth, placeWidth] = [view.getUint8(20), view.getUint8(21)];
+  const lengthWidth = view.getUint8(22);
+  const blocks = Math.ceil(length / POSTINGS_OF_BLOCK);
   let at = HEADER;
   const next = (width: number, count: number): Numbers => {
     const numbers = numbersAt(aligned, at, width, count);
@@ -67,6 +87,14 @@ export function decodePostings(bytes: Uint8Array): Postings {
     counts: next(countWidth, length),
     mostCount: view.getUint32(12, true),
     leastLength: view.getUint32(16, true),
+    blocks:
+      lengthWidth === 0
+        ? null
+        : {
+            mostCounts: next(countWidth, blocks),
+            mostLengths: next(lengthWidth, blocks),
+            otherLengths: next(lengthWidth, blocks),
+          },
   };
 }
 

@@ -61,8 +61,8 @@ export class TextReader {
     return (await this.#directory(stored)).lengths;
   }
 
-  /** Postings of a token; undefined if no row has it. @throws DamagedText */
-  async postings(stored: StoredFile, token: string): Promise<Postings | undefined> {
+  /** Postings of a token, part by part; none if no row has it. @throws DamagedText */
+  async postings(stored: StoredFile, token: string): Promise<readonly Postings[]> {
     const { parts } = await this.#directory(stored);
     const lists: Postings[] = [];
     for (const part of parts) {
@@ -72,7 +72,7 @@ export class TextReader {
       const row = rowOf(keys, token);
       if (row !== undefined) lists.push(decodePostings(this.#bytes(stored.path, values, row)));
     }
-    return lists.length === 0 ? undefined : mergedPostings(lists);
+    return lists;
   }
 
   /** Visits the tokens of each part from a given one on, in order. @throws DamagedText */
@@ -231,20 +231,6 @@ function mergedParts(parts: readonly PartHeader[]): PartHeader {
     texts: sum(({ texts }) => texts),
     tokens: sum(({ tokens }) => tokens),
     lengths: joined(parts.map(({ lengths }) => lengths)),
-  };
-}
-
-/** Merges postings of a token. @param lists In the order of their rows, of which there are some. */
-function mergedPostings(lists: readonly Postings[]): Postings {
-  const only = onlyItem(lists);
-  if (only !== undefined) return only;
-  const positions = lists.map((list) => list.positions);
-  return {
-    rows: Uint32Array.from(joined(lists.map(({ rows }) => rows))),
-    counts: joined(lists.map(({ counts }) => counts)),
-    positions: positions.includes(null) ? null : joined(positions.flatMap((each) => each ?? [])),
-    mostCount: Math.max(...lists.map(({ mostCount }) => mostCount)),
-    leastLength: Math.min(...lists.map(({ leastLength }) => leastLength)),
   };
 }
 

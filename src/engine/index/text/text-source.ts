@@ -13,8 +13,8 @@ import type { TextReader, TokenVisitor } from './text-reader.ts';
 export interface TextSource {
   /** Lengths of the texts of a fragment's rows. */
   lengths(snapshot: Snapshot, file: FragmentIndex): Promise<PartHeader>;
-  /** Postings of a token in a fragment; undefined for none. */
-  postings(snapshot: Snapshot, file: FragmentIndex, token: string): Promise<Postings | undefined>;
+  /** Postings of a token in a fragment, part by part. */
+  postings(snapshot: Snapshot, file: FragmentIndex, token: string): Promise<readonly Postings[]>;
   /** Visits the tokens of a fragment from a given one on; those of each part are in order. */
   visitTokens(
     snapshot: Snapshot,

@@ -1,5 +1,6 @@
 import { CatalogError } from '../../../protocol/errors.ts';
 import { ownText, type Tokenizer } from '../../tokens/tokenizer.ts';
+import { blockExtremes } from './block-extremes.ts';
 import { narrowed, type Postings } from './postings.ts';
 import type { PartHeader } from './part-header.ts';
 import type { RowTexts } from '../keys/text-column.ts';
@@ -197,12 +198,15 @@ export class TokenTable {
       }
       mostCount = Math.max(mostCount, ++counts[length - 1]!);
     }
+    const own = rows.slice(0, length);
+    const narrow = narrowed(counts.subarray(0, length), mostCount);
     return {
-      rows: rows.slice(0, length),
-      counts: narrowed(counts.subarray(0, length), mostCount),
+      rows: own,
+      counts: narrow,
       positions: this.#withPositions ? this.#positionsAt(places) : null,
       mostCount,
       leastLength,
+      blocks: blockExtremes(own, narrow, lengths, this.#first),
     };
   }
 

@@ -61,8 +61,16 @@ export class NearestRows {
    */
   offer(distances: Float32Array, rows: Uint32Array | null, first: number): void {
     for (let at = 0; at < distances.length; at++) {
-      this.#offer(distances[at]!, first + (rows === null ? at : rows[at]!));
+      this.offerRow(distances[at]!, first + (rows === null ? at : rows[at]!));
     }
+  }
+
+  /** Offers one row after all rows before it. @param distance A 32-bit float. */
+  offerRow(distance: number, position: number): void {
+    if (!(distance >= this.#lower)) return;
+    if (this.#upper !== null && distance >= this.#upper) return;
+    if (this.#size < this.#capacity) this.#add(distance, position);
+    else if (distance < this.#distances[0]!) this.#replace(distance, position);
   }
 
   /** Returns the kept rows. No more rows may be offered. */
@@ -73,13 +81,6 @@ export class NearestRows {
       positions: Float64Array.from(order, (at) => this.#positions[at]!),
       distances: Float32Array.from(order, (at) => this.#distances[at]!),
     };
-  }
-
-  #offer(distance: number, position: number): void {
-    if (!(distance >= this.#lower)) return;
-    if (this.#upper !== null && distance >= this.#upper) return;
-    if (this.#size < this.#capacity) this.#add(distance, position);
-    else if (distance < this.#distances[0]!) this.#replace(distance, position);
   }
 
   #add(distance: number, position: number): void {

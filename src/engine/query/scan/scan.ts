@@ -17,7 +17,7 @@ import { idsOf, type RowIds } from './live-rows.ts';
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { workAhead } from '../../format/memory/read-memory.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
-import { NO_COLUMNS, ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
+import { ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
 import { countOf, fewOf, relativeRows, pick, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, or some of its batches, and the number of rows of the table before it. */
@@ -72,7 +72,7 @@ export interface PlacedBatch {
 }
 
 /** Columns that were read are kept for at most this number of chosen rows. */
-const KEPT_ROWS = 64;
+export const KEPT_ROWS = 64;
 
 /** Reads the batches of a table at one version. */
 export class Scanner {
@@ -180,9 +180,10 @@ export class Scanner {
 
   /**
    * Places of rows of a file that were found by other means; they are numbered among themselves.
+   * @param need Columns that a place of few rows keeps.
    */
-  async *chosen(file: ScanFile, candidates: Candidates): AsyncGenerator<Place> {
-    for await (const { place } of this.#chosen(file, candidates, NO_COLUMNS, 0)) yield place;
+  async *chosen(file: ScanFile, candidates: Candidates, need: ColumnNeed): AsyncGenerator<Place> {
+    for await (const { place } of this.#chosen(file, candidates, need, 0)) yield place;
   }
 
   #picked(place: Place, { stored }: ColumnNeed, rows: Uint32Array): Promise<PickedRows> {

@@ -39,7 +39,8 @@ export interface WordsFound {
 /** The searched words in one fragment. */
 export interface FragmentWords {
   readonly lengths: FragmentTexts['header']['lengths'];
-  readonly postings: ReadonlyMap<string, Postings>;
+  /** Postings of each word that some row has, part by part. */
+  readonly postings: ReadonlyMap<string, readonly Postings[]>;
 }
 
 /** Finds the words of some queries in one column, with statistics over all fragments. */
@@ -59,13 +60,14 @@ export async function findWords(
   let [texts, sum] = [0, 0];
   for (const [fragment, index] of opened) {
     const { header } = index;
-    const found = new Map<string, Postings>();
+    const found = new Map<string, readonly Postings[]>();
     for (const token of tokens) {
-      const list = await index.postings(token);
+      const parts = await index.postings(token);
       await place.turn();
-      if (list === undefined) continue;
-      found.set(token, list);
-      rows.set(token, (rows.get(token) ?? 0) + list.rows.length);
+      if (parts.length === 0) continue;
+      found.set(token, parts);
+      const count = parts.reduce((sum, part) => sum + part.rows.length, 0);
+      rows.set(token, (rows.get(token) ?? 0) + count);
     }
     words.set(fragment, { lengths: header.lengths, postings: found });
     texts += header.texts;

@@ -19,6 +19,20 @@ export interface Cursor {
   demand(score: number): void;
 }
 
+/** A cursor that knows bounds of the scores of some rows before it visits them. */
+export interface BoundedCursor extends Cursor {
+  /**
+   * Upper bound of the scores from a row on and before `reach`. Earlier rows are not visited any more.
+   */
+  boundFrom(row: number): number;
+  /** The first row that the last call of `boundFrom` did not cover. */
+  readonly reach: number;
+}
+
+export function isBounded(cursor: Cursor): cursor is BoundedCursor {
+  return 'boundFrom' in cursor;
+}
+
 /** A cursor without rows. */
 export const nothing: Cursor = {
   row: END,

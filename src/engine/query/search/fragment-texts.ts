@@ -13,8 +13,8 @@ import { childData } from '../../../arrow/data.ts';
 /** The indexed texts of one column of a fragment. */
 export interface FragmentTexts {
   readonly header: PartHeader;
-  /** Postings of a token; undefined for none. */
-  postings(token: string): Promise<Postings | undefined>;
+  /** Postings of a token, part by part. */
+  postings(token: string): Promise<readonly Postings[]>;
   /** Visits the tokens from a given one on. */
   visitTokens(from: string, visitor: TokenVisitor): Promise<void>;
 }
@@ -64,10 +64,10 @@ export async function scannedTexts(
     }
     release?.();
   }
-  const found = new Map([...table.sorted()].map(({ token, postings }) => [token, postings]));
+  const found = new Map([...table.sorted()].map(({ token, postings }) => [token, [postings]]));
   return {
     header: table.header(),
-    postings: async (token) => found.get(token),
+    postings: async (token) => found.get(token) ?? [],
     visitTokens: async (from, { visit }) => {
       let next: string | null = from;
       for (const token of found.keys()) {

@@ -85,10 +85,10 @@ function termCursor(
   found: WordsFound,
   { postings, lengths }: FragmentWords,
 ): Cursor {
-  const list = postings.get(token);
-  if (list === undefined) return nothing;
+  const parts = postings.get(token);
+  if (parts === undefined) return nothing;
   const factor = boost * rarityOf(found.rowsWith(token), found.texts);
-  return new TermCursor(list, lengths, { factor, averageLength: found.averageLength });
+  return new TermCursor(parts, lengths, { factor, averageLength: found.averageLength });
 }
 
 /** Parts without rows are dropped. */

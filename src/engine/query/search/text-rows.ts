@@ -1,12 +1,12 @@
 import type { RecordBatch } from 'apache-arrow';
-import { SCORE } from '../../request/computed-columns.ts';
+import { NO_COLUMNS, SCORE, type ColumnNeed } from '../../request/computed-columns.ts';
 import { fetchInOrder } from '../rows/found-rows.ts';
 import { BatchPlaces } from '../scan/gather.ts';
 import type { Meters } from '../scan/meters.ts';
 import type { RowsByDistance } from '../../index/vectors/nearest-rows.ts';
 import { Pace } from '../../base/pace.ts';
 import { allFiles, type QueryPlan } from '../plan/plan.ts';
-import type { Scanner } from '../scan/scan.ts';
+import { KEPT_ROWS, type Scanner } from '../scan/scan.ts';
 import { fetchRows } from './search-rows.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
 import { allowedRows, findTexts, rowPlaces, type ScoredRows } from './text-search.ts';
@@ -27,11 +27,21 @@ export async function* textRows(
   const found = await search(plan, text, source, texts, scanner, meters);
   meters.passed('search', { rowsOut: found.positions.length });
   const places = new BatchPlaces();
-  const rows = await placed(plan, found, texts, scanner, places);
+  const rows = await placed(plan, needAtOnce(plan, text, found), found, texts, scanner, places);
   const searched = { plan, postfilter: text.postfilter, column: SCORE, scanner, places, meters };
   yield* plan.sort === null
     ? fetchRows(searched, rows, null)
     : fetchInOrder(searched, plan.sort, rows, null);
+}
+
+/** A few rows, all of which are answered, are read with all columns at once. */
+function needAtOnce(
+  { need, window, sort }: QueryPlan,
+  { postfilter }: TextPlan,
+  { positions }: ScoredRows,
+): ColumnNeed {
+  const few = positions.length <= KEPT_ROWS && window.offset === 0;
+  return few && postfilter === null && sort === null ? need : NO_COLUMNS;
 }
 
 async function search(
@@ -55,9 +65,13 @@ async function search(
   return meters.awaited('search', work);
 }
 
-/** Resolves the places of rows fragment by fragment; their order stays. */
+/**
+ * Resolves the places of rows fragment by fragment; their order stays.
+ * @param need Columns that are kept where the rows of a batch are few.
+ */
 async function placed(
   { snapshot }: QueryPlan,
+  need: ColumnNeed,
   { positions, scores }: ScoredRows,
   texts: TextSource,
   scanner: Scanner,
@@ -80,7 +94,7 @@ async function placed(
     const rows = found.map((at) => positions[at]! - first);
     let next = 0;
     const candidates = await texts.rows(snapshot, file.fragment, rows);
-    for await (const place of scanner.chosen(file, candidates)) {
+    for await (const place of scanner.chosen(file, candidates, need)) {
       places.add(place);
       for (let at = 0; at < place.rows; at++) moved[found[next++]!] = place.offset + at;
     }

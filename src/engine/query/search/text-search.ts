@@ -46,7 +46,7 @@ export async function findTexts(
     if (cursor.row !== END) {
       const deleted = await excluded.deletions(fragment);
       const passes = (row: number) => isThere(row, deleted) && isAllowed(row, bits ?? null);
-      await collect(cursor, passes, new OfferedRows(best, first), turn);
+      await collect(cursor, passes, { best, first }, turn);
     }
     first += fragment.physicalRows;
     await turn();
@@ -85,66 +85,46 @@ function isAllowed(row: number, bits: Uint8Array | null): boolean {
 /** Number of rows between checks whether to yield. */
 const ROWS_AT_ONCE = 4096;
 
+/** The best rows so far, and the position of the fragment's first row. */
+interface Kept {
+  readonly best: NearestRows;
+  readonly first: number;
+}
+
 async function collect(
   cursor: Cursor,
   passes: (row: number) => boolean,
-  rows: OfferedRows,
+  { best, first }: Kept,
   turn: () => Promise<void>,
 ): Promise<void> {
-  let { least } = rows;
+  let { limit } = best;
+  let least = roundedTo(-limit);
   let count = 0;
   cursor.demand(least);
   for (let { row } = cursor; row !== END; row = cursor.next()) {
     if (++count % ROWS_AT_ONCE === 0) await turn();
     const score = cursor.score();
     if (score <= least || !passes(row)) continue;
-    if (!rows.add(row, score)) continue;
-    ({ least } = rows);
+    best.offerRow(Math.fround(-score), first + row);
+    if (best.limit === limit) continue;
+    ({ limit } = best);
+    least = roundedTo(-limit);
     cursor.demand(least);
   }
-  rows.flush();
 }
 
-/** Rows per offered portion. */
-const AT_ONCE = 64;
+const float = new Float32Array(1);
+const bits = new Uint32Array(float.buffer);
 
-/** Offers rows of a fragment in portions. */
-class OfferedRows {
-  readonly #best: NearestRows;
-  readonly #first: number;
-  readonly #rows = new Uint32Array(AT_ONCE);
-  readonly #distances = new Float32Array(AT_ONCE);
-  #count = 0;
-
-  /** @param first Position of the fragment's first row. */
-  constructor(best: NearestRows, first: number) {
-    this.#best = best;
-    this.#first = first;
-  }
-
-  /** Rows must score higher than this to be kept. */
-  get least(): number {
-    return -this.#best.limit;
-  }
-
-  /** Adds a row. Returns whether `least` may have changed. */
-  add(row: number, score: number): boolean {
-    this.#rows[this.#count] = row;
-    this.#distances[this.#count++] = -score;
-    if (this.#count < AT_ONCE) return false;
-    this.flush();
-    return true;
-  }
-
-  flush(): void {
-    const [rows, distances] = [this.#rows, this.#distances];
-    this.#best.offer(
-      distances.subarray(0, this.#count),
-      rows.subarray(0, this.#count),
-      this.#first,
-    );
-    this.#count = 0;
-  }
+/**
+ * A score below which all scores are rounded to a 32-bit float or to less. Without it, a bound of rows
+ * that score the same would be above the float as often as not.
+ */
+function roundedTo(least: number): number {
+  if (!(least > 0)) return least;
+  float[0] = least;
+  bits[0]!++;
+  return least + 0.49 * (float[0] - least);
 }
 
 /** A row as its fragment and position in the fragment's files. */
