@@ -189,6 +189,15 @@ export class Tokenizer {
   }
 }
 
+const tokenizers = new WeakMap<TextOptions, Tokenizer>();
+
+/** The tokenizer of the options of an index. Queries share its cache: a stem takes longer than a short search. */
+export function tokenizerOf(options: TextOptions): Tokenizer {
+  const tokenizer = tokenizers.get(options) ?? new Tokenizer(options);
+  tokenizers.set(options, tokenizer);
+  return tokenizer;
+}
+
 /**
  * The tokenizer for words that are looked for with misspellings: as they are written, but
  * in lower case and folded where the index has them so. A stem would be further from a misspelt word.

@@ -9,7 +9,7 @@ import type { Postings } from '../../index/text/postings.ts';
 import type { FuzzyWord, SearchWords } from './search-words.ts';
 import { defaultTextOptions } from '../../tokens/text-options.ts';
 import type { SearchedText } from '../../index/text/text-plan.ts';
-import { Tokenizer } from '../../tokens/tokenizer.ts';
+import { tokenizerOf } from '../../tokens/tokenizer.ts';
 
 /** The searched texts of a table. */
 export interface TextPlace {
@@ -147,7 +147,7 @@ function scanOf({ column, index }: SearchedText, queries: readonly SearchWords[]
   const fuzzy = queries.flatMap((query) => query.fuzzy);
   return {
     column,
-    tokenizer: new Tokenizer(options),
+    tokenizer: tokenizerOf(options),
     withPositions: queries.some(({ leaf }) => leaf.kind === 'phrase'),
     test: (token) => exact.has(token) || fuzzy.some((word) => isNear(word, token)),
   };

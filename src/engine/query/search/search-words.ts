@@ -3,7 +3,7 @@ import type { LeafQuery, MatchQuery } from '../../request/text-query.ts';
 import { defaultTextOptions } from '../../tokens/text-options.ts';
 import type { SearchedText } from '../../index/text/text-plan.ts';
 import { NearWords } from '../../tokens/edit-distance.ts';
-import { fuzzyTokenizer, Tokenizer } from '../../tokens/tokenizer.ts';
+import { fuzzyTokenizer, tokenizerOf, type Tokenizer } from '../../tokens/tokenizer.ts';
 
 /** A word of a query and its position. */
 interface SearchWord {
@@ -41,7 +41,7 @@ const MOST_EDITS_TOGETHER = 512;
 export function searchWords(leaf: LeafQuery, { index }: SearchedText): SearchWords {
   const options = index.text ?? defaultTextOptions;
   const isFuzzy = leaf.kind === 'match' && leaf.fuzziness !== 0;
-  const tokenizer = isFuzzy ? fuzzyTokenizer(options) : new Tokenizer(options);
+  const tokenizer = isFuzzy ? fuzzyTokenizer(options) : tokenizerOf(options);
   const words = leaf.kind === 'phrase' ? allWords(tokenizer, leaf) : distinctWords(tokenizer, leaf);
   if (!isFuzzy) return { leaf, exact: words, fuzzy: [] };
   return { leaf, exact: [], fuzzy: words.map((word) => fuzzyWord(word, leaf)) };
