@@ -130,7 +130,7 @@ async function firstKey(
  * its hash to the keys. Gives the text; undefined when there is a key, since
  * another process that starts at the same time has made it.
  */
-async function makeFirstKey(folder: DataFolder, book: KeyBook): Promise<string | undefined> {
+export async function makeFirstKey(folder: DataFolder, book: KeyBook): Promise<string | undefined> {
   const details = { subject: 'user:admin', roles: ['role:admin'], expires: null };
   // Gateways that share keys try at the same moment, so each text has a file of its own until its key is stored.
   const pathOf = (id: string): string => `${folder.initialKey}.${id}`;
