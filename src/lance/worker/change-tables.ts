@@ -1,5 +1,5 @@
 import type * as LanceDb from '@lancedb/lancedb';
-import type { TableAtVersion, TablePlace } from '../wire/messages.ts';
+import { connectionOf, type TableAtVersion, type TablePlace } from '../wire/messages.ts';
 import { pinned, type AnswerVersions, type CatalogEndpoint } from './catalog-endpoint.ts';
 import { nativeTable, type NativeTable } from './native-table.ts';
 import { openAt } from './open-tables.ts';
@@ -202,7 +202,7 @@ export class ChangeTables {
   }
 }
 
-/** Other credentials of a store need another connection. */
+/** Other credentials of a store may need another connection. */
 function keyOf({ id, location, store }: TablePlace): string {
-  return JSON.stringify([id, location, store?.options]);
+  return JSON.stringify([id, location, store && connectionOf(store)]);
 }
