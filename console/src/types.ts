@@ -76,6 +76,8 @@ export interface Review {
 export interface Page {
   readonly requests: readonly Row[];
   readonly next: string | null;
+  /** Which name may be meant, where nothing was found. */
+  readonly hint: string | null;
 }
 
 interface RoleSource {

@@ -80,7 +80,8 @@ async function requests({ trail, query, recorded }: ApiCall): Promise<Answer> {
   const limit = limitOf(query.get('limit'));
   const after = placeOf(query.get('after'));
   const except = recorded.decisionId;
-  return apiAnswer(await trail.run({ kind: 'page', filter, limit, after, except }));
+  const task = { kind: 'page', filter, limit, after, except, hints: true } as const;
+  return apiAnswer(await trail.run(task));
 }
 
 async function request({ trail, query }: ApiCall): Promise<Answer> {
@@ -101,8 +102,7 @@ async function traffic({ trail, query }: ApiCall): Promise<Answer> {
       'requests with a text, a column, a review or a canary are found, but not counted',
     );
   }
-  const backend = query.get('backend') || undefined;
-  return apiAnswer(await trail.run({ kind: 'traffic', filter, backend, steps: STEPS, now }));
+  return apiAnswer(await trail.run({ kind: 'traffic', filter, steps: STEPS, now }));
 }
 
 /** The policy in force, and whether the service is ready; parts and reasons are shown with `manage` only. */

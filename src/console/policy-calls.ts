@@ -70,8 +70,9 @@ function rights(call: ApiCall): Promise<Answer> {
 }
 
 /** Counters of limits that are in use now. */
-async function levels({ gateway }: ApiCall): Promise<Answer> {
-  return apiAnswer(JSON.stringify(await limitLevels(gateway.policy.current(), gateway.quota)));
+async function levels({ gateway, recorded }: ApiCall): Promise<Answer> {
+  const { subject } = recorded.principal;
+  return apiAnswer(JSON.stringify(await limitLevels(gateway, subject)));
 }
 
 /** A user, unless the name says that it is a role or a group. */

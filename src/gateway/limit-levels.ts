@@ -1,8 +1,10 @@
 import { CatalogError } from '../protocol/errors.ts';
-import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { LIMITS_FILE, type Limit, type LimitScope } from '../policy/settings/limit.ts';
 import type { Quota, QuotaUse } from '../store/quota.ts';
 import { StoreError } from '../store/store-error.ts';
+import type { Gateway } from './gateway.ts';
+import { FAILURES_LIMIT, isNetwork, type FailureLimit } from './identity/failure-limit.ts';
+import { SCANS_LIMIT, type Scans } from './scans.ts';
 
 /** Counters that are read, and those that are answered. */
 const MOST_READ = 1000;
@@ -11,7 +13,7 @@ const MOST_ANSWERED = 200;
 /** A counter of a limit that is in use. */
 interface LimitLevel {
   readonly limit: string;
-  /** `limits.yaml:LINE`. */
+  /** `limits.yaml:LINE`, or a key of the configuration. */
   readonly rule: string;
   readonly per: LimitScope;
   /** What is counted: `user:ann`, `address:10.0.0.1`, `object:/prod/orders`. */
@@ -33,19 +35,65 @@ interface LimitLevels {
   readonly total: number;
 }
 
+/** What is read of a gateway. */
+type Counting = Pick<Gateway, 'policy' | 'quota' | 'scans' | 'identification'>;
+
 /**
- * The counters of limits that are in use now, whatever they count. Reading charges nothing.
+ * The counters of limits that are in use now, whatever they count. Reading charges nothing. Scans are those of this process.
+ * @param reader The subject that asks, in a request that counts as a scan and is left out.
  * @throws CatalogError ServiceUnavailable while nothing is counted
  */
 export async function limitLevels(
-  { limits: { limits } }: PolicySnapshot,
-  quota: Quota,
+  { policy, quota, scans, identification: { failures } }: Counting,
+  reader: string,
 ): Promise<LimitLevels> {
-  if (limits.length === 0) return { levels: [], total: 0 };
+  const { limits } = policy.current().limits;
   const byName = new Map(limits.map((limit) => [limit.name, limit]));
-  const levels = (await usesOf(quota)).flatMap((use) => levelOf(byName, use));
+  const uses = limits.length > 0 || failures.isShared ? await usesOf(quota) : [];
+  const levels = [
+    ...uses.flatMap((use) => levelOf(byName, use)),
+    ...scanLevels(scans, reader),
+    ...failureLevels(failures, uses),
+  ];
   const sorted = levels.toSorted((one, other) => shareOf(other) - shareOf(one));
   return { levels: sorted.slice(0, MOST_ANSWERED), total: levels.length };
+}
+
+function scanLevels(scans: Scans, reader: string): readonly LimitLevel[] {
+  return scans.used().flatMap(({ subject, running, most }) => {
+    const others = subject === reader ? running - 1 : running;
+    if (others === 0) return [];
+    return [
+      {
+        limit: SCANS_LIMIT,
+        rule: SCANS_LIMIT,
+        per: 'subject',
+        value: subject,
+        left: null,
+        burst: null,
+        full_ms: 0,
+        in_flight: others,
+        concurrency: most,
+      },
+    ];
+  });
+}
+
+function failureLevels(failures: FailureLimit, uses: readonly QuotaUse[]): readonly LimitLevel[] {
+  return failures.used(uses).map(({ source, left, burst, fullMillis }) => {
+    const per = isNetwork(source) ? 'network' : 'address';
+    return {
+      limit: FAILURES_LIMIT,
+      rule: FAILURES_LIMIT,
+      per,
+      value: `${per}:${source}`,
+      left,
+      burst,
+      full_ms: Math.ceil(fullMillis),
+      in_flight: null,
+      concurrency: null,
+    };
+  });
 }
 
 /** Names of limits have no colon. */

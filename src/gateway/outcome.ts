@@ -11,7 +11,7 @@ import { Denied, type SnapshotPermit } from './decision/permit.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
 import { MethodRefused, targetPath } from './route.ts';
 import type { Answered, RefusedRequest } from './decision/steps.ts';
-import { TooManyFailures } from './identity/failure-limit.ts';
+import { FAILURES_LIMIT, TooManyFailures } from './identity/failure-limit.ts';
 import { Throttled } from './decision/throttled.ts';
 
 /** Outcome of a request: its answer, and its decision for the audit log. */
@@ -105,7 +105,7 @@ function asCatalogError(error: unknown): CatalogError {
 function ruleOf(refused: CatalogError): string | null {
   if (refused instanceof RuleRefusal) return refused.rule;
   if (refused instanceof Throttled) return refused.rule;
-  if (refused instanceof TooManyFailures) return 'limits.failed_identifications';
+  if (refused instanceof TooManyFailures) return FAILURES_LIMIT;
   return refused instanceof Denied ? refused.verdict.rule : null;
 }
 

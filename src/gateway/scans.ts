@@ -10,6 +10,9 @@ const SCANS: ReadonlySet<OperationName> = new Set<OperationName>([
   'AnalyzeTableQueryPlan',
 ]);
 
+/** Name of the key of the configuration. */
+export const SCANS_LIMIT = 'limits.scans';
+
 /** Scans that each subject runs at once in this process (`limits.scans`). */
 export class Scans {
   readonly #most: number;
@@ -41,6 +44,12 @@ export class Scans {
     });
   }
 
+  /** The scans of each subject that run now, of how many; none are counted where any number may run. */
+  used(): readonly { readonly subject: string; readonly running: number; readonly most: number }[] {
+    if (this.#most === Infinity) return [];
+    return [...this.#running].map(([subject, running]) => ({ subject, running, most: this.#most }));
+  }
+
   #end(subject: string): void {
     const left = (this.#running.get(subject) ?? 0) - 1;
     if (left > 0) this.#running.set(subject, left);
@@ -49,7 +58,7 @@ export class Scans {
 
   #refusal(): Throttled {
     const limit: NamedLimit = {
-      name: 'limits.scans',
+      name: SCANS_LIMIT,
       per: 'subject',
       rate: null,
       concurrency: this.#most,

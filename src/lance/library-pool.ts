@@ -9,7 +9,7 @@ import {
 } from './library-process.ts';
 import type { LibraryScratch } from './library-scratch.ts';
 import { LibrarySuspects, type AskingTask } from './library-suspects.ts';
-import type { LibraryTask } from './wire/messages.ts';
+import type { LibraryTask, StoreAccess } from './wire/messages.ts';
 import { PieceMemory } from './wire/piece-memory.ts';
 
 /** Tasks that one process works on at once. */
@@ -94,11 +94,19 @@ export class LibraryPool {
     this.#pieces.give(piece);
   }
 
+  /** Has all processes use other credentials for a table from now on. */
+  renew(location: string, store: StoreAccess): void {
+    for (const process of this.#all()) process.renew(location, store);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
+    await Promise.all(this.#all().map((each) => each.stop()));
+  }
+
+  #all(): readonly LibraryProcess[] {
     const alone = this.#alone === undefined ? [] : [this.#alone];
-    const all = [...this.#processes, ...this.#leaving, ...alone];
-    await Promise.all(all.map((each) => each.stop()));
+    return [...this.#processes, ...this.#leaving, ...alone];
   }
 
   #leave(owner: string): void {

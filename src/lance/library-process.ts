@@ -12,6 +12,7 @@ import type { ByteReader } from './wire/reads.ts';
 import type {
   FromLibrary,
   LibraryTask,
+  StoreAccess,
   ToLibrary,
   VersionQuestion,
   VersionReply,
@@ -173,6 +174,11 @@ export class LibraryProcess {
     this.#works.set(id, { result, task, millis, rows, ...(versions && { versions }) });
     if (rows?.shared === undefined) this.#sendRows(id);
     return result;
+  }
+
+  /** Has the library renew its credentials for a table, if it has some that end. */
+  renew(location: string, store: StoreAccess): void {
+    this.#send({ kind: 'store', location, store });
   }
 
   /** Ends the process. Its tasks fail. */

@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { OverBudget } from '../protocol/budget.ts';
 import type { LanceStatement } from '../engine/versions/managed/lance-library.ts';
 import type { TaskInput } from './library-process.ts';
-import type { RowsPool } from './library-pool.ts';
-import type { LibraryTask } from './wire/messages.ts';
+import type { AccessOf } from './lance-rows.ts';
+import type { LibraryPool, RowsPool } from './library-pool.ts';
+import type { LibraryTask, StoreAccess } from './wire/messages.ts';
 
 /** Time between looks at the object store of a task in progress, in ms. */
 export const STORE_LOOK_MILLIS = 10_000;
@@ -10,20 +12,29 @@ export const STORE_LOOK_MILLIS = 10_000;
 /** Tries the object store of a location. @throws StorageUnavailable, StorageRefused */
 export type LookAtStore = (location: string) => Promise<void>;
 
+/** The object stores of the Lance library. */
+export interface LibraryStores {
+  readonly access: AccessOf;
+  readonly look: LookAtStore;
+}
+
+/** A pool whose processes get other credentials for a table. */
+type StoresPool = RowsPool & Pick<LibraryPool, 'renew'>;
+
 /**
  * A pool that tells slow work from an object store that does not answer: the library waits for both alike, until the
  * time of the request is spent. So the gateway tries the store of a long task itself. If that fails, the task ends with
- * the error of the store.
+ * the error of the store. A task that is longer than its credentials gets others in time.
  */
 export class StoreLooks implements RowsPool {
-  readonly #pool: RowsPool;
-  readonly #look: LookAtStore;
+  readonly #pool: StoresPool;
+  readonly #stores: LibraryStores;
   readonly #millis: number;
 
   /** @param millis Time between looks. */
-  constructor(pool: RowsPool, look: LookAtStore, millis = STORE_LOOK_MILLIS) {
+  constructor(pool: StoresPool, stores: LibraryStores, millis = STORE_LOOK_MILLIS) {
     this.#pool = pool;
-    this.#look = look;
+    this.#stores = stores;
     this.#millis = millis;
   }
 
@@ -43,7 +54,12 @@ export class StoreLooks implements RowsPool {
   ): Promise<AsyncGenerator<Uint8Array>> {
     const { location, store } = task.table;
     if (store === undefined) return this.#pool.run(task, statement, input);
-    const watch = new StoreWatch(() => this.#look(location), this.#millis);
+    let last = store;
+    const look = async (): Promise<void> => {
+      last = await this.#renewed(location, last);
+      await this.#stores.look(location);
+    };
+    const watch = new StoreWatch(look, this.#millis);
     const signal = AbortSignal.any([statement.signal(), watch.signal]);
     const { budget, owner } = statement;
     try {
@@ -52,6 +68,14 @@ export class StoreLooks implements RowsPool {
     } catch (error) {
       throw await watch.causeOf(error);
     }
+  }
+
+  /** The credentials of a table now. Those that the library has may last longer than a service that gives none is away. */
+  async #renewed(location: string, last: StoreAccess): Promise<StoreAccess> {
+    const now = await this.#stores.access(location).catch(() => undefined);
+    if (now === undefined || isDeepStrictEqual(now, last)) return last;
+    this.#pool.renew(location, now);
+    return now;
   }
 }
 

@@ -261,6 +261,13 @@ describe('a call of the API is refused', () => {
       13,
       'write QueryTable',
     ],
+    [
+      'with a backend that can have no such name',
+      () => askEve('requests?backend=em%20bedded'),
+      400,
+      13,
+      'backend is "em bedded", but must be the name of a backend such as embedded',
+    ],
     ['with a bad object', () => askEve('requests?object=prod'), 400, 13, 'object is "prod": '],
     ['with a bad status', () => askEve('requests?status=9xx'), 400, 13, 'status is "9xx"'],
     ['with a bad time', () => askEve('requests?since=noon'), 400, 13, 'since is "noon"'],
@@ -429,6 +436,22 @@ describe('the trail', () => {
       return (json['total'] as { readonly requests: number }).requests;
     };
     expect([await of('embedded'), await of('elsewhere')]).toEqual([2, 0]);
+  });
+
+  it('finds the requests of a backend, and says which may be meant', async () => {
+    const of = async (backend: string) => {
+      const { json } = await askEve(`requests?since=1h&subject=carol&backend=${backend}`);
+      return [(json['requests'] as readonly unknown[]).length, json['hint']];
+    };
+    expect(await of('embedded')).toEqual([2, null]);
+    expect(await of('embeded')).toEqual([
+      0,
+      'no request was for the backend embeded: did you mean embedded?',
+    ]);
+    expect(await of('west')).toEqual([
+      0,
+      'no request was for the backend west: requests were for embedded',
+    ]);
   });
 
   it('is exported as CSV and as JSON', async () => {

@@ -25,7 +25,7 @@ async function newTrail(options: { readonly millis?: number } = {}): Promise<Tra
 
 it('finds nothing in an empty log', async () => {
   const trail = await newTrail();
-  expect(JSON.parse(await trail.run(page))).toEqual({ requests: [], next: null });
+  expect(JSON.parse(await trail.run(page))).toEqual({ requests: [], next: null, hint: null });
 });
 
 it('writes an Arrow stream in parts', async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { configPaths, settings, variablesOf } from '../../src/cli/config/config-table.ts';
+import { BUCKET_CREDENTIALS } from '../support/bucket-server.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { pythonFault, pythonWithManifests } from '../support/client-packages.ts';
 import { root } from '../support/documents.ts';
@@ -20,7 +21,7 @@ import {
   rendered,
 } from '../support/helm.ts';
 import { RedisServer } from '../support/redis-server.ts';
-import { containerOf, imageVariables, Pod, podOf, type DeploymentSpec } from '../support/pod.ts';
+import { containerOf, imageVariables, Pod, podOf, workloadOf } from '../support/pod.ts';
 
 const MAIN = join(root, 'dist/cli/main.js');
 /** Said once where it is not: the tests of this file are skipped then, and not passed. */
@@ -49,6 +50,27 @@ const shared = {
   redis: { urlSecret: { name: 'redis' } },
   persistence: { accessMode: 'ReadWriteMany', storageClass: 'nfs' },
 };
+/** Gateways that share nothing but Redis and a bucket. */
+const apart = {
+  ...ofMap,
+  replicas: 3,
+  redis: { urlSecret: { name: 'redis' } },
+  journal: 'lake:/catalog',
+  keys: { sharedSecret: { name: 'shared-keys' } },
+  env: [
+    { name: 'LAKE_ACCESS_KEY_ID', value: BUCKET_CREDENTIALS.id },
+    {
+      name: 'LAKE_SECRET_ACCESS_KEY',
+      valueFrom: { secretKeyRef: { name: 'lake', key: 'secret' } },
+    },
+  ],
+  config: {
+    object_stores: [{ name: 'lake', url: 's3://lake/arrowgate', credentials_env: 'LAKE' }],
+    audit: { archive: 'lake:/audit' },
+    locations: { managed: 'lake:/lance' },
+    tables: { format: 'lance' },
+  },
+};
 
 /** Values that suit each other, as somebody would set them. */
 const good: Readonly<Record<string, unknown>> = {
@@ -74,6 +96,7 @@ const good: Readonly<Record<string, unknown>> = {
     },
   },
   'several gateways': shared,
+  'gateways that share nothing but Redis and a bucket': apart,
   everything: {
     ...shared,
     image: { repository: 'registry.example.com/arrowgate', tag: 'v1', pullSecrets: ['registry'] },
@@ -140,6 +163,7 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
       clients: { 'ca.crt': cert },
       admin: { 'admin-key': 'an-administrator-key-of-a-secret' },
       signing: { 'key.pem': pem },
+      lake: { secret: BUCKET_CREDENTIALS.secret },
       'shared-keys': { 'key-secret': randomBytes(32).toString('base64url') },
       issuers: { 'issuers.yaml': issuers },
       'corp-keys': { 'jwks.json': JSON.stringify({ keys: [jwk] }) },
@@ -158,7 +182,7 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
 
   it.each(names)('makes a configuration that the program accepts: %s', async (name) => {
     const manifests = rendered(good[name]);
-    const pod = podOf(manifestOf(manifests, 'Deployment'));
+    const pod = podOf(manifests);
     const maps = manifests.filter(({ kind }) => kind === 'ConfigMap');
     const made = Object.fromEntries(maps.map((map) => [map.metadata.name, map.data ?? {}]));
     const laid = new Pod(await mkdtemp(join(folder, 'pod-')), pod, { ...objects, ...made });
@@ -173,6 +197,8 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
       });
     const checked = run('config', 'check', '--json');
     expect([checked.status, checked.stderr]).toEqual([0, '']);
+    // Its bucket is in no network; stateful-set.test.ts starts it with one.
+    if (good[name] === apart) return;
     const report = JSON.parse(run('check', '--json', '--port', '0').stdout);
     expect([report.refusals, report.warnings]).toEqual([[], []]);
     expect(report.loaded.store.kind).toBe('redis' in (good[name] as object) ? 'redis' : 'embedded');
@@ -194,7 +220,7 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
       image['ARROWGATE_PORT'],
       image['ARROWGATE_DATA'],
     ]);
-    const { ports } = containerOf(podOf(manifestOf(manifests, 'Deployment')));
+    const { ports } = containerOf(podOf(manifests));
     expect(ports).toEqual([
       { name: 'http', containerPort: listen.port },
       { name: 'admin', containerPort: listen.admin.port },
@@ -202,8 +228,7 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
   });
 
   it.each(names)('runs with nothing that it does not need: %s', (name) => {
-    const { spec } = manifestOf(rendered(good[name]), 'Deployment');
-    const pod = (spec as DeploymentSpec).template.spec;
+    const pod = podOf(rendered(good[name]));
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -226,20 +251,46 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
   });
 
   it('waits for as long as the gateway drains, and replaces it as its volume permits', () => {
-    const { spec: own } = manifestOf(
+    const { template, strategy } = workloadOf(
       rendered({ ...ofMap, shutdown: { delaySeconds: 7, graceSeconds: 100 } }),
-      'Deployment',
     );
-    const { template, strategy } = own as DeploymentSpec;
-    expect([template.spec.terminationGracePeriodSeconds, strategy.type]).toEqual([122, 'Recreate']);
-    const { spec: several } = manifestOf(rendered(shared), 'Deployment');
-    expect((several as DeploymentSpec).strategy.type).toBe('RollingUpdate');
+    expect([template.spec.terminationGracePeriodSeconds, strategy?.type]).toEqual([
+      122,
+      'Recreate',
+    ]);
+    expect(workloadOf(rendered(shared)).strategy?.type).toBe('RollingUpdate');
+  });
+
+  it('gives each gateway a volume and a name of its own where they share no folder', () => {
+    const manifests = rendered({ ...apart, persistence: { storageClass: 'fast', size: '5Gi' } });
+    expect(workloadOf(manifests)).toMatchObject({
+      serviceName: 'arrowgate-metrics',
+      podManagementPolicy: 'Parallel',
+      updateStrategy: { type: 'RollingUpdate' },
+      persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
+      volumeClaimTemplates: [
+        {
+          metadata: { name: 'data' },
+          spec: {
+            accessModes: ['ReadWriteOnce'],
+            storageClassName: 'fast',
+            resources: { requests: { storage: '5Gi' } },
+          },
+        },
+      ],
+      template: { spec: { terminationGracePeriodSeconds: 55 } },
+    });
+    expect(manifestOf(manifests, 'Service', 'arrowgate-metrics').spec).toMatchObject({
+      clusterIP: 'None',
+    });
+    expect(manifests.map(({ kind }) => kind)).not.toContain('PersistentVolumeClaim');
   });
 
   it('has a budget of disruptions for several gateways alone', () => {
     const kinds = (values: unknown) => rendered(values).map(({ kind }) => kind);
     expect(kinds(ofMap)).not.toContain('PodDisruptionBudget');
     expect(kinds(shared)).toContain('PodDisruptionBudget');
+    expect(kinds(apart)).toContain('PodDisruptionBudget');
   });
 
   it('lets nobody in where no peer is named', () => {
@@ -272,6 +323,11 @@ describe.runIf(hasHelm)('the chart (needs helm)', () => {
     expect(notes(ofMap)).toContain(
       'kubectl -n catalog exec deployment/arrowgate -c arrowgate -- cat /data/private/initial-admin-key',
     );
+    expect(notes(apart)).toContain(
+      'kubectl -n catalog exec arrowgate-$at -c arrowgate -- cat /data/private/initial-admin-key',
+    );
+    expect(notes(apart)).toContain('for at in $(seq 0 2); do');
+    expect(notes(apart)).toContain('rollout status statefulset/arrowgate');
     const given = notes({ ...ofMap, adminKey: { secret: { name: 'admin' } } });
     expect(given).toContain('the administrator key in the Secret admin (key admin-key)');
     expect(given).not.toContain('initial-admin-key');
@@ -306,6 +362,7 @@ const ownKeys: readonly (readonly [string, unknown, string])[] = [
   ['listen.port', { listen: { port: 1 } }, 'set service.port'],
   ['listen.tls', { listen: { tls: {} } }, 'set tls'],
   ['coordination.redis', { coordination: { redis: 'redis://h' } }, 'set redis.urlSecret'],
+  ['journal', { journal: 'lake:/catalog' }, 'set journal'],
   ['audit.signing_key', { audit: { signing_key: 'k' } }, 'set audit.signingKeySecret'],
   ['keys.secret_file', { keys: { secret_file: 'k' } }, 'set keys.sharedSecret'],
 ];
@@ -377,6 +434,41 @@ const refused: readonly (readonly [string, unknown, string])[] = [
     'a catalog in Redis needs its data folder after a restart: set persistence.enabled to true',
   ],
   [
+    'a journal that is no place in a store',
+    { ...apart, journal: '/mnt/catalog' },
+    "at '/journal': '/mnt/catalog' does not match pattern",
+  ],
+  [
+    'a journal in a store that is not configured',
+    { ...apart, journal: 'lakes:/catalog' },
+    'journal is lakes:/catalog, but config.object_stores has no store named lakes: add it',
+  ],
+  [
+    'a journal without Redis',
+    { ...apart, redis: {} },
+    'journal is for gateways that share a Redis: set redis.urlSecret.name, or leave journal out',
+  ],
+  [
+    'a journal, and audit logs that end with their pods',
+    { ...apart, persistence: { enabled: false } },
+    'each gateway keeps the newest part of its audit log on its volume: set persistence.enabled to true',
+  ],
+  [
+    'a journal, and one volume for all gateways',
+    { ...apart, persistence: { existingClaim: 'one' } },
+    'with journal each gateway has a volume of its own: leave persistence.existingClaim out',
+  ],
+  [
+    'a journal, and keys of each gateway',
+    { ...apart, keys: {} },
+    'with journal each gateway would have API keys of its own: set keys.sharedSecret, which keeps them in Redis',
+  ],
+  [
+    'a journal, and audit logs that only their gateways can read',
+    { ...apart, config: { object_stores: apart.config.object_stores } },
+    'with journal each gateway would search its own audit log alone: set config.audit.archive, such as lake:/audit',
+  ],
+  [
     'client certificates without TLS',
     { ...ofMap, tls: { clientCaSecret: { name: 'clients' } } },
     'tls.clientCaSecret needs a certificate: set tls.secret',
@@ -407,7 +499,7 @@ describe.runIf(hasHelm)('the chart refuses (needs helm)', () => {
   });
 
   it('each key of the configuration that it sets by itself', () => {
-    const own = ['data', 'policies', 'coordination.redis', 'audit.signing_key'];
+    const own = ['data', 'policies', 'journal', 'coordination.redis', 'audit.signing_key'];
     const parts = /^(listen\.(host|port|tls|admin)|shutdown)\b/;
     const set = Object.keys(settings).filter((path) => own.includes(path) || parts.test(path));
     expect(set.length).toBeGreaterThan(own.length + 5);
@@ -524,7 +616,7 @@ function otherThan(value: unknown, { type, enum: choices, pattern, items }: Sche
   if (typeof value === 'number') return value + 1;
   if (choices !== undefined) return choices.find((choice) => choice !== value);
   if (typeof value === 'string') {
-    const others = ['other', '7Gi', '7m', 'https://git.example.com/other.git'];
+    const others = ['other', '7Gi', '7m', 'lake:/other', 'https://git.example.com/other.git'];
     return others.find((other) => new RegExp(pattern ?? '').test(other) && other !== value);
   }
   if (type === 'array')

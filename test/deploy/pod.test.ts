@@ -8,7 +8,7 @@ import { capture } from '../support/captured-program.ts';
 import { root } from '../support/documents.ts';
 import { waitUntil } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { hasHelm, manifestOf, rendered } from '../support/helm.ts';
+import { hasHelm, rendered } from '../support/helm.ts';
 import { containerOf, Pod, podOf, type Files } from '../support/pod.ts';
 
 const key = 'an-administrator-key-of-a-secret';
@@ -39,8 +39,9 @@ const sources = [
 
 describe.runIf(hasHelm)('a pod of the chart (needs helm)', () => {
   it.each(sources)('serves, answers its probes, and follows $source', async (each) => {
-    const spec = podOf(manifestOf(rendered(each.values), 'Deployment'));
-    const maps = rendered(each.values).filter(({ kind }) => kind === 'ConfigMap');
+    const manifests = rendered(each.values);
+    const spec = podOf(manifests);
+    const maps = manifests.filter(({ kind }) => kind === 'ConfigMap');
     const made = Object.fromEntries(maps.map((map) => [map.metadata.name, map.data ?? {}]));
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-pod-'));
     const given = { policies: filesWith(open), admin: { 'admin-key': key } };

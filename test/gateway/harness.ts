@@ -150,6 +150,7 @@ export interface Setup {
 /** A gateway that listens, with everything real but its backend and the place of its audit log. */
 export interface Harness {
   readonly url: URL;
+  readonly gateway: Gateway;
   readonly audit: MemoryAudit;
   readonly events: string[];
   /** Everything that was logged, as JSON lines. */
@@ -181,6 +182,7 @@ export async function start(setup: Setup = {}): Promise<Harness> {
   });
   return {
     url: new URL(listening.url),
+    gateway,
     audit,
     events,
     logged,

@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
+import { limitLevels } from '../../src/gateway/limit-levels.ts';
 import { ADMIN, start, type Harness } from './harness.ts';
 
 let harness: Harness;
@@ -44,7 +45,13 @@ it('a subject runs sixteen scans at once; the next is told of limits.scans, othe
     '"limits.scans:concurrency";q=16;qu="concurrent-requests"',
   );
   expect((await ask('/v1/table/prod$t/describe')).status).toBe(200);
+  const level = { limit: 'limits.scans', per: 'subject', value: 'user:admin', concurrency: 16 };
+  const levels = (reader: string) => limitLevels(harness.gateway, reader);
+  expect(await levels('user:eve')).toMatchObject({ levels: [{ ...level, in_flight: 16 }] });
+  // Who looks runs a scan by that, which is not shown.
+  expect(await levels('user:admin')).toMatchObject({ levels: [{ ...level, in_flight: 15 }] });
   finish();
   expect((await Promise.all(scans)).map(({ status }) => status)).toEqual(Array(16).fill(200));
   expect((await ask(QUERY)).status).toBe(200);
+  await expect.poll(async () => (await levels('user:eve')).total).toBe(0);
 });

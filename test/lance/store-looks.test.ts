@@ -25,13 +25,14 @@ type Run = (signal: AbortSignal) => AsyncGenerator<Uint8Array>;
 async function errorOf(run: Run, isAway: boolean, millis = LONG, store = true): Promise<unknown> {
   const pool = {
     reuse: () => undefined,
+    renew: () => undefined,
     rowBytes: 1,
     run: async (_: LibraryTask, { signal }: LanceStatement) => run(signal()),
   };
   const look = async (): Promise<void> => {
     if (isAway) throw away;
   };
-  const looks = new StoreLooks(pool, look, millis);
+  const looks = new StoreLooks(pool, { look, access: async () => access }, millis);
   try {
     const pieces = await looks.run(taskOn(store ? access : undefined), ownStatement(), {});
     for await (const piece of pieces) expect(piece.byteLength).toBe(1);
@@ -71,5 +72,38 @@ describe('looks at the object store of a task', () => {
       throw other;
     };
     expect(await errorOf(fails, true)).toBe(other);
+  });
+
+  it('hand on the credentials that a task gets while it runs, each once', async () => {
+    const next = { ...access, options: { expires_at_millis: '2' } };
+    let asked = 0;
+    const given: unknown[] = [];
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const pool = {
+      reuse: () => undefined,
+      renew: (location: string, store: object) => void given.push([location, store]),
+      rowBytes: 1,
+      run: async () =>
+        (async function* () {
+          yield Uint8Array.of(1);
+          await ended;
+        })(),
+    };
+    const answers = [access, new Error('the token service is away'), next, next];
+    const stores = {
+      look: async () => undefined,
+      access: async () => {
+        const answer = answers[Math.min(asked, answers.length - 1)]!;
+        if (++asked > answers.length) end();
+        if (answer instanceof Error) throw answer;
+        return answer;
+      },
+    };
+    const pieces = await new StoreLooks(pool, stores, 1).run(taskOn(access), ownStatement(), {});
+    for await (const piece of pieces) expect(piece.byteLength).toBe(1);
+    expect(given).toEqual([['/s3:/lake/t', next]]);
   });
 });

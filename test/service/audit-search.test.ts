@@ -105,6 +105,21 @@ describe('audit search', () => {
     expect([code, notes.join()]).toEqual([2, expect.stringContaining(sentence)]);
   });
 
+  it('finds the requests of a backend, and says which may be meant', async () => {
+    await settled();
+    const found = await search('--backend', 'embedded', '--subject', 'bob');
+    expect(found.map(({ operation, backend }) => [operation, backend])).toEqual([
+      ['CountTableRows', 'embedded'],
+      ['DropTable', 'embedded'],
+    ]);
+    const mistyped = ['audit', 'search', '--backend', 'imbedded', '--json'];
+    const { lines, notes } = await run(...mistyped, '--data', service.data);
+    expect([lines, notes]).toEqual([
+      [],
+      ['no request was for the backend imbedded: did you mean embedded?'],
+    ]);
+  });
+
   it('shows attempt and outcome as one', async () => {
     await settled();
     const found = await search('--operation', 'CreateTable');
@@ -218,6 +233,9 @@ describe('audit report', () => {
     [['--by', 'address', '--subject', 'bob', '--since', 'today'], { '127.0.0.1': 2 }],
     [['--by', 'subject', '--text', 'blue'], { 'user:admin': 1 }],
     [['--by', 'credential', '--operation', 'KeysCreate'], { local: 2 }],
+    [['--by', 'backend', '--subject', 'bob'], { embedded: 2 }],
+    [['--by', 'subject', '--backend', 'embedded', '--operation', 'drop'], { 'user:bob': 1 }],
+    [['--by', 'subject', '--backend', 'west'], {}],
     [['--by', 'subject', '--until', '1h'], {}],
   ])('counts %j', async (flags, expected) => {
     const [json] = await command('audit', 'report', '--json', ...flags);
@@ -257,6 +275,7 @@ describe('audit report', () => {
     ],
     [['--by', 'day', '--columns', 'x'], '--columns names "x", but must name some of day,requests'],
     [['--by', 'day', '--operation', 'querytabel'], 'which is no operation: write QueryTable'],
+    [['--by', 'day', '--backend', 'em bedded'], '--backend is "em bedded", but must be the name'],
     [['--by', 'day', '--operation', 'reed'], 'which is no operation: write read'],
     [['--by', 'day', '--tz', 'Moon'], '--tz is "Moon", but must be UTC, local'],
   ])('refuses %j', async (flags, sentence) => {

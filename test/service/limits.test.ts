@@ -142,13 +142,27 @@ describe('the levels of limits', () => {
     );
     const service = await Service.start({
       limits: `limits:\n${limits.join('')}`,
+      variables: { ARROWGATE_LIMITS_FAILED_IDENTIFICATIONS: '2' },
       policy: `p, role:admin, /**, *, allow\np, *, /**, describe, allow\ng, user:ann, group:labs\n`,
     });
     cleanups.push(() => service.stop());
     const key = await service.key('ann');
     const asked = await send(service.url, 'POST /v1/table/prod$t/exists', { body: {}, key });
     expect(asked.status).toBe(404);
-    const found = await levels(service.url);
+    const wrong = await send(service.url, 'POST /v1/table/prod$t/exists', { key: 'a guess' });
+    expect(wrong.status).toBe(401);
+    const all = await levels(service.url);
+    const failed = all.filter(({ limit }) => limit === 'limits.failed_identifications');
+    expect(failed).toContainEqual(
+      expect.objectContaining({
+        rule: 'limits.failed_identifications',
+        per: 'address',
+        value: 'address:127.0.0.1',
+        left: 1,
+        burst: 2,
+      }),
+    );
+    const found = all.filter((level) => !failed.includes(level));
     expect(found.every(({ left, burst }) => left === 8 && burst === 9)).toBe(true);
     expect(Object.fromEntries(found.map(({ per, value }) => [per, value]))).toEqual({
       subject: 'user:ann',

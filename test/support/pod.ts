@@ -65,15 +65,37 @@ export interface PodSpec {
   readonly volumes: readonly Volume[];
 }
 
-export interface DeploymentSpec {
+/** A claim of a StatefulSet: each of its pods has a volume of this name. */
+interface ClaimTemplate {
+  readonly metadata: { readonly name: string };
+  readonly spec: unknown;
+}
+
+/** Of a Deployment, which has a strategy, or of a StatefulSet, which has claims. */
+export interface WorkloadSpec {
   readonly replicas: number;
-  readonly strategy: { readonly type: string };
+  readonly strategy?: { readonly type: string };
+  readonly volumeClaimTemplates?: readonly ClaimTemplate[];
   readonly template: { readonly spec: PodSpec };
 }
 
-/** The specification of the pods of a Deployment. */
-export function podOf({ spec }: Manifest): PodSpec {
-  return (spec as DeploymentSpec).template.spec;
+/** The Deployment or StatefulSet among some manifests. @throws Error when there is none, or both */
+export function workloadOf(manifests: readonly Manifest[]): WorkloadSpec {
+  const [found, ...others] = manifests.filter(({ kind }) => WORKLOADS.includes(kind));
+  if (found === undefined || others.length > 0) throw new Error('there is not one workload');
+  return found.spec as WorkloadSpec;
+}
+
+const WORKLOADS = ['Deployment', 'StatefulSet'];
+
+/** The specification of the pods of a workload, with the volumes that its claims add. */
+export function podOf(manifests: readonly Manifest[]): PodSpec {
+  const { template, volumeClaimTemplates = [] } = workloadOf(manifests);
+  const claimed = volumeClaimTemplates.map(({ metadata: { name } }) => ({
+    name,
+    persistentVolumeClaim: {},
+  }));
+  return { ...template.spec, volumes: [...template.spec.volumes, ...claimed] };
 }
 
 /** The container of a name. @throws Error when there is none */

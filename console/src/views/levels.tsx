@@ -4,6 +4,12 @@ import type { LimitLevels } from '../policy-types.ts';
 import { address, Link } from '../router.tsx';
 import { StateOf } from '../states.tsx';
 
+/** What the limits of the configuration bound; those of `limits.yaml` have names of their own. */
+const ABOUT: Readonly<Record<string, string>> = {
+  'limits.scans': 'queries and counts at once, in one process',
+  'limits.failed_identifications': 'wrong credentials',
+};
+
 /** The counters of limits that are in use now, of callers, groups, credentials, addresses, operations and objects. */
 export function Levels() {
   const levels = useApi<LimitLevels>('limits/levels');
@@ -15,7 +21,8 @@ export function Levels() {
           <>
             {found.length === 0 && (
               <p class="faint">
-                No limit is in use: every rate is whole, and no request is in flight.
+                No limit is in use: every rate is whole, and no request that is limited is in
+                flight.
               </p>
             )}
             <ul class="plain spaced">
@@ -47,6 +54,7 @@ function Counter({ limit, value, left, burst, full_ms, in_flight, concurrency }:
   return (
     <>
       <strong>{limit}</strong> <Counted value={value} />{' '}
+      {ABOUT[limit] !== undefined && <span class="faint">{ABOUT[limit]}: </span>}
       {left !== null && burst !== null && (
         <>
           <span class="faint">

@@ -84,9 +84,9 @@ function Chosen({ choice, since }: Pick<NumbersProps, 'choice' | 'since'>) {
   );
 }
 
-/** The trail of the requests of some values; a backend is no criterion of its own there, but a text of the record. */
-function trailOf({ backend = '', ...others }: Choice, since: string, decision = ''): string {
-  return address('trail', { since, ...others, text: backend, decision });
+/** The trail of the requests of some values. */
+function trailOf(choice: Choice, since: string, decision = ''): string {
+  return address('trail', { since, ...choice, decision });
 }
 
 interface NumbersProps {

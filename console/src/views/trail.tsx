@@ -14,6 +14,7 @@ const FILTERS = [
   'subject',
   'object',
   'operation',
+  'backend',
   'decision',
   'status',
   'column',
@@ -157,6 +158,7 @@ function FilterForm({ filter }: { readonly filter: Filter }) {
         hint="QueryTable or read"
         value={filter.operation}
       />
+      <Field name="backend" label="Backend" hint="embedded" value={filter.backend} />
       <div>
         <label for="decision">Decision</label>
         <select id="decision" name="decision">
@@ -223,12 +225,16 @@ interface FoundProps {
 }
 
 function Found({ page, filter, isFirst }: FoundProps) {
-  const { requests, next } = page;
+  const { requests, next, hint } = page;
   if (requests.length === 0) {
     return (
       <Empty>
         <h2>No requests</h2>
-        <p>Nothing in the log matches. Choose a longer period, or clear the filter.</p>
+        <p>
+          {hint === null
+            ? 'Nothing in the log matches. Choose a longer period, or clear the filter.'
+            : `${hint[0]?.toUpperCase()}${hint.slice(1)}`}
+        </p>
       </Empty>
     );
   }
@@ -363,7 +369,7 @@ const FACETS: readonly (readonly [TrafficKey, keyof Filter, string])[] = [
   ['operation', 'operation', 'Operations'],
   ['object', 'object', 'Objects'],
   ['rule', 'text', 'Rules'],
-  ['backend', 'text', 'Backends'],
+  ['backend', 'backend', 'Backends'],
 ];
 const MOST_OF_FACET = 6;
 

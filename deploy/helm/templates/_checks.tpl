@@ -21,7 +21,9 @@
 {{- if and .Values.issuers.secret.name (hasKey $policy.files "issuers.yaml") -}}
 {{- fail "issuers.yaml is in policy.files and in issuers.secret: keep one of them" -}}
 {{- end -}}
-{{- if gt (int .Values.replicas) 1 -}}
+{{- if .Values.journal -}}
+{{- include "arrowgate.journalChecks" . -}}
+{{- else if gt (int .Values.replicas) 1 -}}
 {{- if not .Values.redis.urlSecret.name -}}
 {{- fail (printf "replicas is %d, but the embedded store serves one replica: set redis.urlSecret.name, or replicas to 1" (int .Values.replicas)) -}}
 {{- end -}}
@@ -47,6 +49,34 @@
 {{- include "arrowgate.configChecks" . -}}
 {{- end -}}
 
+{{/* Refuses values that gateways with volumes of their own cannot serve with. */}}
+{{- define "arrowgate.journalChecks" -}}
+{{- $place := .Values.journal -}}
+{{- $store := splitList ":" $place | first -}}
+{{- $stores := list -}}
+{{- range .Values.config.object_stores -}}
+{{- $stores = append $stores .name -}}
+{{- end -}}
+{{- if not (has $store $stores) -}}
+{{- fail (printf "journal is %s, but config.object_stores has no store named %s: add it" $place $store) -}}
+{{- end -}}
+{{- if not .Values.redis.urlSecret.name -}}
+{{- fail "journal is for gateways that share a Redis: set redis.urlSecret.name, or leave journal out" -}}
+{{- end -}}
+{{- if not .Values.persistence.enabled -}}
+{{- fail "each gateway keeps the newest part of its audit log on its volume: set persistence.enabled to true" -}}
+{{- end -}}
+{{- if .Values.persistence.existingClaim -}}
+{{- fail "with journal each gateway has a volume of its own: leave persistence.existingClaim out" -}}
+{{- end -}}
+{{- if not .Values.keys.sharedSecret.name -}}
+{{- fail "with journal each gateway would have API keys of its own: set keys.sharedSecret, which keeps them in Redis" -}}
+{{- end -}}
+{{- if not (dig "audit" "archive" "" .Values.config) -}}
+{{- fail (printf "with journal each gateway would search its own audit log alone: set config.audit.archive, such as %s:/audit" $store) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Refuses keys of `config` that the chart sets from other values. */}}
 {{- define "arrowgate.configChecks" -}}
 {{- $owned := dict
@@ -58,6 +88,7 @@
   "listen.tls" "set tls"
   "listen.admin" "probes and metrics use port 9090"
   "coordination.redis" "set redis.urlSecret"
+  "journal" "set journal"
   "audit.signing_key" "set audit.signingKeySecret"
   "keys.secret_file" "set keys.sharedSecret"
 -}}

@@ -38,7 +38,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* Whether several gateways may run at once. */}}
+{{/* The gateways, as kubectl names them. */}}
+{{- define "arrowgate.workload" -}}
+{{ ternary "statefulset" "deployment" (ne .Values.journal "") }}/{{ include "arrowgate.name" . }}
+{{- end -}}
+
+{{/* Whether several gateways may write one volume at once. */}}
 {{- define "arrowgate.shared" -}}
 {{- if and .Values.redis.urlSecret.name (or (eq .Values.persistence.accessMode "ReadWriteMany") .Values.persistence.existingClaim) -}}
 yes
@@ -59,6 +64,9 @@ yes
 {{- $delay := printf "%ds" (int .Values.shutdown.delaySeconds) -}}
 {{- $grace := printf "%ds" (int .Values.shutdown.graceSeconds) -}}
 {{- $own := dict "listen" $listen "data" "/data" "policies" (include "arrowgate.policies" .) "shutdown" (dict "delay" $delay "grace" $grace) -}}
+{{- with .Values.journal -}}
+{{- $_ := set $own "journal" . -}}
+{{- end -}}
 {{- if .Values.audit.signingKeySecret.name -}}
 {{- $_ := set $own "audit" (dict "signing_key" "/etc/arrowgate/signing/key.pem") -}}
 {{- end -}}

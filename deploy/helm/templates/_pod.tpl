@@ -47,13 +47,26 @@ capabilities: { drop: [ALL] }
 {{- end }}
 {{- end -}}
 
+{{/* What a volume of data is claimed with. */}}
+{{- define "arrowgate.claim" -}}
+accessModes: [{{ .Values.persistence.accessMode }}]
+{{- with .Values.persistence.storageClass }}
+storageClassName: {{ . }}
+{{- end }}
+resources:
+  requests: { storage: {{ .Values.persistence.size }} }
+{{- end -}}
+
+{{/* A StatefulSet adds the volume `data` of each gateway. */}}
 {{- define "arrowgate.volumes" -}}
+{{- if not .Values.journal }}
 - name: data
   {{- if .Values.persistence.enabled }}
   persistentVolumeClaim: { claimName: {{ .Values.persistence.existingClaim | default (include "arrowgate.name" .) }} }
   {{- else }}
   emptyDir: {}
   {{- end }}
+{{- end }}
 - name: tmp
   emptyDir: { sizeLimit: {{ .Values.tmpSize }} }
 - name: config

@@ -51,8 +51,14 @@ export class BackgroundArchiving {
   async stop(): Promise<void> {
     this.#stopping.abort();
     if (this.#running === undefined) return;
-    const last = this.#running.then(() => this.#round()).catch(() => undefined);
-    await Promise.race([last, sleep(LAST_ARCHIVE_MILLIS)]);
+    const over = new AbortController();
+    const last = this.#running
+      .then(() => this.#round())
+      .catch(() => undefined)
+      // A timer that runs on would keep the process for its whole time.
+      .finally(() => over.abort());
+    const late = sleep(LAST_ARCHIVE_MILLIS, undefined, { signal: over.signal });
+    await Promise.race([last, late.catch(() => undefined)]);
   }
 
   /** Upper bound of the age of the oldest record that is not in the archive, in seconds; 0 if the last round got all. */

@@ -16,6 +16,8 @@ export interface RequestFilter {
   /** Test of canonical paths, which one of the request's objects must pass. */
   readonly object?: (path: string) => boolean;
   readonly operations?: ReadonlySet<string>;
+  /** Name of the backend that answered, or would have. */
+  readonly backend?: string;
   readonly decision?: Decision;
   /** Test of the answer's status. */
   readonly status?: (status: number) => boolean;
@@ -36,10 +38,11 @@ export function isInWindow({ since, until }: RequestFilter, began: bigint): bool
   return (since === undefined || began >= since) && (until === undefined || began < until);
 }
 
-/** Whether a record matches subject, operation and object, which are the same in attempt and outcome. */
+/** Whether a record matches subject, operation, backend and object, which are the same in attempt and outcome. */
 export function isAbout(filter: RequestFilter, record: LoggedRecord): boolean {
-  const { subject, operations, object } = filter;
+  const { subject, operations, object, backend } = filter;
   if (subject !== undefined && record.subject !== subject) return false;
+  if (backend !== undefined && record.backend !== backend) return false;
   if (operations !== undefined && !has(operations, record.operation)) return false;
   if (object === undefined) return true;
   const own = record.object !== null && object(record.object);

@@ -74,10 +74,11 @@ export class LinesSearch {
 
   /** Compares single fields, so that only lines of matches are decoded. */
   #isMeant(line: LineFields): boolean {
-    const { subject, operations, object } = this.#filter;
+    const { subject, operations, object, backend } = this.#filter;
     const began = line.began();
     if (began < this.#since || began >= this.#until) return false;
     if (subject !== undefined && line.text('subject') !== subject) return false;
+    if (backend !== undefined && line.text('backend') !== backend) return false;
     if (operations !== undefined && !operations.has(line.text('operation') ?? '')) return false;
     if (object === undefined) return true;
     const own = line.text('object');
@@ -139,7 +140,7 @@ export function beganOf({ time, duration_us: duration }: LoggedRecord): bigint {
 
 /** Texts that the line of every match contains. Names of fields are never part of a value: its quotes are escaped. */
 function needlesOf(filter: RequestFilter): readonly Buffer[] {
-  const { subject, operations, decision, column, text } = filter;
+  const { subject, operations, decision, column, text, backend } = filter;
   const [operation, ...others] = operations ?? [];
   const needles = [
     subject !== undefined && `,"subject":${JSON.stringify(subject)}`,
@@ -150,6 +151,7 @@ function needlesOf(filter: RequestFilter): readonly Buffer[] {
     operation !== undefined && others.length === 0 && `,"operation":${JSON.stringify(operation)}`,
     statusNeedle(filter),
     decision !== undefined && `,"decision":${JSON.stringify(decision)}`,
+    backend !== undefined && `,"backend":${JSON.stringify(backend)}`,
   ];
   return needles.filter((needle) => needle !== false).map((needle) => Buffer.from(needle));
 }

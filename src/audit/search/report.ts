@@ -32,6 +32,7 @@ export const reportKeys = [
   'object',
   'operation',
   'rule',
+  'backend',
   'credential',
   'day',
   'decision',
@@ -80,6 +81,7 @@ const fields: Partial<Record<ReportKey, CountedField>> = {
   object: 'object',
   operation: 'operation',
   rule: 'rule',
+  backend: 'backend',
   credential: 'credential',
   address: 'source_ip',
 };
@@ -89,6 +91,7 @@ const keyReaders: Readonly<Record<Exclude<ReportKey, 'day'>, (found: FoundReques
   object: ({ record }) => record.object,
   operation: ({ record }) => record.operation,
   rule: ({ record }) => record.rule,
+  backend: ({ record }) => record.backend,
   credential: ({ record }) => record.credential,
   address: ({ record }) => record.source_ip,
   decision: ({ record }) => record.decision,

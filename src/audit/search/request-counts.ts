@@ -17,6 +17,7 @@ export type CountedField =
   | 'object'
   | 'operation'
   | 'rule'
+  | 'backend'
   | 'credential'
   | 'source_ip'
   | 'policy_digest';

@@ -177,7 +177,7 @@ function stretches(rows: Rows): readonly Stretch[] {
 }
 
 function testsOf(filter: RequestFilter): readonly ColumnTest[] {
-  const { subject, operations, object, decision, status, column, text, canary } = filter;
+  const { subject, operations, object, decision, status, column, text, canary, backend } = filter;
   const tests: ColumnTest[] = [];
   const marked = (columns: readonly string[], marks: RowMarks): void => {
     tests.push({ columns, marks: (data) => either(data.map(marks)) });
@@ -189,6 +189,7 @@ function testsOf(filter: RequestFilter): readonly ColumnTest[] {
   if (status !== undefined) marked(['status'], statusMarks(status));
   if (column !== undefined) marked(['read'], columnMarks(column));
   if (subject !== undefined) add(['subject'], wordEquals(subject));
+  if (backend !== undefined) add(['backend'], wordEquals(backend));
   if (operations !== undefined) {
     add(
       ['operation'],

@@ -20,13 +20,10 @@ export const trafficKeys = [
 type TrafficKey = (typeof trafficKeys)[number];
 
 /** Criteria of counted requests. An object is compared with that of the route. */
-export interface TrafficFilter extends Pick<
+export type TrafficFilter = Pick<
   RequestFilter,
-  'subject' | 'object' | 'operations' | 'decision' | 'status'
-> {
-  /** Name of the backend that answered. */
-  readonly backend?: string;
-}
+  'subject' | 'object' | 'operations' | 'backend' | 'decision' | 'status'
+>;
 
 /** Period of the counts, in microseconds since 1970, and the number of its equal parts. */
 export interface TrafficPeriod {

@@ -2,6 +2,7 @@ import { isAbout, isInWindow, matches, type RequestFilter } from '../../audit/se
 import { newestRequests } from '../../audit/search/newest.ts';
 import { reviewMarks, withMarks } from '../../audit/search/review-marks.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
+import { filterHint } from '../../gateway/replay/filter-hint.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
 import { formatOf, requireFormatNamed } from './audit-format.ts';
 import type { Config } from '../config/config-table.ts';
@@ -12,7 +13,6 @@ import type { Run } from '../output/output.ts';
 import type { TableFlags } from '../output/table.ts';
 import { stopSignal } from '../output/stop-signal.ts';
 import { UsageError } from '../output/service-error.ts';
-import { nearestName } from '../../policy/nearest.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beganOf } from '../../audit/search/lines.ts';
 import { LogTail } from '../../audit/search/log-tail.ts';
@@ -23,8 +23,6 @@ import { timeOf } from '../../audit/record/time.ts';
 const PAUSE_MILLIS = 250;
 /** Requests that are held until the marks are read, at most. */
 const HELD = 8192;
-/** Requests in which columns are looked up for a hint, about. */
-const MOST_HINTED = 100_000;
 /** Polling interval of the records of other gateways, in milliseconds. */
 const BRING_MILLIS = 3_000;
 
@@ -94,30 +92,9 @@ export async function searchAudit(config: Config, flags: SearchFlags, run: Run):
     if (!(await output.bytes(format.requests(some)))) return;
   }
   await output.bytes(format.end());
-  if (isEmpty && flags.follow !== true) await hintColumn(folder.audit, filter, output);
-}
-
-/** Says which column may be meant when none of the name was read. */
-async function hintColumn(
-  folder: string,
-  { column, ...others }: RequestFilter,
-  output: Run['output'],
-): Promise<void> {
-  if (column === undefined) return;
-  const meant = nearestName(column, await columnsRead(folder, others));
-  if (meant !== undefined) output.note(`no request read ${column}: did you mean ${meant}?`);
-}
-
-/** Columns that some of the requests of a filter read. */
-async function columnsRead(folder: string, filter: RequestFilter): Promise<ReadonlySet<string>> {
-  const names = new Set<string>();
-  let requests = 0;
-  for await (const some of searchRequests(folder, filter)) {
-    for (const { record } of some) for (const name of record.read?.columns ?? []) names.add(name);
-    requests += some.length;
-    if (requests >= MOST_HINTED) break;
-  }
-  return names;
+  const hint =
+    isEmpty && flags.follow !== true ? await filterHint(folder.audit, filter) : undefined;
+  if (hint !== undefined) output.note(hint);
 }
 
 /** A search that runs while the marks are read, which every request is shown with: both take as long. */

@@ -71,6 +71,7 @@ function withFilter(command: Command): Command {
     .option('--subject <name>', 'subject of the request')
     .option('--object <pattern>', 'a pattern as in a policy: /prod/orders, /prod/*, /prod/**')
     .option('--operation <name>', 'an operation, or a group of them such as read')
+    .option('--backend <name>', 'a backend of the configuration, such as embedded')
     .option('--decision <decision>', 'allow, deny, unauthenticated, limited, invalid, unavailable')
     .option('--status <status>', 'status of the answer, such as 403, or a class such as 4xx')
     .option('--column <name>', 'a column of a table that the request read')
@@ -84,7 +85,7 @@ function addReport(audit: Command, run: Run): void {
     .description('aggregate requests, decisions and bytes')
     .requiredOption(
       '--by <what>',
-      'subject, object, operation, rule, credential, day, decision, reason, address or restriction',
+      'subject, object, operation, rule, backend, credential, day, decision, reason, address or restriction',
     )
     .option('--format <format>', 'table, json or csv')
     .option('--json', 'the same as --format json')

@@ -3,9 +3,8 @@ import { failureText, PassedOver, type Failure } from '../../engine/base/passed-
 import type { Upkeep } from '../../engine/upkeep.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
-import { openLog } from '../config/log.ts';
 import { columns, type Run } from '../output/output.ts';
-import { openLance } from '../service/open-lance.ts';
+import { commandLance } from '../service/open-lance.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { tablePathOf, withUpkeep } from '../service/with-upkeep.ts';
 
@@ -61,7 +60,7 @@ async function compacted(
         const details = { tables: String(counts.tables), failures: String(counts.failures) };
         return { result, details };
       }),
-    (_, opened) => ({ lance: openLance({ config, log: openLog(config), opened }) }),
+    (_, opened) => commandLance(config, opened),
   );
 }
 

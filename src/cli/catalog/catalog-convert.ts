@@ -7,11 +7,10 @@ import { canonicalPath } from '../../protocol/identifier.ts';
 import { configOf, withConfig } from '../config/command-config.ts';
 import { processEnvironment } from '../config/config-environment.ts';
 import type { Config } from '../config/config-table.ts';
-import { openLog } from '../config/log.ts';
 import type { Run } from '../output/output.ts';
 import { ServiceError, UsageError } from '../output/service-error.ts';
 import { dataFolderOf } from '../service/data-folder.ts';
-import { openLance } from '../service/open-lance.ts';
+import { commandLance } from '../service/open-lance.ts';
 import { recorded, type RecordedCommand } from '../service/recorded-command.ts';
 import { rulesForExpiry } from '../service/version-expiry.ts';
 import { tablePathOf, withUpkeep } from '../service/with-upkeep.ts';
@@ -42,7 +41,7 @@ export function addConvert(catalog: Command, run: Run): void {
             const result = await upkeep.convert({ path, to, judge, signal });
             return { result, details: detailsOf(result) };
           }),
-        (_, opened) => ({ lance: openLance({ config, log: openLog(config), opened }) }),
+        (_, opened) => commandLance(config, opened),
       );
       run.output.line(flags.json === true ? jsonOf(done) : sentence(object, to, done));
     });

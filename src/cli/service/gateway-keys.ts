@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { fileKeyBook, sharedKeyBook, type KeyBook } from '../../gateway/identity/key-book.ts';
 import { KeyFileError } from '../../gateway/identity/key-document.ts';
 import { replaceFile } from '../../gateway/identity/key-file.ts';
@@ -7,7 +8,7 @@ import { KeyUse } from '../../gateway/identity/key-use.ts';
 import { makeKey } from '../../gateway/identity/keys.ts';
 import { folderUses, type UseBoard } from '../../gateway/identity/use-board.ts';
 import { messageOf } from '../../store/store-error.ts';
-import type { DataFolder } from './data-folder.ts';
+import { disk, type DataFolder } from './data-folder.ts';
 import { openSharedKeys, sharedSecret, sharedUses } from './open-keys.ts';
 import { Opened, type Start } from './opened.ts';
 
@@ -129,17 +130,25 @@ async function firstKey(
  * its hash to the keys. Gives the text; undefined when there is a key, since
  * another process that starts at the same time has made it.
  */
-async function makeFirstKey(folder: DataFolder, book: KeyBook): Promise<string | undefined> {
+export async function makeFirstKey(folder: DataFolder, book: KeyBook): Promise<string | undefined> {
   const details = { subject: 'user:admin', roles: ['role:admin'], expires: null };
-  let text: string | undefined;
+  // Gateways that share keys try at the same moment, so each text has a file of its own until its key is stored.
+  const pathOf = (id: string): string => `${folder.initialKey}.${id}`;
+  const tried: ReturnType<typeof makeKey>[] = [];
   await book.update(async (keys) => {
-    text = undefined;
     if (keys.length > 0) return keys;
     const made = makeKey(details, new Date());
+    tried.push(made);
     // Before the keys have it: after a crash in between, no key without a holder is stored.
-    await replaceFile(folder.initialKey, `${made.text}\n`);
-    text = made.text;
+    await replaceFile(pathOf(made.stored.id), `${made.text}\n`);
     return [made.stored];
   });
-  return text;
+  const ids = new Set((await book.read()).map(({ id }) => id));
+  const first = tried.find(({ stored }) => ids.has(stored.id));
+  for (const { stored } of tried) {
+    if (stored.id === first?.stored.id) disk.rename(pathOf(stored.id), folder.initialKey);
+    else disk.discard(pathOf(stored.id));
+  }
+  if (tried.length > 0) await disk.flush(dirname(folder.initialKey));
+  return first?.text;
 }

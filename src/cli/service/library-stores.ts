@@ -1,8 +1,13 @@
 import type { AccessOf } from '../../lance/lance-rows.ts';
-import type { LookAtStore } from '../../lance/store-looks.ts';
+import type { LibraryStores } from '../../lance/store-looks.ts';
 import type { LibraryEnvironment } from '../../lance/library-process.ts';
 import type { BucketCredentials } from '../../storage/bucket/bucket-place.ts';
 import { objectRoot, storeRoot, wireLocation } from '../../storage/object-key.ts';
+import {
+  Unvendable,
+  type VendedCredentials,
+  type VendingStores,
+} from '../../storage/vending/credential-vendor.ts';
 import { libraryCertificates, processEnvironment } from '../config/config-environment.ts';
 import type { ObjectStoreSetting } from '../config/config-object-stores.ts';
 import { openObjectStore } from './object-stores.ts';
@@ -11,18 +16,16 @@ import type { Opened } from './opened.ts';
 /** Bounds of the library's own attempts: the gateway has reached the store just before. Seconds. */
 const ATTEMPTS = { client_max_retries: '3', client_retry_timeout: '10' };
 
-/** The object stores of the Lance library. */
-export interface LibraryStores {
-  readonly access: AccessOf;
-  readonly look: LookAtStore;
-}
+/** The name of the library's sessions. No caller has it. */
+const SUBJECT = 'gateway library';
 
 /**
- * How the Lance library reaches tables in object stores: with the credentials that the gateway has at
- * that moment.
+ * How the Lance library reaches tables in object stores: with a session for the one table where the store
+ * has a security token service, else with the credentials that the gateway has at that moment.
  */
 export function libraryStores(
   settings: readonly ObjectStoreSetting[],
+  vending: VendingStores,
   opened: Opened,
 ): LibraryStores {
   const stores = settings.map((setting) => {
@@ -38,11 +41,34 @@ export function libraryStores(
     const found = storeOf(location);
     if (found === undefined) return undefined;
     const { name } = found.setting;
-    const options = { ...ATTEMPTS, ...clientOptions(found.setting, await found.credentials()) };
+    const session = await sessionOf(vending, found.setting, location);
+    const own = session ?? clientOptions(found.setting, await found.credentials());
+    const options = { ...ATTEMPTS, ...own };
     const folder = location.slice(storeRoot(location).length);
     return { name, uri: wireLocation(location), folder, options };
   };
   return { access, look: async (location) => storeOf(location)?.look() };
+}
+
+/** Options with credentials of one table; undefined where there can be none. @throws as `IssueCredentials` */
+async function sessionOf(
+  vending: VendingStores,
+  { vend }: ObjectStoreSetting,
+  location: string,
+): Promise<VendedCredentials['options'] | undefined> {
+  const issue = vend.role_arn === null ? null : vending(location)?.issue;
+  const request = {
+    location,
+    table: location,
+    subject: SUBJECT,
+    access: 'read and commit',
+  } as const;
+  try {
+    return (await issue?.(request))?.options;
+  } catch (error) {
+    if (error instanceof Unvendable) return undefined;
+    throw error;
+  }
 }
 
 /** The options with which a Lance client reaches a store. */

@@ -4,11 +4,14 @@ import { LanceRows } from '../../lance/lance-rows.ts';
 import { LibraryPool } from '../../lance/library-pool.ts';
 import { LibraryScratch } from '../../lance/library-scratch.ts';
 import { StoreLooks } from '../../lance/store-looks.ts';
+import type { VendingStores } from '../../storage/vending/credential-vendor.ts';
 import type { Config } from '../config/config-table.ts';
+import { openLog } from '../config/log.ts';
 import { dataFolderOf } from './data-folder.ts';
 import { UsageError } from '../output/service-error.ts';
 import { libraryEnvironment, libraryStores } from './library-stores.ts';
-import type { Start } from './opened.ts';
+import type { Opened, Start } from './opened.ts';
+import { openVending } from './vending-stores.ts';
 
 /** The Lance library, an optional peer dependency. */
 const PACKAGE = '@lancedb/lancedb';
@@ -19,11 +22,14 @@ const INSTALL = `install the Lance library beside arrowgate with \`npm install $
  * Access to the rows of Lance tables as configured. Its processes start with the first request.
  * @throws UsageError if the library is required and not installed
  */
-export function openLance({
-  config,
-  log,
-  opened,
-}: Pick<Start, 'config' | 'opened'> & { readonly log: Pick<Start['log'], 'warn'> }): LanceAccess {
+export function openLance(
+  {
+    config,
+    log,
+    opened,
+  }: Pick<Start, 'config' | 'opened'> & { readonly log: Pick<Start['log'], 'warn'> },
+  vending: VendingStores,
+): LanceAccess {
   const orElsewhere = 'or open it at its location';
   requireLibrary(config);
   const missing = missingLibrary(config);
@@ -37,9 +43,18 @@ export function openLance({
     onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
   });
   opened.add(() => pool.close());
-  const { access, look } = libraryStores(stores, opened);
-  const library = new LanceRows(new StoreLooks(pool, look), access);
+  const access = libraryStores(stores, vending, opened);
+  const library = new LanceRows(new StoreLooks(pool, access), access.access);
   return { library, instead: orElsewhere };
+}
+
+/** The same for a command on the catalog. */
+export async function commandLance(
+  config: Config,
+  opened: Opened,
+): Promise<{ readonly lance: LanceAccess }> {
+  const vending = await openVending(config.object_stores, opened);
+  return { lance: openLance({ config, log: openLog(config), opened }, vending) };
 }
 
 /** How to get the library if there is none. */

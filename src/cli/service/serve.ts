@@ -302,7 +302,7 @@ async function openLogAndCatalog(
   await tryObjectStores(config.object_stores, { spill: folder.root, log });
   for (const warning of vendingWarnings(config.object_stores)) log.warn(warning);
   const vending = await openVending(config.object_stores, opened);
-  const watch = { ...given, lance: openLance(start), vending };
+  const watch = { ...given, lance: openLance(start, vending), vending };
   const openEngine = (audit: AuditLog, into: Opened): Promise<Engine> =>
     openCatalog(config, folder, into, {
       ...watch,

@@ -24,14 +24,19 @@ import { UsageError } from '../output/service-error.ts';
 export async function withUpkeep<Result>(
   command: Command,
   work: (upkeep: Upkeep) => Promise<Result>,
-  watch: (config: Config, opened: Opened) => CatalogWatch = () => ({}),
+  watch: (config: Config, opened: Opened) => CatalogWatch | Promise<CatalogWatch> = () => ({}),
 ): Promise<Result> {
   const config = configOf(command);
   await catalogFolder(config);
   const folder = dataFolderOf(config);
   const opened = new Opened();
   try {
-    const { upkeep, backend } = await openCatalog(config, folder, opened, watch(config, opened));
+    const { upkeep, backend } = await openCatalog(
+      config,
+      folder,
+      opened,
+      await watch(config, opened),
+    );
     if (upkeep === null) throw new UsageError((await backend.health()) ?? 'the catalog is closed');
     return await work(upkeep);
   } finally {

@@ -11,12 +11,12 @@ export type TrailTask =
       readonly after?: { readonly began: string; readonly decisionId: string } | undefined;
       /** Decision that is left out. */
       readonly except: string;
+      /** Whether a page without requests says which name may be meant. */
+      readonly hints?: boolean;
     }
   | {
       readonly kind: 'traffic';
       readonly filter: FilterText;
-      /** Name of the backend that answered. */
-      readonly backend?: string | undefined;
       readonly steps: number;
       /** Milliseconds since 1970. */
       readonly now: number;

@@ -8,6 +8,7 @@ import { keepSegmentsOpen } from '../../audit/segments/open-segments.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/search.ts';
 import { countTraffic } from '../../audit/search/traffic.ts';
 import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
+import { filterHint } from '../../gateway/replay/filter-hint.ts';
 import { explain } from '../../policy/explain.ts';
 import { parseObject } from '../../policy/lines/pattern.ts';
 import { lineOfRule, linesOfText } from '../../policy/lines/line-text.ts';
@@ -51,7 +52,12 @@ async function page(folder: string, task: Task<'page'>): Promise<object> {
     ...listedRequest(found),
     review: markOf(marks, found),
   }));
-  return { requests: listed, next };
+  const isNone = requests.length === 0 && task.after === undefined;
+  const hint =
+    isNone && task.hints === true
+      ? await filterHint(folder, requestFilterOf(task.filter))
+      : undefined;
+  return { requests: listed, next, hint: hint ?? null };
 }
 
 /** What the newest mark of a request says; null without one. */
@@ -98,13 +104,9 @@ async function arrow(folder: string, { stream, page: wanted }: Task<'arrow'>): P
   return { requests: requests.length, next, bytes: Buffer.concat(pieces).toString('base64') };
 }
 
-async function traffic(
-  folder: string,
-  { filter, backend, steps, now }: Task<'traffic'>,
-): Promise<object> {
+async function traffic(folder: string, { filter, steps, now }: Task<'traffic'>): Promise<object> {
   const { since, until, column: _column, text: _text, ...others } = requestFilterOf(filter);
-  const { review: _review, canary: _canary, ...named } = others;
-  const criteria = { ...named, ...(backend !== undefined && { backend }) };
+  const { review: _review, canary: _canary, ...criteria } = others;
   const end = until ?? BigInt(now) * 1000n;
   const period = { since: since ?? end - BigInt(DAY_MILLIS) * 1000n, until: end, steps };
   const counted = await countTraffic(folder, period, criteria);

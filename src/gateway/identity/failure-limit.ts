@@ -1,4 +1,4 @@
-import type { Quota, QuotaCharge } from '../../store/quota.ts';
+import type { Quota, QuotaCharge, QuotaUse } from '../../store/quota.ts';
 import { networkOf } from '../http/networks.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 
@@ -19,6 +19,20 @@ const NETWORK_SHARE = 4;
 const NETWORK_BITS = { 4: 24, 6: 64 } as const;
 /** Maximum number of remembered sources; the one whose last failure is oldest goes first. */
 const REMEMBERED = 50_000;
+
+/** Name of the key of the configuration, and of the limit in answers and records. */
+export const FAILURES_LIMIT = 'limits.failed_identifications';
+
+/** How much of its failures a source has used. */
+interface FailureUse {
+  /** An address, or a network such as 10.0.0.0/24. */
+  readonly source: string;
+  /** Failures that it may still have now, and at once at most. */
+  readonly left: number;
+  readonly burst: number;
+  /** Milliseconds until it may have all of them. */
+  readonly fullMillis: number;
+}
 
 /**
  * Counts failed identifications by address and by the network around it (/24,
@@ -100,6 +114,34 @@ export class FailureLimit {
     }
   }
 
+  /** Whether other gateways count in the same counters. */
+  get isShared(): boolean {
+    return this.#perMinute !== null && this.#shared !== undefined;
+  }
+
+  /**
+   * The sources that have failed, and how much they have used.
+   * @param shared Counters that are in use at all gateways.
+   */
+  used(shared: readonly QuotaUse[]): readonly FailureUse[] {
+    if (this.#perMinute === null) return [];
+    const now = this.#now();
+    const millis = new Map<string, number>();
+    for (const [source, until] of this.#until) if (until > now) millis.set(source, until - now);
+    for (const { key, fullMicros } of shared) {
+      if (!key.startsWith(SHARED)) continue;
+      const source = key.slice(SHARED.length);
+      millis.set(source, Math.max(millis.get(source) ?? 0, fullMicros / 1000));
+    }
+    return [...millis].map(([source, fullMillis]) => this.#useOf(source, fullMillis));
+  }
+
+  #useOf(source: string, fullMillis: number): FailureUse {
+    const each = this.#costOf(isNetwork(source));
+    const left = Math.max(0, Math.floor((MINUTE_MILLIS - fullMillis) / each + ROUNDING));
+    return { source, left, burst: Math.round(MINUTE_MILLIS / each), fullMillis };
+  }
+
   /** How many sources are remembered. */
   get size(): number {
     return this.#until.size;
@@ -108,11 +150,16 @@ export class FailureLimit {
   /** The sources that an address counts for, each with what one failure costs it, in milliseconds. */
   #sources(address: string): readonly (readonly [source: string, each: number])[] {
     if (this.#perMinute === null) return [];
-    const each = MINUTE_MILLIS / this.#perMinute;
     return [
-      [address, each],
-      [networkOf(address, NETWORK_BITS), each / NETWORK_SHARE],
+      [address, this.#costOf(false)],
+      [networkOf(address, NETWORK_BITS), this.#costOf(true)],
     ];
+  }
+
+  /** Milliseconds that a failure costs an address, or a network. */
+  #costOf(network: boolean): number {
+    const each = MINUTE_MILLIS / (this.#perMinute ?? Infinity);
+    return network ? each / NETWORK_SHARE : each;
   }
 
   #shrink(now: number): void {
@@ -124,8 +171,18 @@ export class FailureLimit {
   }
 }
 
-/** The same failure, as counters ask for it; no limit has such a name. */
+/** Whether a source is a network, and no address. */
+export function isNetwork(source: string): boolean {
+  return source.includes('/');
+}
+
+/** Begin of the names of shared counters; no limit has such a name. */
+const SHARED = '(failed):';
+/** A failure whose milliseconds are no whole number is not lost to rounding. */
+const ROUNDING = 1e-6;
+
+/** The same failure, as counters ask for it. */
 function quotaAskOf([source, each]: readonly [source: string, each: number]): QuotaCharge {
   const rate = { intervalMicros: each * 1000, burst: Math.round(MINUTE_MILLIS / each) };
-  return { key: `(failed):${source}`, rate, cost: 1, concurrency: null };
+  return { key: SHARED + source, rate, cost: 1, concurrency: null };
 }

@@ -39,9 +39,12 @@ interface CredentialInput {
  * request carries must stand for the same principal.
  */
 export class Identification {
+  /** Failures by the address that they came from. */
+  readonly failures: FailureLimit;
   readonly #options: IdentificationOptions;
 
   constructor(options: IdentificationOptions) {
+    this.failures = options.failures;
     this.#options = options;
   }
 
@@ -62,7 +65,7 @@ export class Identification {
   }
 
   #ofCredentials({ incoming, sourceIp }: CredentialInput): Principal | Promise<Principal> {
-    const { failures } = this.#options;
+    const { failures } = this;
     failures.check(sourceIp);
     if (!this.#offersAny(incoming)) throw new CatalogError('Unauthenticated', NOTHING);
     try {
@@ -79,7 +82,7 @@ export class Identification {
 
   /** Counted as a failure until it is none, so that many at once are not let through. */
   async #awaited(found: Promise<Principal>, address: string): Promise<Principal> {
-    const { failures } = this.#options;
+    const { failures } = this;
     failures.count(address);
     try {
       const principal = await found;

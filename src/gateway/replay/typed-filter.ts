@@ -16,6 +16,7 @@ export const criteria = [
   'subject',
   'object',
   'operation',
+  'backend',
   'decision',
   'status',
   'column',
@@ -52,6 +53,7 @@ const readers: Readonly<Record<Criterion, (typed: string) => Typed<RequestFilter
   subject: subjectOf,
   object: objectTest,
   operation: operationSet,
+  backend: backendOf,
   decision: decisionOf,
   status: statusTest,
   column: (column) => ({ value: { column } }),
@@ -95,6 +97,14 @@ function operationSet(typed: string): Typed<RequestFilter> {
   const meant = nearestName(typed, names);
   const hint = meant ?? `an operation such as QueryTable or one of ${accessGroups.join(', ')}`;
   return { fault: `is ${JSON.stringify(typed)}, which is no operation: write ${hint}` };
+}
+
+/** Whether there is such a backend is not known here: the log may be older than the configuration. */
+function backendOf(typed: string): Typed<RequestFilter> {
+  if (/^[\w.-]+$/.test(typed)) return { value: { backend: typed } };
+  return {
+    fault: `is ${JSON.stringify(typed)}, but must be the name of a backend such as embedded`,
+  };
 }
 
 function decisionOf(typed: string): Typed<RequestFilter> {

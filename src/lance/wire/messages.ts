@@ -16,8 +16,13 @@ export interface StoreAccess {
   readonly uri: string;
   /** Key of the folder in the bucket. */
   readonly folder: string;
-  /** Options of the library for the store, with credentials of the gateway. */
+  /** Options of the library for the store, with credentials of the table, or those of the gateway if there are none. */
   readonly options: Readonly<Record<string, string>>;
+}
+
+/** Connections with equal ones may be kept: the library itself renews credentials that end. */
+export function connectionOf({ name, options }: StoreAccess): object {
+  return 'expires_at_millis' in options ? { name } : options;
 }
 
 /** Where a table lies. */
@@ -73,8 +78,10 @@ type ReadTask = { readonly table: TableAtVersion } & (
 interface ChangeTask {
   readonly kind: 'change';
   readonly table: TablePlace;
-  /** The newest version of main, for a change that begins with it. */
+  /** The newest version of main, for a change of rows that begins with it. */
   readonly newest: TableAtVersion | null;
+  /** Whether the table may stay open for its next change. */
+  readonly isKept: boolean;
   readonly change: LanceTableChange;
   /** Bytes of the Arrow file that belongs to the task; null if none does. */
   readonly rowBytes: number | null;
@@ -102,7 +109,9 @@ export type ToLibrary =
       readonly call: number;
       readonly reply: VersionReply;
     }
-  | { readonly kind: 'cancel'; readonly id: number };
+  | { readonly kind: 'cancel'; readonly id: number }
+  /** New credentials for a table: the library asks for them before the last ones end. */
+  | { readonly kind: 'store'; readonly location: string; readonly store: StoreAccess };
 
 /** What the library asks of the catalog: `version/list`, `version/describe` or `version/create`. */
 export interface VersionQuestion {

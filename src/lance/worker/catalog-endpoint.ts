@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type {
   CommittedVersion,
+  StoreAccess,
   TableAtVersion,
   TablePlace,
   VersionQuestion,
@@ -16,15 +17,16 @@ const MAX_BODY_BYTES = 65_536;
 /** Answers questions about the versions of a table. */
 export type AnswerVersions = (question: VersionQuestion) => Promise<VersionReply>;
 
-interface KnownTable extends Pick<TablePlace, 'location' | 'store'> {
+interface KnownTable extends Pick<TablePlace, 'location'> {
+  store?: StoreAccess;
   answer: AnswerVersions;
 }
 
 /**
  * The catalog as the library sees it: a Lance namespace on the loopback interface, in the process of
  * the library. It knows the tables of running tasks by opaque names, each at the version that the
- * gateway gave, so that the library cannot read what lies newest in a folder. It holds no credential
- * of the gateway but that of the object store in which a table lies.
+ * gateway gave, so that the library cannot read what lies newest in a folder. It holds the credentials
+ * with which it reaches a table in an object store, and no other.
  */
 export class CatalogEndpoint {
   readonly #server: Server;
@@ -74,6 +76,11 @@ export class CatalogEndpoint {
   answer(name: string, answer: AnswerVersions = unanswered): void {
     const known = this.#tables.get(name);
     if (known !== undefined) known.answer = answer;
+  }
+
+  /** Has the library get other credentials for a table when it asks again. */
+  renew(location: string, store: StoreAccess): void {
+    for (const known of this.#tables.values()) if (known.location === location) known.store = store;
   }
 
   remove(name: string): void {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import type * as LanceDb from '@lancedb/lancedb';
 import { FrameReader, sendFrame } from '../wire/frames.ts';
-import type { FromLibrary, LibraryTask, ToLibrary } from '../wire/messages.ts';
+import type { FromLibrary, LibraryTask, TablePlace, ToLibrary } from '../wire/messages.ts';
 import { readsInto } from '../wire/reads.ts';
 import { BatchMemory } from './batch-memory.ts';
 import { CatalogEndpoint, type AnswerVersions } from './catalog-endpoint.ts';
@@ -73,11 +73,23 @@ function receive(message: ToLibrary, bytes: Uint8Array): void {
     void begin(message, floatsOf(bytes));
     return;
   }
+  if (message.kind === 'store') {
+    renew(message);
+    return;
+  }
   const task = running.get(message.id);
   if (message.kind === 'more') task?.more();
   else if (message.kind === 'rows') task?.take(bytes);
   else if (message.kind === 'told') task?.told(message.call, message.reply);
   else task?.cancel();
+}
+
+function renew({ location, store }: Pick<TablePlace, 'location' | 'store'>): void {
+  if (store === undefined) return;
+  opened.then(
+    ({ endpoint }) => endpoint.renew(location, store),
+    () => undefined,
+  );
 }
 
 async function begin(
@@ -88,6 +100,7 @@ async function begin(
   const current = new RunningTask(id, millis, send, rowBytes);
   running.set(id, current);
   if (rows !== undefined) void current.readRows(rows);
+  renew(task.table);
   await current.run(resultOf(task, vectors, current));
   running.delete(id);
 }
@@ -115,14 +128,16 @@ async function* scanPieces(
 }
 
 async function* changePieces(
-  { table: place, newest, change, rowBytes }: Extract<LibraryTask, { readonly kind: 'change' }>,
+  task: Extract<LibraryTask, { readonly kind: 'change' }>,
   current: RunningTask,
 ): AsyncGenerator<Uint8Array> {
   const { library, changes: tables } = await opened;
+  const { table: place, newest, isKept, change, rowBytes } = task;
   const rows = rowBytes !== null ? await current.rows() : new Uint8Array(0);
   const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
   const ask: AnswerVersions = (question) => current.ask(question);
-  const counts = await changedTable({ library, tables, place, newest, rows, ask, until }, change);
+  const parts = { library, tables, place, newest, isKept, rows, ask, until };
+  const counts = await changedTable(parts, change);
   yield Buffer.from(JSON.stringify(counts));
 }
 

@@ -1,5 +1,5 @@
 import type { Connection, Table } from '@lancedb/lancedb';
-import type { TableAtVersion } from '../wire/messages.ts';
+import { connectionOf, type TableAtVersion } from '../wire/messages.ts';
 import type { CatalogEndpoint } from './catalog-endpoint.ts';
 import type { Await } from './tasks.ts';
 
@@ -38,7 +38,8 @@ export class OpenTables {
 
   /** A table for a task, which gives it back. @throws as the library does */
   async lend(place: TableAtVersion, until: Await): Promise<LentTable> {
-    const key = JSON.stringify(place);
+    const { store, ...rest } = place;
+    const key = JSON.stringify([rest, store && connectionOf(store)]);
     const open = this.#tables.get(key) ?? this.#open(place);
     this.#tables.delete(key);
     this.#tables.set(key, open);

@@ -1,6 +1,9 @@
 /** Microseconds since 2025 stay exact in the numbers of Lua to a hundredth of one. */
 const EPOCH_SECONDS = 1_735_689_600;
 
+/** Microseconds that a counter is listed beyond its use, so that few requests change the list. */
+const LISTED_MICROS = 1_000_000;
+
 /**
  * Limits in Redis, by the time of the server, so gateways need not agree on one. Its keys are, for each
  * charge, the counter of a rate and its slots: a sorted set of leases by the time of their end.
@@ -16,7 +19,7 @@ const EPOCH_SECONDS = 1_735_689_600;
  * `used` a number: returns at most so many keys of rates from the list, which is the only key.
  * `read` returns, for each pair of keys, the microseconds until the rate is whole, and the slots that are taken.
  *
- * The list is a sorted set of keys of rates by the time until which they, or their slots, are in use.
+ * The list is a sorted set of keys of rates by a time until which they, or their slots, are in use, or a second later.
  */
 export const QUOTA_SCRIPT = `
 local time = redis.call('TIME')
@@ -28,6 +31,8 @@ local verb = ARGV[1]
 local function list_until(i, moment)
   local before = tonumber(redis.call('ZSCORE', list, KEYS[2 * i - 1]) or now)
   if moment <= before then return end
+  moment = moment + ${LISTED_MICROS}
+  redis.call('ZREMRANGEBYSCORE', list, '-inf', string.format('%.0f', now))
   redis.call('ZADD', list, string.format('%.0f', moment), KEYS[2 * i - 1])
   local life = math.ceil((moment - now) / 1000) + 1
   if redis.call('PTTL', list) < life then
@@ -94,7 +99,6 @@ for i = 1, count do
   asks[i] = ask
 end
 
-redis.call('ZREMRANGEBYSCORE', list, '-inf', string.format('%.0f', now))
 local answer = {granted}
 for i = 1, count do
   local ask = asks[i]

@@ -60,7 +60,12 @@ it('uploads records soon, says what is missing while the store is away, and catc
   );
   await log.write(record('two'), true);
   await log.close();
+  const timers = (): number =>
+    process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
   await background.stop();
+  // A timer that is left keeps the process from ending.
+  expect(timers()).toBeLessThanOrEqual(before);
   expect(await archivedLines(storage)).toContain('"request_id":"two"');
   expect([background.fault(), background.ageSeconds()]).toEqual([undefined, 0]);
 });

@@ -69,6 +69,7 @@ function attemptOf(id: string, micros: bigint, random: (below: number) => number
     principal: { subject, groups: [], roles: random(2) === 0 ? [] : ['role:reader'] },
     operation: ['QueryTable', 'DropTable', 'InsertIntoTable'][random(3)]!,
     object: `/prod/t${random(7)}`,
+    backend: ['west', 'east', null][random(3)]!,
     user_agent: random(4) === 0 ? 'curl/8' : null,
     rule: `policy.csv:${random(3)}`,
   });
@@ -153,6 +154,13 @@ const cases: readonly (readonly [string, RequestFilter, Judge])[] = [
     { object: (path) => path === '/other/x' },
     ({ objects }) => objects.includes('/other/x'),
   ],
+  ['a backend', { backend: 'west' }, ({ backend }) => backend === 'west'],
+  [
+    'a backend and a subject',
+    { backend: 'east', subject: 'user:u1' },
+    ({ backend, subject }) => backend === 'east' && subject === 'user:u1',
+  ],
+  ['a backend of no request', { backend: 'wes' }, () => false],
   ['a decision', { decision: 'deny' }, ({ decision }) => decision === 'deny'],
   ['an allowed one', { decision: 'allow' }, ({ decision }) => decision === 'allow'],
   [
@@ -222,24 +230,27 @@ describe('a search', () => {
 });
 
 describe('a report', () => {
-  it.each(['subject', 'object', 'operation', 'rule'] as const)('counts by %s', async (by) => {
-    const tallies = await reportRequests(folder, by, {});
-    for (const tally of tallies) {
-      const own = requests().filter(({ record: each }) => each[by] === tally.key);
-      const ended = own.map((each) => each.record).filter(({ phase }) => phase === 'outcome');
-      expect(tally.requests).toBe(ended.length);
-      expect(tally.open).toBe(own.length - ended.length);
-      expect(tally.decisions.get('deny') ?? 0).toBe(
-        ended.filter(({ decision }) => decision === 'deny').length,
+  it.each(['subject', 'object', 'operation', 'rule', 'backend'] as const)(
+    'counts by %s',
+    async (by) => {
+      const tallies = await reportRequests(folder, by, {});
+      for (const tally of tallies) {
+        const own = requests().filter(({ record: each }) => each[by] === tally.key);
+        const ended = own.map((each) => each.record).filter(({ phase }) => phase === 'outcome');
+        expect(tally.requests).toBe(ended.length);
+        expect(tally.open).toBe(own.length - ended.length);
+        expect(tally.decisions.get('deny') ?? 0).toBe(
+          ended.filter(({ decision }) => decision === 'deny').length,
+        );
+        expect(tally.bytesOut).toBe(ended.reduce((sum, each) => sum + each.bytes_out!, 0n));
+      }
+      expect(tallies.reduce((sum, { requests: count, open }) => sum + count + open, 0)).toBe(
+        requests().length,
       );
-      expect(tally.bytesOut).toBe(ended.reduce((sum, each) => sum + each.bytes_out!, 0n));
-    }
-    expect(tallies.reduce((sum, { requests: count, open }) => sum + count + open, 0)).toBe(
-      requests().length,
-    );
-    expect(await reportRequests(lines, by, {})).toEqual(tallies);
-    expect(await reportRequests(lines, by, {}, undefined, 0)).toEqual(tallies);
-  });
+      expect(await reportRequests(lines, by, {})).toEqual(tallies);
+      expect(await reportRequests(lines, by, {}, undefined, 0)).toEqual(tallies);
+    },
+  );
 
   it.each([undefined, 0])(
     'names the damage of a line, on threads from %s bytes on',

@@ -87,9 +87,28 @@ describe('failed identifications', () => {
     expect(fixture.wait('2001:db8:0:1::1')).toBe(0);
   });
 
+  it('are shown with what their sources have left', () => {
+    const fixture = new Fixture(6);
+    fixture.fail('192.0.2.1', 6);
+    fixture.now = 5 * second;
+    const network = { source: '192.0.2.0/24', left: 20, burst: 24, fullMillis: 10_000 };
+    expect(fixture.limit.used([])).toEqual([
+      { source: '192.0.2.1', left: 0, burst: 6, fullMillis: 55_000 },
+      network,
+    ]);
+    fixture.now = 11 * second;
+    expect(fixture.limit.used([]).map(({ source, left }) => [source, left])).toEqual([
+      ['192.0.2.1', 1],
+      ['192.0.2.0/24', 22],
+    ]);
+    fixture.now = 61 * second;
+    expect(fixture.limit.used([])).toEqual([]);
+  });
+
   it('keep nobody away without a limit', () => {
     const fixture = new Fixture(null);
     fixture.fail('192.0.2.1', 1_000);
+    expect(fixture.limit.used([])).toEqual([]);
     expect([fixture.wait('192.0.2.1'), fixture.limit.size]).toEqual([0, 0]);
   });
 });
@@ -108,6 +127,15 @@ describe('failed identifications that gateways count together', () => {
     await fail(other!);
     expect(() => other!.check('192.0.2.1')).toThrow(TooManyFailures);
     expect(() => other!.check('192.0.2.2')).not.toThrow();
+    const uses = await shared.used(10);
+    // The first has not failed since the other did, and shows it all the same.
+    expect(one!.used(uses)).toEqual(other!.used(uses));
+    expect(one!.used(uses)).toContainEqual({
+      source: '192.0.2.1',
+      left: 0,
+      burst: 6,
+      fullMillis: 60_000,
+    });
     await fail(one!);
     expect(() => one!.check('192.0.2.1')).toThrow(TooManyFailures);
     micros = 10_000_000;

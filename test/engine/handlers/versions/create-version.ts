@@ -16,7 +16,7 @@ import { tableKey } from '../../../../src/engine/catalog/records/keys.ts';
 import { refusalOf, streamOf } from '../../../support/engine-table.ts';
 import type { TestEngine } from '../../../support/engine.ts';
 import { storeKey } from '../../../../src/engine/versions/managed/place.ts';
-import { keyOfUri, wireLocation } from '../../../../src/storage/object-key.ts';
+import { isObjectKey, keyOfUri, wireLocation } from '../../../../src/storage/object-key.ts';
 import { ManagedTable, manifestOf } from '../../../support/managed-table.ts';
 import { TestPermit } from '../../../support/permit.ts';
 
@@ -264,6 +264,33 @@ function commitsCutOff(): void {
       await table.put(`${final(2n)}-same`, bytes);
       await table.create(2n, keyOf(`${final(2n)}-same`));
       expect(await table.versions()).toEqual([1, 2]);
+    });
+
+    it.each([
+      ['V2', 'V1'],
+      ['V1', 'V2'],
+    ] as const)('is seen under a name of %s by a commit that changes to %s', async (of, to) => {
+      await table.commit(1n, { scheme: of });
+      await table.put(join('_versions', versionFile(2n, of)), manifestOf(2n));
+      const staged = await table.stage(2n, { scheme: to });
+      await table.refuses(
+        () => table.create(2n, staged),
+        '14 the folder of the table /t holds a manifest of version 2 that was written without the catalog. `arrowgate catalog adopt /t` accepts it or sets it aside',
+      );
+    });
+
+    it('is kept under the name of the other scheme, for which a bucket is not asked', async () => {
+      const stray = join('_versions', versionFile(2n, 'V1'));
+      await table.commit(1n);
+      await table.put(stray, manifestOf(2n, 7));
+      const staged = await table.stage(2n, { rows: 3 });
+      if (!isObjectKey(table.folder)) {
+        expect(await refusalOf(table.create(2n, staged))).toMatch(/^14 the folder of the table /);
+        return;
+      }
+      await table.create(2n, staged);
+      expect(await table.post('stats')).toMatchObject({ num_rows: 3 });
+      expect(await table.files()).toContain(stray);
     });
   });
 }

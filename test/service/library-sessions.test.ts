@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { send } from '../clients/http.ts';
+import { connectTo, lancedb } from '../clients/lancedb.ts';
+import {
+  BUCKET_CREDENTIALS,
+  BUCKET_ROLE,
+  BucketServer,
+  hasBuckets,
+} from '../support/bucket-server.ts';
+import { FaultyProxy } from '../support/faulty-proxy.ts';
+import { Service } from '../support/service.ts';
+
+const { id: accessKey, secret } = BUCKET_CREDENTIALS;
+const variables = { LAKE_ACCESS_KEY_ID: accessKey, LAKE_SECRET_ACCESS_KEY: secret };
+/** The longest session that the store gives, in seconds. */
+const SHORT_SECONDS = 5;
+
+/** The folder of a table in the path of a request for one of its files of rows. */
+const DATA_FILE = /\/lance\/([^/?]+)\/(?:tree\/[^/]+\/)?(?:data|_indices|_deletions)\//;
+const CREDENTIAL = /Credential=([^/]+)\//;
+
+describe.runIf(hasBuckets)('the Lance library at a store that has a token service', () => {
+  let server: BucketServer;
+  let proxy: FaultyProxy;
+  let service: Service;
+  /** The access keys with which the rows of each table were asked for, by its folder. */
+  const used = new Map<string, Set<string>>();
+
+  beforeAll(async () => {
+    server = await BucketServer.start('seaweedfs', SHORT_SECONDS);
+    proxy = await FaultyProxy.before(server.endpoint);
+    proxy.fate = ({ url = '', headers }) => {
+      const folder = DATA_FILE.exec(url)?.[1];
+      const key = CREDENTIAL.exec(headers.authorization ?? '')?.[1];
+      if (folder !== undefined) used.set(folder, (used.get(folder) ?? new Set()).add(key ?? ''));
+      return undefined;
+    };
+    const store = {
+      name: 'lake',
+      url: `s3://${server.bucket}/tables`,
+      endpoint: proxy.url,
+      path_style: true,
+      credentials_env: 'LAKE',
+      vend: { role_arn: BUCKET_ROLE },
+    };
+    service = await Service.start({
+      config: stringify({
+        object_stores: [store],
+        locations: { managed: 'lake:/lance' },
+        tables: { format: 'lance' },
+      }),
+      variables,
+    });
+  });
+
+  afterAll(async () => {
+    await service?.stop();
+    await proxy?.close();
+    await server?.stop();
+  });
+
+  it('reads and writes each table with credentials of that table alone, and gets new ones as they end', async () => {
+    const client = await connectTo(service);
+    const rows = [1, 2, 3].map((id) => ({ id, text: `row ${id}`, vector: [id, 1] }));
+    const table = await client.createTable('t', rows);
+    const other = await client.createTable('neighbour', rows);
+    await table.createIndex('id', { config: lancedb.Index.btree() });
+    await table.createIndex('text', { config: lancedb.Index.fts() });
+    await table.addColumns([{ name: 'twice', valueSql: 'id * 2' }]);
+    await table.update({ where: 'id = 2', values: { text: "'changed'" } });
+    await table
+      .mergeInsert('id')
+      .whenMatchedUpdateAll()
+      .whenNotMatchedInsertAll()
+      .execute([
+        { id: 3, text: 'row 3', vector: [3, 1], twice: 6 },
+        { id: 4, text: 'row 4', vector: [4, 1], twice: 8 },
+      ]);
+    await table.delete('id = 1');
+    await table.dropColumns(['twice']);
+    const branched = await send(service, '/v1/table/t/branches/create', { body: { name: 'dev' } });
+    expect([branched.status, branched.body]).toEqual([200, expect.anything()]);
+    let added = 0;
+    for (const until = Date.now() + 3 * SHORT_SECONDS * 1000; Date.now() < until; added += 1) {
+      await table.add([{ id: 10 + added, text: 'more', vector: [0, 0] }]);
+      expect(await table.countRows()).toBe(4 + added);
+      expect(await other.query().where('id > 1').toArray()).toHaveLength(2);
+    }
+    const { code, err } = await service.command('catalog', 'compact', '/t');
+    expect([code, err]).toEqual([0, '']);
+    expect(await table.search('changed', 'fts').limit(5).toArray()).toHaveLength(1);
+    const keys = [...used.values()];
+    expect(keys).toHaveLength(2);
+    expect(keys.flatMap((each) => [...each])).not.toContain(accessKey);
+    expect(keys[0]!.size).toBeGreaterThan(1);
+    expect([...keys[0]!].filter((key) => keys[1]!.has(key))).toEqual([]);
+  });
+});
