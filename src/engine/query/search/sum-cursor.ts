@@ -19,7 +19,8 @@ export class SumCursor implements Cursor {
   readonly #near: Float64Array;
   /** Scores of a row, by part. */
   readonly #scores: Float64Array;
-  #reach = 0;
+  /** Where the bounds end that were compared with the demanded score. */
+  #reach = END;
   /** First part that produces rows; earlier parts only add to scores. */
   #first = 0;
   #demanded = -Infinity;
@@ -42,12 +43,14 @@ export class SumCursor implements Cursor {
     for (let at = this.#first; at < parts.length; at++) {
       if (parts[at]!.row === this.row) parts[at]!.next();
     }
-    return (this.row = this.#reaching(this.#nearest()));
+    const row = this.#nearest();
+    return (this.row = row < this.#reach ? row : this.#reaching(row));
   }
 
   seek(row: number): number {
     if (this.row >= row) return this.row;
-    return (this.row = this.#reaching(this.#from(row)));
+    const next = this.#from(row);
+    return (this.row = next < this.#reach ? next : this.#reaching(next));
   }
 
   /** Summed in the order of the parts, whichever of them produce rows. */
@@ -58,51 +61,52 @@ export class SumCursor implements Cursor {
     return sum;
   }
 
+  /** The score where earlier parts are behind; less than it if it is no more than the demanded one. */
   #lateScore(): number {
-    const { row } = this;
-    const scores = this.#scores.fill(0);
+    const [parts, scores, row] = [this.#parts, this.#scores, this.row];
     let sum = 0;
-    for (let at = this.#first; at < this.#parts.length; at++) {
-      if (this.#parts[at]!.row === row) sum += scores[at] = this.#parts[at]!.score();
+    for (let at = this.#first; at < parts.length; at++) {
+      const part = parts[at]!;
+      sum += scores[at] = part.row === row ? part.score() : 0;
     }
     for (let at = this.#first - 1; at >= 0; at--) {
       if (sum + this.#near[at]! <= this.#demanded) return sum;
-      if (this.#parts[at]!.seek(row) === row) sum += scores[at] = this.#parts[at]!.score();
+      const part = parts[at]!;
+      sum += scores[at] = part.seek(row) === row ? part.score() : 0;
     }
-    return scores.reduce((all, score) => all + score, 0);
+    if (sum <= this.#demanded || parts.length === 2) return sum;
+    let ordered = 0;
+    for (let at = 0; at < parts.length; at++) ordered += scores[at]!;
+    return ordered;
   }
 
   demand(score: number): void {
     this.#demanded = score;
     while (this.#first < this.#parts.length && this.#bounds[this.#first]! <= score) this.#first++;
+    const isOpen = this.#reach === END || this.#near[this.#near.length - 1]! <= score;
+    if (isOpen && score > -Infinity) this.#reach = 0;
   }
 
   /** The first row, at or after one of them, in a range whose rows may reach the demanded score. */
   #reaching(from: number): number {
-    const bounded = this.#bounded;
-    if (bounded === null || this.#demanded === -Infinity) return from;
     let row = from;
-    while (row !== END && (row >= this.#reach || this.#nearBound <= this.#demanded)) {
-      if (row >= this.#reach) this.#look(bounded, row);
-      if (this.#nearBound > this.#demanded) break;
+    while (row !== END && this.#bounded !== null && row >= this.#reach) {
+      if (this.#look(this.#bounded, row) > this.#demanded) break;
       row = this.#from(this.#reach);
     }
     return row;
   }
 
-  /** Upper bound of the scores of rows before `#reach`. */
-  get #nearBound(): number {
-    return this.#near[this.#near.length - 1]!;
-  }
-
-  /** Learns bounds of the rows from one on. */
-  #look(parts: readonly BoundedCursor[], row: number): void {
-    let sum = 0;
-    this.#reach = END;
+  /** Learns bounds of the rows from one on. Returns that of their scores. */
+  #look(parts: readonly BoundedCursor[], row: number): number {
+    let [sum, reach] = [0, END];
     for (let at = 0; at < parts.length; at++) {
-      this.#near[at] = sum += parts[at]!.boundFrom(row);
-      this.#reach = Math.min(this.#reach, parts[at]!.reach);
+      const part = parts[at]!;
+      this.#near[at] = sum += part.boundFrom(row);
+      if (part.reach < reach) ({ reach } = part);
     }
+    this.#reach = reach;
+    return sum;
   }
 
   /** Moves the parts that produce rows. Returns the first of their rows that is not before one. */
