@@ -246,7 +246,10 @@ describe('refused streams', () => {
 
 describe('schemas of streams', () => {
   it('are one object where their messages are equal', async () => {
-    const [one, other] = [await readStream(fixture('scalars')), await readStream(fixture('scalars'))];
+    const [one, other] = [
+      await readStream(fixture('scalars')),
+      await readStream(fixture('scalars')),
+    ];
     expect(other.schema).toBe(one.schema);
     expect(plainRows(other.batches)).toEqual(plainRows(one.batches));
     expect((await readStream(fixture('nested'))).schema).not.toBe(one.schema);
