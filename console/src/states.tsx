@@ -37,6 +37,8 @@ interface FailureProps {
 
 export function Failure({ error, retry, again = 'Try again' }: FailureProps) {
   if (error.status === 403) return <NoRight sentence={error.message} />;
+  // The same again would be refused again.
+  if (error.status === 400) return <Refused sentence={error.message} />;
   return (
     <div class="state failure" role="alert">
       <h2>That did not work</h2>
@@ -44,6 +46,15 @@ export function Failure({ error, retry, again = 'Try again' }: FailureProps) {
       <button type="button" onClick={retry}>
         {again}
       </button>
+    </div>
+  );
+}
+
+function Refused({ sentence }: { readonly sentence: string }) {
+  return (
+    <div class="state failure" role="alert">
+      <h2>This cannot be answered</h2>
+      <p class="sentence">{sentence}</p>
     </div>
   );
 }
@@ -66,6 +77,16 @@ function NoRight({ sentence }: { readonly sentence: string }) {
 
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="state empty">{children}</div>;
+}
+
+/** A number of a headline, with its name. */
+export function Figure({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
 }
 
 /** A decision, readable without its colour. */
