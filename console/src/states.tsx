@@ -31,20 +31,19 @@ export function Loading({ what }: { readonly what: string }) {
 interface FailureProps {
   readonly error: ApiError;
   readonly retry: () => void;
-  /** Name of the button that retries. */
+  /** Name of the button; "Try again" when absent, which a request that can only be refused again does not have. */
   readonly again?: string;
 }
 
-export function Failure({ error, retry, again = 'Try again' }: FailureProps) {
+export function Failure({ error, retry, again }: FailureProps) {
   if (error.status === 403) return <NoRight sentence={error.message} />;
-  // The same again would be refused again.
-  if (error.status === 400) return <Refused sentence={error.message} />;
+  if (error.status === 400 && again === undefined) return <Refused sentence={error.message} />;
   return (
     <div class="state failure" role="alert">
       <h2>That did not work</h2>
       <p>{error.message}</p>
       <button type="button" onClick={retry}>
-        {again}
+        {again ?? 'Try again'}
       </button>
     </div>
   );
