@@ -150,13 +150,14 @@ export class LanceRows implements LanceLibrary {
     const name = canonicalPath(place.path);
     const store = await this.#storeOf(location);
     const table = { id, location, branch, ...store };
-    const isKept = isOfRows(change) && branch === MAIN && versions.isRewritten !== true;
+    const isKept = staysOpen(change) && branch === MAIN && versions.isRewritten !== true;
     const newest = isKept && 'at' in place ? { ...placeOf(place), ...store } : null;
     const task = {
       kind: 'change',
       name,
       table,
       newest,
+      isKept,
       change,
       rowBytes: rows?.bytes ?? null,
     } as const;
@@ -252,12 +253,13 @@ const counted: ReadonlySet<LanceTableChange['kind']> = new Set([
   'update',
 ]);
 
-/** Whether a change is one of rows: it begins with the newest version, and its table may stay open. */
-function isOfRows({ kind }: LanceTableChange): boolean {
-  return rowChanges.has(kind);
+/** Whether the table of a change may stay open: changes of rows follow one another. */
+function staysOpen({ kind }: LanceTableChange): boolean {
+  return keeping.has(kind);
 }
 
-const rowChanges: ReadonlySet<LanceTableChange['kind']> = new Set([
+const keeping: ReadonlySet<LanceTableChange['kind']> = new Set([
+  'create',
   'append',
   'overwrite',
   'delete',

@@ -78,8 +78,10 @@ type ReadTask = { readonly table: TableAtVersion } & (
 interface ChangeTask {
   readonly kind: 'change';
   readonly table: TablePlace;
-  /** The newest version of main, for a change that begins with it. */
+  /** The newest version of main, for a change of rows that begins with it. */
   readonly newest: TableAtVersion | null;
+  /** Whether the table may stay open for its next change. */
+  readonly isKept: boolean;
   readonly change: LanceTableChange;
   /** Bytes of the Arrow file that belongs to the task; null if none does. */
   readonly rowBytes: number | null;

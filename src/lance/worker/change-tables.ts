@@ -1,6 +1,7 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import { connectionOf, type TableAtVersion, type TablePlace } from '../wire/messages.ts';
 import { pinned, type AnswerVersions, type CatalogEndpoint } from './catalog-endpoint.ts';
+import { nativeTable, type NativeTable } from './native-table.ts';
 import { openAt } from './open-tables.ts';
 
 /** Tables that stay open for their next change. */
@@ -10,14 +11,30 @@ const MAX_IDLE = 8;
 const CACHE_SHARE = 64;
 
 /** A connection of the library that knows one table. */
-export interface TableConnection {
+interface TableConnection {
   readonly connection: LanceDb.Connection;
   /** The name of the table for the library. */
   readonly name: string;
 }
 
 interface OpenTable extends TableConnection {
+  readonly table: NativeTable;
+}
+
+/** A connection for a table that one change makes. */
+interface NewTable extends TableConnection {
+  /**
+   * Ends the change.
+   * @param table The table, if the library has made it.
+   * @param version The version that the change made. Undefined closes the table.
+   */
+  end(table: NativeTable | undefined, version: number | undefined): void;
+}
+
+/** A table that one change has opened for itself. */
+interface OwnTable {
   readonly table: LanceDb.Table;
+  close(): void;
 }
 
 /** A table after a change of it. */
@@ -28,7 +45,7 @@ interface IdleTable extends OpenTable {
 
 /** A table that one change uses. */
 interface LentTable {
-  readonly table: LanceDb.Table;
+  readonly table: NativeTable;
   /** Has the next change of the table wait for the end of this use: its own is committed. */
   returnSoon(): void;
   /**
@@ -71,7 +88,7 @@ export class ChangeTables {
   async lend(at: TableAtVersion, answer: AnswerVersions): Promise<LentTable> {
     const key = keyOf(at);
     await this.#ending.get(key);
-    const open = (await this.#takeIdle(key, at)) ?? (await this.#open(at, pinned(at)));
+    const open = (await this.#takeIdle(key, at)) ?? (await this.#open(at));
     this.#options.endpoint.answer(open.name, answer);
     let end = (): void => undefined;
     return {
@@ -87,14 +104,30 @@ export class ChangeTables {
   }
 
   /** Opens a table for one change. @throws as the library does */
-  async open(place: TablePlace, answer: AnswerVersions): Promise<LentTable> {
-    const open = await this.#open(place, answer);
-    const returnSoon = (): void => undefined;
-    return { table: open.table, returnSoon, giveBack: () => this.#close(open) };
+  async open(place: TablePlace, answer: AnswerVersions): Promise<OwnTable> {
+    const connected = await this.#connect(place, answer);
+    const table = await this.#opened(connected, place.branch);
+    return { table, close: () => this.#close({ ...connected, table: nativeTable(table) }) };
   }
 
-  /** Connects to the place of a table. */
-  async connect(place: TablePlace, answer: AnswerVersions): Promise<TableConnection> {
+  /** Connects to the place of a table that is to be made. */
+  async begin(place: TablePlace, answer: AnswerVersions): Promise<NewTable> {
+    const connected = await this.#connect(place, answer);
+    return {
+      ...connected,
+      end: (table, version) => {
+        if (table === undefined) this.#disconnect(connected);
+        else this.#giveBack(keyOf(place), { ...connected, table }, version);
+      },
+    };
+  }
+
+  async #open(at: TableAtVersion): Promise<OpenTable> {
+    const connected = await this.#connect(at, pinned(at));
+    return { ...connected, table: nativeTable(await this.#opened(connected, at.branch)) };
+  }
+
+  async #connect(place: TablePlace, answer: AnswerVersions): Promise<TableConnection> {
     const { library, endpoint, memory } = this.#options;
     const { url: uri, headers } = endpoint;
     const bytes = BigInt(Math.floor(memory / CACHE_SHARE));
@@ -103,20 +136,18 @@ export class ChangeTables {
     return { connection, name: endpoint.addOpen(place, answer) };
   }
 
-  close({ connection, name }: TableConnection): void {
-    this.#options.endpoint.remove(name);
-    connection.close();
-  }
-
-  async #open(place: TablePlace, answer: AnswerVersions): Promise<OpenTable> {
-    const connected = await this.connect(place, answer);
+  async #opened(connected: TableConnection, branch: string): Promise<LanceDb.Table> {
     try {
-      const table = await openAt(connected.connection, connected.name, place.branch);
-      return { ...connected, table };
+      return await openAt(connected.connection, connected.name, branch);
     } catch (error) {
-      this.close(connected);
+      this.#disconnect(connected);
       throw error;
     }
+  }
+
+  #disconnect({ connection, name }: TableConnection): void {
+    this.#options.endpoint.remove(name);
+    connection.close();
   }
 
   /** Has the next change of a table wait until the function is called that this returns. */
@@ -167,7 +198,7 @@ export class ChangeTables {
 
   #close(open: OpenTable): void {
     open.table.close();
-    this.close(open);
+    this.#disconnect(open);
   }
 }
 

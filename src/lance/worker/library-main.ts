@@ -128,14 +128,16 @@ async function* scanPieces(
 }
 
 async function* changePieces(
-  { table: place, newest, change, rowBytes }: Extract<LibraryTask, { readonly kind: 'change' }>,
+  task: Extract<LibraryTask, { readonly kind: 'change' }>,
   current: RunningTask,
 ): AsyncGenerator<Uint8Array> {
   const { library, changes: tables } = await opened;
+  const { table: place, newest, isKept, change, rowBytes } = task;
   const rows = rowBytes !== null ? await current.rows() : new Uint8Array(0);
   const until = <Result>(work: Promise<Result>): Promise<Result> => current.until(work);
   const ask: AnswerVersions = (question) => current.ask(question);
-  const counts = await changedTable({ library, tables, place, newest, rows, ask, until }, change);
+  const parts = { library, tables, place, newest, isKept, rows, ask, until };
+  const counts = await changedTable(parts, change);
   yield Buffer.from(JSON.stringify(counts));
 }
 

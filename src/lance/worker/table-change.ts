@@ -7,36 +7,18 @@ import type {
 import type { TableAtVersion, TablePlace } from '../wire/messages.ts';
 import type { AnswerVersions } from './catalog-endpoint.ts';
 import type { ChangeTables } from './change-tables.ts';
+import { nativeConnection, nativeTable, type NativeTable } from './native-table.ts';
 import type { Await } from './tasks.ts';
-
-/** A connection of the library below its classes for rows, which would decode them. */
-interface NativeConnection {
-  createTable(name: string, file: Uint8Array, mode: string, namespace: string[]): Promise<object>;
-}
-
-/** A table of the library, likewise. */
-interface NativeTable {
-  add(file: Uint8Array, mode: string): Promise<object>;
-  addColumnsWithSchema(file: Uint8Array): Promise<object>;
-  alterColumns(alterations: readonly object[]): Promise<object>;
-  mergeInsert(on: readonly string[]): NativeMerge;
-}
-
-interface NativeMerge {
-  whenMatchedUpdateAll(condition: string | null): NativeMerge;
-  whenNotMatchedInsertAll(): NativeMerge;
-  whenNotMatchedBySourceDelete(filter: string | null): NativeMerge;
-  useIndex(useIndex: boolean): NativeMerge;
-  execute(file: Uint8Array): Promise<object>;
-}
 
 /** What a change works with. */
 export interface ChangeParts {
   readonly library: typeof LanceDb;
   readonly tables: ChangeTables;
   readonly place: TablePlace;
-  /** The newest version, for a change that begins with it. */
+  /** The newest version, for a change of rows that begins with it. */
   readonly newest: TableAtVersion | null;
+  /** Whether a new table stays open for its first change. */
+  readonly isKept: boolean;
   /** The rows of the change, or its columns, as an Arrow file; empty if it has none. */
   readonly rows: Uint8Array;
   /** Asks the catalog of the gateway. */
@@ -87,29 +69,42 @@ class Commits {
   }
 }
 
-async function created({ tables, place, rows }: ChangeParts, { answer }: Commits): Promise<object> {
-  const connected = await tables.connect(place, answer);
+async function created(
+  { tables, place, isKept, rows }: ChangeParts,
+  commits: Commits,
+): Promise<object> {
+  const begun = await tables.begin(place, commits.answer);
+  let table: NativeTable | undefined;
   try {
-    const { connection, name } = connected;
-    const native = (connection as unknown as { readonly inner: NativeConnection }).inner;
-    await native.createTable(name, rows, 'create', []);
+    table = await nativeConnection(begun.connection).createTable(begun.name, rows, 'create', []);
     return {};
   } finally {
-    tables.close(connected);
+    begun.end(table, isKept ? commits.made : undefined);
   }
 }
 
-async function changedBy(
-  { library, tables, place, newest, rows }: ChangeParts,
+/** A change of a table that is there. */
+type Alteration = Exclude<LanceTableChange, { readonly kind: 'create' }>;
+
+function changedBy(parts: ChangeParts, commits: Commits, change: Alteration): Promise<object> {
+  const { newest } = parts;
+  return newest !== null && isOfRows(change)
+    ? changedRows(parts, commits, newest, change)
+    : changedAlone(parts, commits, change);
+}
+
+/** Changes rows of a table that may stay open. */
+async function changedRows(
+  { tables, rows }: ChangeParts,
   commits: Commits,
-  change: Alteration,
+  newest: TableAtVersion,
+  change: RowChange,
 ): Promise<object> {
-  const { answer } = commits;
-  const lent = await (newest === null ? tables.open(place, answer) : tables.lend(newest, answer));
+  const lent = await tables.lend(newest, commits.answer);
   commits.onMade = () => lent.returnSoon();
   let isDone = false;
   try {
-    const counts = await changed({ library, table: lent.table, rows }, change);
+    const counts = await rowsChanged({ native: lent.table, rows }, change);
     isDone = true;
     return counts;
   } finally {
@@ -117,33 +112,53 @@ async function changedBy(
   }
 }
 
-/** A change of a table that is there. */
-type Alteration = Exclude<LanceTableChange, { readonly kind: 'create' }>;
-
-async function changed(opened: Omit<Opened, 'native'>, change: Alteration): Promise<object> {
-  const { inner: native } = opened.table as unknown as { readonly inner: NativeTable };
-  return (await changers[change.kind]({ ...opened, native }, change as never)) ?? {};
+async function changedAlone(
+  { library, tables, place, rows }: ChangeParts,
+  { answer }: Commits,
+  change: Alteration,
+): Promise<object> {
+  const own = await tables.open(place, answer);
+  const { table } = own;
+  const native = nativeTable(table);
+  try {
+    if (isOfRows(change)) return await rowsChanged({ native, rows }, change);
+    const made = await changers[change.kind]({ library, table, native, rows }, change as never);
+    return made ?? {};
+  } finally {
+    own.close();
+  }
 }
 
-interface Opened extends Pick<ChangeParts, 'library' | 'rows'> {
-  readonly table: LanceDb.Table;
+interface OpenedRows extends Pick<ChangeParts, 'rows'> {
   readonly native: NativeTable;
 }
 
-const changers: {
-  readonly [Kind in Alteration['kind']]: (
-    opened: Opened,
-    change: Extract<Alteration, { readonly kind: Kind }>,
-  ) => Promise<object | void>;
+type RowChange = Extract<Alteration, { readonly kind: keyof typeof rowChangers }>;
+
+function isOfRows(change: Alteration): change is RowChange {
+  return change.kind in rowChangers;
+}
+
+function rowsChanged(opened: OpenedRows, change: RowChange): Promise<object> {
+  return rowChangers[change.kind](opened, change as never);
+}
+
+type Changer<Kind extends Alteration['kind'], Parts, Result> = (
+  opened: Parts,
+  change: Extract<Alteration, { readonly kind: Kind }>,
+) => Promise<Result>;
+
+const rowChangers: {
+  readonly [Kind in 'append' | 'overwrite' | 'delete' | 'update' | 'merge']: Changer<
+    Kind,
+    OpenedRows,
+    object
+  >;
 } = {
   append: ({ native, rows }) => native.add(rows, 'append'),
   overwrite: ({ native, rows }) => native.add(rows, 'overwrite'),
-  delete: ({ table }, { predicate }) => table.delete(predicate),
-  update: ({ table }, { predicate, updates }) =>
-    table.update({
-      valuesSql: new Map(updates),
-      ...(predicate !== null && { where: predicate }),
-    }),
+  delete: ({ native }, { predicate }) => native.delete(predicate),
+  update: ({ native }, { predicate, updates }) => native.update(predicate, [...new Map(updates)]),
   merge: ({ native, rows }, change) => {
     let merge = native.mergeInsert(change.on).useIndex(change.useIndex);
     if (change.update) merge = merge.whenMatchedUpdateAll(change.updateIf);
@@ -151,6 +166,19 @@ const changers: {
     if (change.remove) merge = merge.whenNotMatchedBySourceDelete(change.removeIf);
     return merge.execute(rows);
   },
+};
+
+interface Opened extends OpenedRows, Pick<ChangeParts, 'library'> {
+  readonly table: LanceDb.Table;
+}
+
+const changers: {
+  readonly [Kind in Exclude<Alteration['kind'], RowChange['kind']>]: Changer<
+    Kind,
+    Opened,
+    object | void
+  >;
+} = {
   add_columns: ({ table, native, rows }, { expressions }) =>
     expressions.length === 0
       ? native.addColumnsWithSchema(rows)

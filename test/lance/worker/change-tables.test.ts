@@ -19,11 +19,22 @@ const MEMORY = 2 ** 30;
 let folder: string;
 let endpoint: CatalogEndpoint;
 let tables: ChangeTables;
+let connections: number;
+
+/** The library, of which the connections are counted. */
+const library: typeof lancedb = {
+  ...lancedb,
+  connectNamespace: ((name: string, properties: Record<string, string>, options?: object) => {
+    connections++;
+    return lancedb.connectNamespace(name, properties, options);
+  }) as typeof lancedb.connectNamespace,
+};
 
 beforeEach(async () => {
+  connections = 0;
   folder = await mkdtemp(join(tmpdir(), 'arrowgate-'));
   endpoint = await CatalogEndpoint.open();
-  tables = new ChangeTables({ library: lancedb, endpoint, memory: MEMORY });
+  tables = new ChangeTables({ library, endpoint, memory: MEMORY });
 });
 
 afterEach(async () => {
@@ -54,6 +65,13 @@ class CommittedTable {
     return new CommittedTable(name);
   }
 
+  /** One that the library is to make. */
+  static unmade(name: string): CommittedTable {
+    const table = new CommittedTable(name);
+    table.#version = 0;
+    return table;
+  }
+
   get place(): TableAtVersion {
     const version = this.#version;
     const manifest = join('_versions', manifestName(BigInt(version)));
@@ -61,12 +79,21 @@ class CommittedTable {
     return { id: this.#name, location, branch: 'main', at, main: at };
   }
 
-  async change(change: LanceTableChange, ...ids: readonly number[]): Promise<object> {
+  change(change: LanceTableChange, ...ids: readonly number[]): Promise<object> {
+    return this.#change(change, ids, true);
+  }
+
+  create(isKept: boolean, ...ids: readonly number[]): Promise<object> {
+    return this.#change({ kind: 'create' }, ids, isKept);
+  }
+
+  #change(change: LanceTableChange, ids: readonly number[], isKept: boolean): Promise<object> {
     const rows = arrow.tableToIPC(idsOf(...ids), 'file');
     const until = <Result>(work: Promise<Result>): Promise<Result> => work;
     const { place } = this;
     const ask = (question: VersionQuestion): Promise<VersionReply> => this.answer(question);
-    const parts = { library: lancedb, tables, place, newest: place, rows, ask, until };
+    const newest = change.kind === 'create' ? null : place;
+    const parts = { library, tables, place, newest, isKept, rows, ask, until };
     return changedTable(parts, change);
   }
 
@@ -85,7 +112,8 @@ class CommittedTable {
     const manifest_path = join(location, at.manifest).slice(1);
     const entry = { version: at.version, manifest_path, timestamp_millis: 0 };
     const isList = action === 'version/list';
-    return { status: 200, value: isList ? { versions: [entry] } : { version: entry } };
+    const versions = at.version === 0 ? [] : [entry];
+    return { status: 200, value: isList ? { versions } : { version: entry } };
   }
 
   async ids(): Promise<readonly number[]> {
@@ -107,6 +135,29 @@ describe('tables that are open for changes', () => {
     expect(again.table).toBe(kept.table);
     expect(first).toContain('version/create');
     expect(await table.ids()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('are used for the first change of a table that the library made', async () => {
+    const table = CommittedTable.unmade('rows');
+    await table.create(true, 1, 2);
+    await table.change({ kind: 'delete', predicate: 'id = 1' });
+    await table.change({ kind: 'update', predicate: null, updates: [['id', 'id + 10']] });
+    expect(connections).toBe(1);
+    expect(await table.ids()).toEqual([12]);
+  });
+
+  it('are opened after a creation whose version may become another one', async () => {
+    const table = CommittedTable.unmade('rows');
+    await table.create(false, 1, 2);
+    await table.change({ kind: 'delete', predicate: 'id = 1' });
+    expect(connections).toBe(2);
+  });
+
+  it('are not kept of a creation that the catalog refused', async () => {
+    const table = CommittedTable.unmade('rows');
+    table.refusal = 400;
+    await table.create(true, 1);
+    await expect(tables.lend(table.place, (question) => table.answer(question))).rejects.toThrow();
   });
 
   it('are closed after a refused change, of which the next one knows nothing', async () => {
@@ -136,7 +187,7 @@ describe('tables that are open for changes', () => {
   it('see what others committed since', async () => {
     const table = await CommittedTable.make('rows', 1, 2);
     await table.change({ kind: 'append' }, 3);
-    const other = new ChangeTables({ library: lancedb, endpoint, memory: MEMORY });
+    const other = new ChangeTables({ library, endpoint, memory: MEMORY });
     const mine = tables;
     tables = other;
     await table.change({ kind: 'append' }, 4);

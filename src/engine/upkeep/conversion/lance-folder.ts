@@ -112,6 +112,8 @@ class ChunkFile {
 
 /** The versions of a folder that only its writer knows: each staged manifest gets its final name at once. */
 class FolderVersions implements LanceVersions {
+  /** At the end the folder has one version alone. */
+  readonly isRewritten = true;
   readonly #storage: Storage;
   readonly #location: string;
   /** Paths of the manifests in the folder, by version: the first one is version 1. */

@@ -161,7 +161,7 @@ interface LanceFieldUpdate {
  * a conflict. When it rejects, the change is given up, and nothing of it remains.
  */
 export interface LanceVersions {
-  /** Whether versions may hold more than the library staged: it opens the table anew for its next change. */
+  /** Whether versions may become others than the library staged: it opens the table anew for its next change. */
   readonly isRewritten?: boolean;
   /** The newest version; undefined if there is none. */
   newest(branch: string): Promise<object | undefined>;
