@@ -28,6 +28,8 @@ const QUESTIONS = [
   'scale',
   'bucket',
 ];
+/** What is asked when it is named alone: it installs its peers, and one of them is built by Go. */
+const BY_NAME = ['peers'];
 /** Further flags of a question: rows of Lance tables are read by the same library on both sides. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   lance: ['--own-peer'],
@@ -38,7 +40,8 @@ const OF_BUILDS = ['gateway', 'forward', 'data', 'commit', 'index', 'audit', 'la
 
 const options = readOptions();
 const { against } = options;
-const known = against === undefined ? QUESTIONS : OF_BUILDS;
+const asked = against === undefined ? QUESTIONS : OF_BUILDS;
+const known = against === undefined ? [...QUESTIONS, ...BY_NAME] : OF_BUILDS;
 const unknown = options.names.find((name) => !known.includes(name));
 if (unknown !== undefined) {
   const flag = against === undefined ? '' : ' with --against';
@@ -48,7 +51,7 @@ const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
 const heading = [...systemLines(command), ...sideLines()];
 process.stdout.write(`${heading.join('\n')}\n\n`);
 await warmDisk(options.warmDisk);
-for (const name of options.names.length > 0 ? options.names : known) {
+for (const name of options.names.length > 0 ? options.names : asked) {
   process.exitCode = (await ask(name)) || process.exitCode;
 }
 

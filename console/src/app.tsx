@@ -93,7 +93,11 @@ function Shell({ me, left }: ShellProps) {
         </Link>
         <nav aria-label="Console">
           {VIEWS.map(([path, name]) => (
-            <Link key={path} to={path} current={path === section}>
+            <Link
+              key={path}
+              to={path}
+              current={path === section || (path === 'trail' && section === 'request')}
+            >
               {name}
             </Link>
           ))}

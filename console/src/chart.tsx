@@ -16,18 +16,22 @@ interface ChartProps {
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly show: (value: number) => string;
+  /** Distances between two lines of the scale that may be chosen, such as powers of two; those of decimals when absent. */
+  readonly distances?: number[] | undefined;
 }
 
 const HEIGHT = 180;
+/** Height of the times below a chart, and width of the values beside it, in px. */
+const AXIS = { height: 32, width: 64 };
 
 /** A chart over time. Its numbers are also a table, for readers of the screen. */
-export function Chart({ title, times, series, show }: ChartProps) {
+export function Chart({ title, times, series, show, distances }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
     const draw = (): UPlot =>
-      new UPlot(optionsOf(element, series, show), dataOf(times, series), element);
+      new UPlot(optionsOf(element, { series, show, distances }), dataOf(times, series), element);
     let plot = draw();
     const again = (): void => {
       plot.destroy();
@@ -117,8 +121,7 @@ function pointsOf({ data }: UPlot, series: number, show: boolean): number[] | nu
 
 function optionsOf(
   element: HTMLElement,
-  series: readonly Series[],
-  show: (value: number) => string,
+  { series, show, distances }: Pick<ChartProps, 'series' | 'show' | 'distances'>,
 ): UPlot.Options {
   const style = getComputedStyle(element);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
@@ -136,8 +139,13 @@ function optionsOf(
     tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
-      { ...axis, values: clockOf },
-      { ...axis, size: 64, values: (_plot, ticks) => ticks.map(show) },
+      { ...axis, size: AXIS.height, values: clockOf },
+      {
+        ...axis,
+        size: AXIS.width,
+        values: (_plot, ticks) => ticks.map(show),
+        ...(distances !== undefined && { incrs: distances }),
+      },
     ],
     series: [
       {},

@@ -16,6 +16,11 @@ export function count(value: Integer): string {
   return typeof value === 'string' ? counts.format(BigInt(value)) : counts.format(value);
 }
 
+/** A number of things that are named: `1 key`, `2 keys`. */
+export function things(number: number, name: string): string {
+  return `${count(number)} ${name}${number === 1 ? '' : 's'}`;
+}
+
 /** A number in few characters. */
 export function brief(value: number): string {
   return value < 10_000 ? counts.format(value) : short.format(value);
@@ -37,7 +42,14 @@ export function duration(micros: Integer | null): string {
   const value = Number(micros);
   if (value < 1000) return `${counts.format(value)} µs`;
   if (value < 1_000_000) return `${counts.format(value / 1000)} ms`;
-  return `${counts.format(value / 1_000_000)} s`;
+  const seconds = value / 1_000_000;
+  if (seconds < 60) return `${counts.format(seconds)} s`;
+  const whole = Math.round(seconds);
+  const [minutes, rest] = [Math.floor(whole / 60), whole % 60];
+  if (minutes < 60) return rest === 0 ? `${minutes} min` : `${minutes} min ${rest} s`;
+  return minutes % 60 === 0
+    ? `${Math.floor(minutes / 60)} h`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** Beginning of a digest. */

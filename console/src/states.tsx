@@ -31,19 +31,29 @@ export function Loading({ what }: { readonly what: string }) {
 interface FailureProps {
   readonly error: ApiError;
   readonly retry: () => void;
-  /** Name of the button that retries. */
+  /** Name of the button; "Try again" when absent, which a request that can only be refused again does not have. */
   readonly again?: string;
 }
 
-export function Failure({ error, retry, again = 'Try again' }: FailureProps) {
+export function Failure({ error, retry, again }: FailureProps) {
   if (error.status === 403) return <NoRight sentence={error.message} />;
+  if (error.status === 400 && again === undefined) return <Refused sentence={error.message} />;
   return (
     <div class="state failure" role="alert">
       <h2>That did not work</h2>
       <p>{error.message}</p>
       <button type="button" onClick={retry}>
-        {again}
+        {again ?? 'Try again'}
       </button>
+    </div>
+  );
+}
+
+function Refused({ sentence }: { readonly sentence: string }) {
+  return (
+    <div class="state failure" role="alert">
+      <h2>This cannot be answered</h2>
+      <p class="sentence">{sentence}</p>
     </div>
   );
 }
@@ -66,6 +76,16 @@ function NoRight({ sentence }: { readonly sentence: string }) {
 
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="state empty">{children}</div>;
+}
+
+/** A number of a headline, with its name. */
+export function Figure({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
 }
 
 /** A decision, readable without its colour. */

@@ -3,6 +3,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import type { Run } from './output/output.ts';
+import { settings } from './config/config-table.ts';
 import { UsageError } from './output/service-error.ts';
 import { errorCode } from '../storage/storage-error.ts';
 
@@ -22,13 +23,14 @@ export function addInit(program: Command, run: Run): void {
       const folder = resolve(dir);
       const files = await initialise(folder);
       const next = nextCommands(dir, process.argv[1] ?? 'arrowgate');
-      run.output.line(
-        flags.json === true
-          ? JSON.stringify({ folder, files, next })
-          : [`${folder} has ${files.join(', ')}`, 'next:', ...next.map((line) => `  ${line}`)].join(
-              '\n',
-            ),
-      );
+      const lines = [
+        `${folder} has ${files.join(', ')}`,
+        'next:',
+        ...next.map((line) => `  ${line}`),
+        consoleHint(dir),
+      ];
+      const json = flags.json === true;
+      run.output.line(json ? JSON.stringify({ folder, files, next }) : lines.join('\n'));
     });
 }
 
@@ -50,6 +52,12 @@ async function initialise(folder: string): Promise<readonly string[]> {
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .toSorted();
+}
+
+/** Where to look at what happened, once it serves. */
+function consoleHint(dir: string): string {
+  const url = `http://${settings['listen.host'].default}:${settings['listen.port'].default}`;
+  return `then open ${url}/console/ and sign in with the key in ${join(dir, 'data/private/initial-admin-key')}`;
 }
 
 /** The commands that follow. @param program Path by which this program was started. */

@@ -148,7 +148,7 @@ async function readText(folder: string, file: string): Promise<string> {
   const bytes = await readFile(join(folder, file)).catch((error: NodeJS.ErrnoException) => {
     const hint =
       error.code === 'ENOENT'
-        ? ': --policies names another folder, and `arrowgate init DIR` makes one'
+        ? ': start in the folder that `arrowgate init DIR` made, or name the policies with --policies'
         : '';
     const text = `the file cannot be read in the folder ${folder} (${error.code})${hint}`;
     throw new PolicyError([{ file, text }], true);

@@ -62,7 +62,7 @@ afterEach(async () => {
 
 /** What is said of a file that is gone. */
 function unreadable(folder: string): string {
-  return `the file cannot be read in the folder ${folder} (ENOENT): --policies names another folder, and \`arrowgate init DIR\` makes one`;
+  return `the file cannot be read in the folder ${folder} (ENOENT): start in the folder that \`arrowgate init DIR\` made, or name the policies with --policies`;
 }
 
 describe('a running policy', () => {

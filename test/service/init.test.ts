@@ -54,6 +54,9 @@ it('makes a folder that serves at once, and whose example shows a denial', async
   const parent = await newFolder();
   const { code, out } = await printed(parent, [MAIN, 'init', 'demo']);
   expect([code, out.match(/^ {2}\S/gm)?.length]).toEqual([0, 3]);
+  expect(out).toContain(
+    'open http://127.0.0.1:2333/console/ and sign in with the key in demo/data/private/initial-admin-key\n',
+  );
   const folder = join(parent, 'demo');
   const checked = await printed(folder, [MAIN, 'policy', 'check']);
   expect(checked.out).toContain('the policy can be used; 9 cases come out as expected');

@@ -13,8 +13,8 @@ import { Service } from '../support/service.ts';
 
 const { id: accessKey, secret } = BUCKET_CREDENTIALS;
 const variables = { LAKE_ACCESS_KEY_ID: accessKey, LAKE_SECRET_ACCESS_KEY: secret };
-/** The longest session that the store gives, in seconds. */
-const SHORT_SECONDS = 5;
+/** The longest session that the store gives, in seconds. The next one begins at two thirds; a loaded machine needs the last. */
+const SHORT_SECONDS = 45;
 
 /** The folder of a table in the path of a request for one of its files of rows. */
 const DATA_FILE = /\/lance\/([^/?]+)\/(?:tree\/[^/]+\/)?(?:data|_indices|_deletions)\//;
@@ -82,7 +82,7 @@ describe.runIf(hasBuckets)('the Lance library at a store that has a token servic
     const branched = await send(service, '/v1/table/t/branches/create', { body: { name: 'dev' } });
     expect([branched.status, branched.body]).toEqual([200, expect.anything()]);
     let added = 0;
-    for (const until = Date.now() + 3 * SHORT_SECONDS * 1000; Date.now() < until; added += 1) {
+    for (; [...used.values()].some(({ size }) => size < 2); added += 1) {
       await table.add([{ id: 10 + added, text: 'more', vector: [0, 0] }]);
       expect(await table.countRows()).toBe(4 + added);
       expect(await other.query().where('id > 1').toArray()).toHaveLength(2);
@@ -93,7 +93,6 @@ describe.runIf(hasBuckets)('the Lance library at a store that has a token servic
     const keys = [...used.values()];
     expect(keys).toHaveLength(2);
     expect(keys.flatMap((each) => [...each])).not.toContain(accessKey);
-    expect(keys[0]!.size).toBeGreaterThan(1);
     expect([...keys[0]!].filter((key) => keys[1]!.has(key))).toEqual([]);
-  });
+  }, 240_000);
 });

@@ -34,7 +34,7 @@ export function Catalog({ query }: { readonly query: URLSearchParams }) {
             to={address('trail', { since: '7d', object: didPattern(names, table !== null) })}
             class="button"
           >
-            Who did
+            What was done here
           </Link>
         </div>
       </div>

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { ApiError, download, postedLines, useApi } from '../api.ts';
-import { bytes, count, time } from '../format.ts';
+import { bytes, count, things, time } from '../format.ts';
 import { address, Link } from '../router.tsx';
 import { Empty, StateOf } from '../states.tsx';
 import type { Chain, Integrity as Found, Verification, VerificationRun } from '../types.ts';
@@ -11,8 +11,9 @@ export function Integrity() {
     <>
       <h1>Integrity</h1>
       <p class="lead">
-        Every record of the log follows from the one before it by its hash. A verification reads all
-        of them, and compares the checkpoints that were signed meanwhile.
+        Each record of the log has the hash of the record before it, and each second the newest hash
+        is signed: a checkpoint. A verification reads all records and compares them with the
+        checkpoints.
       </p>
       <Verify finished={found.reload} />
       <Evidence />
@@ -98,9 +99,9 @@ function Result({ result }: { readonly result: Verification }) {
             ? 'Every chain is whole.'
             : `The log has ${faults === 1 ? '1 finding' : `${count(faults)} findings`}.`}
         </strong>{' '}
-        {count(records)} records of {count(instances)} instances were read, signed until{' '}
-        {to === null ? 'no time' : `${time(to)} UTC`}. {count(unsigned)} newer ones are not signed
-        yet.
+        {things(records, 'record')} of {things(instances, 'instance')} were read, signed until{' '}
+        {to === null ? 'no time' : `${time(to)} UTC`}.{' '}
+        {unsigned > 0 && `${things(unsigned, 'newer record')} not signed yet.`}
       </p>
       {findings.length > 0 && (
         <ul class="plain">
@@ -302,8 +303,9 @@ function Chains({ chains }: { readonly chains: readonly Chain[] }) {
     <section aria-label="Chains">
       <h2>Chains</h2>
       <p class="faint">
-        {count(chains.length)} instances, the newest first. Each start of a process and each command
-        that changes something is one.
+        {things(chains.length, 'instance')}, the newest first. Each start of a process and each
+        command that changes something is one. Full files are sealed; the newest records are in a
+        file that is not sealed yet.
       </p>
       <table class="rows">
         <thead>

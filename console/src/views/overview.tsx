@@ -3,7 +3,7 @@ import { useApi } from '../api.ts';
 import { Chart } from '../chart.tsx';
 import { brief, bytes, count, duration } from '../format.ts';
 import { address, Link } from '../router.tsx';
-import { Empty, StateOf } from '../states.tsx';
+import { Empty, Figure, StateOf } from '../states.tsx';
 import type { AttentionFacts, ServiceState, Step, Traffic, TrafficKey } from '../types.ts';
 import { Assurance, Attention } from './attention.tsx';
 
@@ -111,12 +111,12 @@ function Numbers({ traffic, since, choice }: NumbersProps) {
   return (
     <>
       <dl class="headline">
-        <Number name="Requests" value={brief(total.requests)} />
-        <Number name="Not allowed" value={brief(total.denied)} />
-        <Number name="Failed (5xx)" value={brief(total.failed)} />
+        <Figure name="Requests" value={brief(total.requests)} />
+        <Figure name="Not allowed" value={brief(total.denied)} />
+        <Figure name="Failed (5xx)" value={brief(total.failed)} />
         <Limited traffic={traffic} since={since} choice={choice} />
-        <Number name="95 % took at most" value={duration(total.slow)} />
-        <Number name="Sent" value={bytes(total.bytesOut)} />
+        <Figure name="95 % took at most" value={duration(total.slow)} />
+        <Figure name="Sent" value={bytes(total.bytesOut)} />
       </dl>
       <Charts traffic={traffic} />
       <div class="cards tops">
@@ -152,15 +152,6 @@ function Limited({ traffic: { values }, since, choice }: NumbersProps) {
   );
 }
 
-function Number({ name, value }: { readonly name: string; readonly value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  );
-}
-
 function Charts({ traffic }: { readonly traffic: Traffic }) {
   const { steps, since, until } = traffic;
   const shown = useMemo(() => {
@@ -186,10 +177,19 @@ function Charts({ traffic }: { readonly traffic: Traffic }) {
     <div class="charts">
       <Chart title="Requests" times={shown.times} series={shown.requests} show={brief} />
       <Chart title="Time to answer" times={shown.times} series={shown.latency} show={duration} />
-      <Chart title="Bytes" times={shown.times} series={shown.sizes} show={bytes} />
+      <Chart
+        title="Bytes"
+        times={shown.times}
+        series={shown.sizes}
+        show={bytes}
+        distances={POWERS}
+      />
     </div>
   );
 }
+
+/** Powers of two, as sizes are shown in KiB and MiB. */
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 const TOPS: readonly (readonly [TrafficKey, string])[] = [
   ['operation', 'Operations'],
@@ -223,7 +223,9 @@ function Top({ title, by, counts, since, choice }: TopProps) {
       <table class="top">
         <thead>
           <tr>
-            <th scope="col">{title}</th>
+            <th scope="col">
+              <span class="sr">{title}</span>
+            </th>
             <th scope="col" class="number">
               Requests
             </th>

@@ -60,7 +60,7 @@ function Why({ details: { record, explanation, excerpt } }: DetailsProps) {
   const { why, nearest, policy_kept } = explanation;
   return (
     <Card title="Why" wide>
-      {why !== null && <p>{why}</p>}
+      {why !== null && <p class="sentence">{why}</p>}
       {excerpt !== null && (
         <figure>
           <figcaption>

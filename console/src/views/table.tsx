@@ -3,7 +3,7 @@ import { fieldOf } from '../form.ts';
 import { bytes, count, time } from '../format.ts';
 import { callOf, pathOf, type Names } from '../names.ts';
 import { address, go, Link } from '../router.tsx';
-import { StateOf } from '../states.tsx';
+import { StateOf, Figure } from '../states.tsx';
 import type {
   Branches,
   Commits,
@@ -36,16 +36,16 @@ export function TablePage({ names, query }: TableProps) {
         {({ version, schema }) => (
           <div class="stack">
             <dl class="headline">
-              <Fact name="Version" value={version === undefined ? '–' : count(version)} />
-              <Fact
+              <Figure name="Version" value={version === undefined ? '–' : count(version)} />
+              <Figure
                 name="Rows"
                 value={stats.data === undefined ? '–' : count(stats.data.num_rows)}
               />
-              <Fact
+              <Figure
                 name="Size"
                 value={stats.data === undefined ? '–' : bytes(stats.data.total_bytes)}
               />
-              <Fact
+              <Figure
                 name="Columns"
                 value={schema === undefined ? '–' : count(schema.fields.length)}
               />
@@ -56,10 +56,10 @@ export function TablePage({ names, query }: TableProps) {
                 <Link to={address('catalog', { table: pathOf(names) })}>Show the main branch</Link>
               </p>
             )}
+            <History names={names} query={query} />
             {one !== '' && other !== '' && (
               <Comparison names={names} branch={branch} one={one} other={other} />
             )}
-            <History names={names} query={query} />
             <div class="cards">
               <section class="card" aria-label="Schema">
                 <h2>Schema</h2>
@@ -78,15 +78,6 @@ export function TablePage({ names, query }: TableProps) {
         )}
       </StateOf>
     </>
-  );
-}
-
-function Fact({ name, value }: { readonly name: string; readonly value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 

@@ -87,6 +87,7 @@ export function Trail({ query }: { readonly query: URLSearchParams }) {
           <Link to={address('trail', { ...filter, live: live ? '' : 'on' })} class="button">
             {live ? 'Stop following' : 'Follow live'}
           </Link>
+          <span class="faint">Download</span>
           {EXPORTS.map(([format, name]) => (
             <a
               key={format}
@@ -152,12 +153,7 @@ function FilterForm({ filter }: { readonly filter: Filter }) {
       <Field name="until" label="Until" hint="now" value={filter.until} />
       <Field name="subject" label="Who" hint="user:alice" value={filter.subject} />
       <Field name="object" label="Object" hint="/prod/sales/**" value={filter.object} />
-      <Field
-        name="operation"
-        label="Operation"
-        hint="QueryTable or read"
-        value={filter.operation}
-      />
+      <Field name="operation" label="Operation" hint="QueryTable, read" value={filter.operation} />
       <Field name="backend" label="Backend" hint="embedded" value={filter.backend} />
       <div>
         <label for="decision">Decision</label>
@@ -172,8 +168,8 @@ function FilterForm({ filter }: { readonly filter: Filter }) {
       </div>
       <Field name="status" label="Status" hint="403 or 4xx" value={filter.status} />
       <Field name="column" label="Column read" hint="salary" value={filter.column} />
-      <Field name="canary" label="Canary of" hint="a restriction, or any" value={filter.canary} />
-      <Field name="text" label="Text" hint="anywhere in the record" value={filter.text} />
+      <Field name="canary" label="Canary of" hint="a name, or any" value={filter.canary} />
+      <Field name="text" label="Text" hint="in any field" value={filter.text} />
       <div>
         <label for="review">Review</label>
         <select id="review" name="review">
@@ -230,10 +226,10 @@ function Found({ page, filter, isFirst }: FoundProps) {
     return (
       <Empty>
         <h2>No requests</h2>
-        <p>
+        <p class="sentence">
           {hint === null
             ? 'Nothing in the log matches. Choose a longer period, or clear the filter.'
-            : `${hint[0]?.toUpperCase()}${hint.slice(1)}`}
+            : hint}
         </p>
       </Empty>
     );
@@ -286,17 +282,23 @@ function RequestRow({ row }: { readonly row: Row }) {
           {time(row.began)}
         </Link>
       </td>
-      <td data-label="Who">{row.subject ?? <span class="faint">nobody known</span>}</td>
-      <td data-label="Operation">{row.operation ?? '–'}</td>
+      <td data-label="Who" class="caller">
+        {row.subject ?? <span class="faint">nobody known</span>}
+      </td>
+      <td data-label="Operation" class="whole">
+        {row.operation ?? '–'}
+      </td>
       <td data-label="Object" class="mono cut" title={row.object ?? ''}>
         {row.object ?? '–'}
       </td>
-      <td data-label="Decision">
-        <Decision value={row.decision} />{' '}
-        <span class="faint">{row.phase === 'attempt' ? 'no outcome' : row.status}</span>
-        {row.review && <Reviewed state={row.review.mark} />}
+      <td data-label="Decision" class="whole">
+        <span>
+          <Decision value={row.decision} />{' '}
+          <span class="faint">{row.phase === 'attempt' ? 'no outcome' : row.status}</span>
+          {row.review && <Reviewed state={row.review.mark} />}
+        </span>
       </td>
-      <td data-label="Rule" class="mono">
+      <td data-label="Rule" class="mono rule">
         {row.rule ?? '–'}
       </td>
       <td data-label="Took" class="number">
@@ -376,6 +378,8 @@ const MOST_OF_FACET = 6;
 function Facets({ filter }: { readonly filter: Filter }) {
   const { text: _text, column: _column, review: _review, canary: _canary, ...counted } = filter;
   const traffic = useApi<Traffic>(address('traffic', counted));
+  // The list says what is wrong with the filter.
+  if (traffic.error?.status === 400) return null;
   return (
     <aside class="side" aria-label="Counts">
       <StateOf of={traffic} what="counts">
@@ -384,7 +388,7 @@ function Facets({ filter }: { readonly filter: Filter }) {
             <p class="total">
               <strong>{count(total.requests)}</strong> requests with an outcome
             </p>
-            {FACETS.map(([key, name, title]) => (
+            {FACETS.filter(([key]) => values[key].length > 0).map(([key, name, title]) => (
               <section key={key}>
                 <h2>{title}</h2>
                 <ul>

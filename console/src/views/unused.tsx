@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { count } from '../format.ts';
 import type { Unused as Found } from '../policy-types.ts';
 import { address, Link } from '../router.tsx';
-import { Empty, Failure } from '../states.tsx';
+import { Empty, Failure, Figure } from '../states.tsx';
 import { Tabs } from '../tabs.tsx';
 import { Progress, useWork } from '../work.tsx';
 import { RuleLink } from './rights.tsx';
@@ -47,10 +47,12 @@ export function Unused({ since }: { readonly since: string }) {
 function Lists({ found: { requests, lines, keys, roles, unknown } }: { readonly found: Found }) {
   return (
     <div class="stack">
-      <p class="lead">
-        Of <strong>{count(requests)}</strong> requests none used {count(lines.length)} lines,{' '}
-        {count(keys.length)} active keys and {count(roles.length)} roles.
-      </p>
+      <dl class="headline">
+        <Figure name="Requests of the period" value={count(requests)} />
+        <Figure name="Unused lines" value={count(lines.length)} />
+        <Figure name="Unused active keys" value={count(keys.length)} />
+        <Figure name="Unused roles" value={count(roles.length)} />
+      </dl>
       {unknown.length > 0 && (
         <p class="attention">
           {count(unknown.length)} policies of the period are not archived, so lines that only they

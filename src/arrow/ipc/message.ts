@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { ArrowError, corrupt } from '../arrow-error.ts';
 import { FlatTable } from './flatbuffer.ts';
 import { type DecodedSchema, decodeSchemaTable } from './schema-decoding.ts';
@@ -36,7 +37,7 @@ export interface DictionaryMessage {
 
 /** The numbers of the union `MessageHeader` in Message.fbs. */
 const readers: Readonly<Record<number, (source: Source) => Message>> = {
-  1: ({ table, bodyLength }) => ({ kind: 'schema', decoded: decodeSchemaTable(table), bodyLength }),
+  1: readSchema,
   2: readDictionary,
   3: (source) => ({
     kind: 'batch',
@@ -46,6 +47,8 @@ const readers: Readonly<Record<number, (source: Source) => Message>> = {
 };
 
 interface Source {
+  /** All bytes of the message. */
+  readonly metadata: Uint8Array;
   readonly table: FlatTable;
   readonly bodyLength: number;
   readonly version: number;
@@ -72,7 +75,29 @@ export function decodeMessage(metadata: Uint8Array): Message {
   if (table === undefined) throw corrupt('A message has no header.');
   const bodyLength = root.int64(3);
   if (bodyLength < 0) throw corrupt(`A message declares a body of ${bodyLength} bytes.`);
-  return reader({ table, bodyLength, version });
+  return reader({ metadata, table, bodyLength, version });
+}
+
+/** Schemas that are kept, and their greatest size in bytes. */
+const KEPT_SCHEMAS = 64;
+const KEPT_BYTES = 4096;
+
+/** Messages with schemas by their bytes: a client sends the same one with each of its inserts, and its encodings are known by the object. */
+const schemas = new LRUCache<string, Message>({ max: KEPT_SCHEMAS });
+
+function readSchema({ metadata, table, bodyLength }: Source): Message {
+  const key = metadata.byteLength > KEPT_BYTES ? undefined : bytesText(metadata);
+  const known = key === undefined ? undefined : schemas.get(key);
+  if (known !== undefined) return known;
+  const decoded = decodeSchemaTable(table);
+  const message = { kind: 'schema', decoded, bodyLength } as const;
+  // The ids of dictionaries belong to one stream.
+  if (key !== undefined && decoded.dictionaryIds.size === 0) schemas.set(key, message);
+  return message;
+}
+
+function bytesText({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }
 
 function readDictionary({ table, bodyLength, version }: Source): Message {

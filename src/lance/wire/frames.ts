@@ -17,7 +17,7 @@ interface FrameReaderOptions {
 const COPIED_BYTES = 2 ** 16;
 
 /** Size of the memory for reads of what is not known to be long. */
-const SCRATCH_BYTES = 2 ** 12;
+const SCRATCH_BYTES = 2 ** 14;
 
 const ownMemory = (bytes: number): Buffer => Buffer.allocUnsafeSlow(bytes);
 

@@ -1,4 +1,4 @@
-import { tableFromIPC } from 'apache-arrow';
+import { Field, Int32, Schema, tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { openStream } from '../../../src/arrow/ipc/stream-reader.ts';
 import {
@@ -241,5 +241,32 @@ describe('refused streams', () => {
     expect(await refusal(bytes, { batchBytes: 6000 })).toBe(
       'limit: A batch has more than 6000 bytes after decompression.',
     );
+  });
+});
+
+describe('schemas of streams', () => {
+  it('are one object where their messages are equal', async () => {
+    const [one, other] = [
+      await readStream(fixture('scalars')),
+      await readStream(fixture('scalars')),
+    ];
+    expect(other.schema).toBe(one.schema);
+    expect(plainRows(other.batches)).toEqual(plainRows(one.batches));
+    expect((await readStream(fixture('nested'))).schema).not.toBe(one.schema);
+  });
+
+  it('are objects of their own where they have dictionaries, whose ids are those of one stream', async () => {
+    const read = () => readStream(fixture('dictionary-replaced'));
+    const [one, other] = [await read(), await read()];
+    expect(other.schema).not.toBe(one.schema);
+    expect(plainSchema(other.schema)).toEqual(plainSchema(one.schema));
+  });
+
+  it('are not kept where their messages are long', async () => {
+    const names = Array.from({ length: 200 }, (_, at) => `a column with a long name, ${at}`);
+    const schema = new Schema(names.map((name) => new Field(name, new Int32(), true)));
+    const bytes = streamBytes(schema, []);
+    const read = () => readStream(bytes);
+    expect((await read()).schema).not.toBe((await read()).schema);
   });
 });

@@ -39,13 +39,22 @@ export function innerMessage<Result>(
   fields: FieldReaders<Result>,
   result: Result,
 ): Result {
-  return readFields(new PbfReader(bytesField(pbf)), fields, result);
+  requireKind(pbf, BYTES);
+  const length = pbf.readVarint();
+  return readFields(pbf, fields, result, pbf.pos + length);
 }
 
-function readFields<Result>(pbf: PbfReader, fields: FieldReaders<Result>, result: Result): Result {
-  pbf.readFields((tag) => fields[tag]?.(result, pbf), result);
+/** @param end Where the message ends. */
+function readFields<Result>(
+  pbf: PbfReader,
+  fields: FieldReaders<Result>,
+  result: Result,
+  end = pbf.length,
+): Result {
+  if (end > pbf.length) throw damaged();
+  pbf.readFields((tag) => fields[tag]?.(result, pbf), result, end);
   // The package reads past the end without an error.
-  if (pbf.pos > pbf.length) throw damaged();
+  if (pbf.pos !== end) throw damaged();
   return result;
 }
 
@@ -75,7 +84,9 @@ export function utf8Field(pbf: PbfReader): string {
   }
 }
 
+/** Most bytes of an integer, and how many of them are computed as a number, which is much faster. */
 const VARINT_BYTES = 10;
+const NUMBER_BYTES = 4;
 
 /** An exact unsigned 64-bit integer: the package returns a double. */
 export function uint64Field(pbf: PbfReader): bigint {
@@ -83,16 +94,31 @@ export function uint64Field(pbf: PbfReader): bigint {
   return varint(pbf);
 }
 
-/** An integer longer than 64 bits is invalid; reading it would not end. */
 function varint(pbf: PbfReader): bigint {
-  let value = 0n;
-  for (let index = 0; index < VARINT_BYTES; index++) {
-    const byte = pbf.buf[pbf.pos++];
-    if (byte === undefined) break;
+  let value = 0;
+  for (let index = 0; index < NUMBER_BYTES; index++) {
+    const byte = varintByte(pbf);
+    value |= (byte & 0x7f) << (7 * index);
+    if (byte < 0x80) return BigInt(value);
+  }
+  return longVarint(pbf, BigInt(value));
+}
+
+/** The rest of an integer. One longer than 64 bits is invalid; reading it would not end. */
+function longVarint(pbf: PbfReader, low: bigint): bigint {
+  let value = low;
+  for (let index = NUMBER_BYTES; index < VARINT_BYTES; index++) {
+    const byte = varintByte(pbf);
     value |= BigInt(byte & 0x7f) << BigInt(7 * index);
     if (byte < 0x80) return BigInt.asUintN(64, value);
   }
   throw damaged();
+}
+
+function varintByte(pbf: PbfReader): number {
+  const byte = pbf.buf[pbf.pos++];
+  if (byte === undefined) throw damaged();
+  return byte;
 }
 
 /** A signed 32-bit integer. */

@@ -27,8 +27,9 @@ function* faultsOf({ manifest, segments }: ManifestContent): Generator<string> {
   yield* schemaFaults(manifest);
   yield* fragmentFaults(manifest);
   for (const fragment of manifest.fragments) {
-    for (const file of fragment.files) yield* fileFaults(manifest, fragment, file);
-    yield* deletionFaults(manifest, fragment);
+    for (const file of fragment.files)
+      if (!isSoundFile(manifest, file)) yield* fileFaults(manifest, fragment, file);
+    if (fragment.deletions !== null) yield* deletionFaults(manifest, fragment);
   }
   yield* versionFaults(manifest);
   yield* rowIdFaults(manifest);
@@ -73,6 +74,12 @@ function* fragmentFaults({ fragments }: LanceManifest): Generator<string> {
   }
 }
 
+/** Whether a data file has none of the faults of `fileFaults`: most have none, and there are many. */
+function isSoundFile({ bases }: LanceManifest, file: LanceDataFile): boolean {
+  if (file.base !== undefined && !bases.has(file.base)) return false;
+  return !hasFieldTwice(file) && !lacksColumns(file);
+}
+
 function* fileFaults(
   manifest: LanceManifest,
   fragment: LanceFragment,
@@ -80,10 +87,20 @@ function* fileFaults(
 ): Generator<string> {
   const name = `data file ${file.path} of fragment ${fragment.id}`;
   yield* baseFaults(manifest, file.base, name);
-  const used = file.fields.filter((field) => field >= 0);
-  if (new Set(used).size < used.length) yield `${name} has a field twice`;
-  if (versionOf(file) !== LEGACY && file.columns !== file.fields.length)
+  if (hasFieldTwice(file)) yield `${name} has a field twice`;
+  if (lacksColumns(file))
     yield `${name} has ${file.fields.length} fields and ${file.columns} columns`;
+}
+
+function hasFieldTwice({ fields }: LanceDataFile): boolean {
+  // Fields mostly stand in their order.
+  if (fields.every((field, at) => at === 0 || field > fields[at - 1]!)) return false;
+  const used = fields.filter((field) => field >= 0);
+  return new Set(used).size < used.length;
+}
+
+function lacksColumns(file: LanceDataFile): boolean {
+  return file.columns !== file.fields.length && versionOf(file) !== LEGACY;
 }
 
 function* deletionFaults(
@@ -109,10 +126,13 @@ const LEGACY = '0.1';
 
 /** Lance writes all data files of a version in one format. */
 function* versionFaults({ fragments }: LanceManifest): Generator<string> {
-  const files = fragments.flatMap((fragment) => fragment.files);
-  const [first] = files;
-  const other = files.find((file) => first !== undefined && versionOf(file) !== versionOf(first));
-  if (first !== undefined && other !== undefined)
+  const first = fragments.find(({ files }) => files.length > 0)?.files[0];
+  if (first === undefined) return;
+  const isOther = (file: LanceDataFile): boolean =>
+    (file.major !== first.major || file.minor !== first.minor) &&
+    versionOf(file) !== versionOf(first);
+  const other = fragments.find(({ files }) => files.some(isOther))?.files.find(isOther);
+  if (other !== undefined)
     yield `data file ${other.path} has the format ${versionOf(other)}, and ${first.path} the format ${versionOf(first)}`;
 }
 

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { Flushes } from '../../../storage/flushes.ts';
 import { isObjectKey } from '../../../storage/object-key.ts';
 import type { Storage } from '../../../storage/storage.ts';
+import { changedFragments } from '../../format/lance/changed-fragments.ts';
 import type { LanceFragment, LanceIndexSegment } from '../../format/lance/lance-manifest.ts';
 import { LANCE_INDICES, namesInFolder } from '../../format/lance/versions.ts';
 import { filesOfFragment } from './lance-files.ts';
@@ -54,13 +55,14 @@ function namedFolders(line: string, folder: string): readonly string[] {
   return folder.startsWith(`${line}/`) ? [folder, ...namedFolders(line, dirname(folder))] : [];
 }
 
-/** The files in the folder of a line that fragments name and those before did not. Most fragments stay as they are. */
+/** The files in the folder of a line that fragments name and those before did not. */
 function freshFiles(
   line: string,
   before: readonly LanceFragment[],
   after: readonly LanceFragment[],
 ): ReadonlySet<string> {
-  const [old, now] = [byKey(before), byKey(after)];
+  const changed = changedFragments(before, after);
+  const [old, now] = [byKey(changed.before), byKey(changed.after)];
   const known = new Set(filesOfOthers(line, old, now));
   return new Set(filesOfOthers(line, now, old).filter((file) => !known.has(file)));
 }

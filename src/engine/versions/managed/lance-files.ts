@@ -202,5 +202,9 @@ function isWithin(folder: string, location: string): boolean {
 }
 
 function namesPlainFiles({ files }: LanceFragment): boolean {
-  return files.every(({ path }) => !path.startsWith('/') && !path.split('/').includes('..'));
+  return files.every(({ path }) => !path.startsWith('/') && !leadsUp(path));
+}
+
+function leadsUp(path: string): boolean {
+  return path.includes('..') && path.split('/').includes('..');
 }

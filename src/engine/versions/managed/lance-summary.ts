@@ -2,6 +2,7 @@ import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import type { VersionRecord } from '../../format/records.ts';
+import { changedFragments } from '../../format/lance/changed-fragments.ts';
 import {
   liveRowCount,
   type LanceFragment,
@@ -44,10 +45,10 @@ export async function lanceSummary(
 ): Promise<CommitSummary> {
   const before =
     manifest ?? (base === undefined ? undefined : await readBase(storage, location, base));
-  const fragments = before?.fragments ?? [];
-  const came = rowsMissing(next.fragments, fragments);
-  const went = rowsMissing(fragments, next.fragments);
-  const replaced = rowsReplaced(fragments, next.fragments);
+  const changed = changedFragments(before?.fragments ?? [], next.fragments);
+  const came = rowsMissing(changed.after, changed.before);
+  const went = rowsMissing(changed.before, changed.after);
+  const replaced = rowsReplaced(changed.before, changed.after);
   // Versions that only add rows need no transaction to describe them.
   const transaction = went + replaced > 0n ? await lanceTransaction(storage, file, next) : null;
   const retained = movedRows(transaction, came, went);

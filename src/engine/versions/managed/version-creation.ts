@@ -141,6 +141,9 @@ export class VersionPlan {
     this.#held.add(pathIn(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
     flushes.add(holdStaged(storage, locationOf(table), names, target.base === undefined));
+    const summary = this.#summary(table, base, { table: table.id, manifest, file });
+    // It fails below, when no flush is in progress.
+    summary.catch(() => undefined);
     await flushes.settled();
     const digest = adoptsExternalWrites(table) ? { digest: await openDigest(staged.file) } : {};
     const record = { ...this.#recordOf(request, place, staged, target.base), ...digest };
@@ -154,7 +157,7 @@ export class VersionPlan {
       table,
       record,
       staging: place.staging,
-      summary: await this.#summary(table, base, { table: table.id, manifest, file }),
+      summary: await summary,
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
