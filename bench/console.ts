@@ -131,12 +131,19 @@ function middle(values: readonly number[]): number {
 /** The first paint of pages in a browser without a cache, and their whole content. */
 function renderLines(renders: Renders | undefined): readonly string[] {
   if (renders === undefined) return ['There is no browser here to draw the pages.'];
-  const { pages, bytes } = renders;
+  const { pages, every, bytes } = renders;
+  const faults = every.flatMap(({ name, faults: found }) =>
+    found.map((each) => `${name}: ${each}`),
+  );
+  const slowest = every.toSorted((one, other) => other.millis - one.millis).slice(0, 3);
   return [
     `A browser without a cache loads ${(bytes / 1024).toFixed(0)} KB, compressed (target 250). First paint, and all data (ms, target of the first 1,000):`,
     ...pages.map(
       ({ name, first, whole }) =>
         `${name}: ${first.map(figure).join(' ')}; ${whole.map(figure).join(' ')}.`,
     ),
+    `Every page in two widths and both themes: ${every.length} opened, ${faults.length} faults; the slowest until its last answer:`,
+    `${slowest.map(({ name, millis }) => `${name}: ${figure(millis)} ms`).join('; ')}.`,
+    ...faults,
   ];
 }
