@@ -1,8 +1,9 @@
+import type { Data } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { IndexWork } from './index-builder.ts';
 import { Pace } from '../base/pace.ts';
 import type { FragmentIndex } from '../format/snapshot.ts';
-import { textsOf } from '../index/keys/text-column.ts';
+import { textsOf, utf8TextsOf } from '../index/keys/text-column.ts';
 import { TextFileWriter } from '../index/text/text-file-writer.ts';
 import { defaultTextOptions } from '../tokens/text-options.ts';
 import { TokenTable } from '../index/text/token-table.ts';
@@ -43,18 +44,30 @@ async function* writeParts(work: TextWork, writer: TextFileWriter): AsyncGenerat
   let table = begin(0);
   let next = 0;
   for await (const { batch } of source.batches(snapshot, whole, [columnOf(work)])) {
-    const texts = textsOf(childData(batch.data));
+    const add = adding(childData(batch.data));
     for (let row = 0; row < batch.numRows; row++, next++) {
       if (isFull(table)) {
         yield* writer.part(table);
         table = begin(next);
       }
-      table.add(texts(row));
+      add(table, row);
       if (row % PACE_ROWS === 0) await pace.turn();
     }
     yield batch.numRows;
   }
   if (table.rows > 0) yield* writer.part(table);
+}
+
+/** Adds the texts of a row of a column to a table. */
+function adding(column: Data): (table: TokenTable, row: number) => void {
+  const utf8 = utf8TextsOf(column);
+  const texts = textsOf(column);
+  if (utf8 === null) return (table, row) => table.add(texts(row));
+  const { bytes, offsets } = utf8;
+  return (table, row) => {
+    if (utf8.isNull(row)) table.add(null);
+    else table.addUtf8(bytes, Number(offsets[row]), Number(offsets[row + 1]));
+  };
 }
 
 function isFull({ held, distinct, units }: TokenTable): boolean {

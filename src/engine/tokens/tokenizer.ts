@@ -85,7 +85,8 @@ function isPair(unit: number): boolean {
   return unit >= 0xd800 && unit < 0xdc00;
 }
 
-function isWordUnit(unit: number): boolean {
+/** Whether a UTF-16 code unit, no part of a pair, is a letter or digit of any script. */
+export function isWordUnit(unit: number): boolean {
   const found = units[unit]!;
   if (found !== 0) return found === 1;
   const isWord = WORD.test(String.fromCharCode(unit));
@@ -141,6 +142,8 @@ const LONGEST_REMEMBERED = 64;
  * out, and letters replaced by those of ASCII. What is left out keeps its position.
  */
 export class Tokenizer {
+  /** Whether texts are split into runs of letters and digits. */
+  readonly splitsWords: boolean;
   readonly #base: BaseTokenizer;
   readonly #most: number;
   readonly #steps: readonly ((token: string) => string)[];
@@ -149,6 +152,7 @@ export class Tokenizer {
   readonly #cache = new Map<string, string | null>();
 
   constructor(options: TextOptions) {
+    this.splitsWords = options.base_tokenizer === 'simple';
     this.#base = baseOf(options);
     this.#most = options.max_token_length ?? Infinity;
     this.#steps = [
@@ -163,13 +167,13 @@ export class Tokenizer {
   /** The tokens of a text in their order. */
   visit(text: string, visit: OnToken): void {
     this.#base(text, (piece, position) => {
-      const token = this.#tokenOf(piece);
+      const token = this.tokenOf(piece);
       if (token !== null) visit(token, position);
     });
   }
 
-  /** Null for a dropped piece. */
-  #tokenOf(piece: string): string | null {
+  /** The token of a piece of a text; null for a dropped piece. */
+  tokenOf(piece: string): string | null {
     if (piece.length > LONGEST_REMEMBERED) return this.#made(piece);
     const cached = this.#cache.get(piece);
     if (cached !== undefined) return cached;

@@ -23,6 +23,20 @@ export function textsOf(data: Data): (row: number) => RowTexts {
   };
 }
 
+/** UTF-8 of texts: the text of a row is between its offset and the next one. */
+export interface Utf8Texts {
+  readonly bytes: Uint8Array;
+  readonly offsets: Int32Array | BigInt64Array;
+  isNull(row: number): boolean;
+}
+
+/** The bytes of a column of texts; null where its texts do not lie one behind the other. */
+export function utf8TextsOf(data: Data): Utf8Texts | null {
+  if (!DataType.isUtf8(data.type) && !DataType.isLargeUtf8(data.type)) return null;
+  const { values: bytes, valueOffsets: offsets } = data;
+  return { bytes, offsets, isNull: (row) => isNull(data, row) };
+}
+
 /** Null items are not texts; an empty list is a text without words. */
 function listTexts(data: Data): (row: number) => RowTexts {
   const offsets: Int32Array = data.valueOffsets;

@@ -1,0 +1,30 @@
+/** A growing list of integers below 2^32. */
+export class GrowingNumbers {
+  #values = new Uint32Array(1024);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(value: number): void {
+    if (this.#length === this.#values.length) this.#grow();
+    this.#values[this.#length++] = value;
+  }
+
+  /** Removes all but the first numbers. */
+  cut(length: number): void {
+    this.#length = Math.min(this.#length, length);
+  }
+
+  /** The added numbers, as a view of memory that is reused. */
+  get values(): Uint32Array {
+    return this.#values.subarray(0, this.#length);
+  }
+
+  #grow(): void {
+    const values = new Uint32Array(2 * this.#length);
+    values.set(this.#values);
+    this.#values = values;
+  }
+}
