@@ -219,7 +219,7 @@ export class LibraryPool {
     const most = isScan ? MAX_WITH_SCANS : MAX_TASKS;
     const leaving = isScan ? [...this.#leaving].filter(({ busy }) => busy > 0) : [];
     const all = [...this.#processes, ...leaving].filter(
-      (process) => process.busy < most && this.#holds(process, rows),
+      (process) => !process.isEnding && process.busy < most && this.#holds(process, rows),
     );
     const [best] = all.sort(
       (one, other) => one.busy - other.busy || other.worksOn(location) - one.worksOn(location),
@@ -238,9 +238,9 @@ export class LibraryPool {
   #idle(): LibraryProcess | undefined {
     const last = this.#alone;
     if (last !== undefined && last.busy > 0) return undefined;
-    if (last?.isFull === true) void last.stop();
+    if (last?.isFull === true || last?.isEnding === true) void last.stop();
     else if (last !== undefined) return last;
-    const idle = [...this.#processes].find(({ busy }) => busy === 0);
+    const idle = [...this.#processes].find(({ busy, isEnding }) => busy === 0 && !isEnding);
     if (idle !== undefined) this.#processes.delete(idle);
     this.#alone = idle ?? this.#start();
     return this.#alone;

@@ -151,6 +151,11 @@ export class LibraryProcess {
     return [...this.#works.values()].filter(({ task }) => task.table.location === location).length;
   }
 
+  /** Whether it is being ended: a task would fail with it. */
+  get isEnding(): boolean {
+    return this.#killedFor !== undefined;
+  }
+
   /** Whether it holds so much memory that it gets no more tasks. */
   get isFull(): boolean {
     return this.#bytes > this.#options.memory;
