@@ -54,14 +54,18 @@ export function appended(base: Contents, files: readonly WrittenFile[]): Content
   return { ...base, fragments: [...base.fragments, ...added], nextRowId };
 }
 
-/** Replaces all rows by files. Ids of rows and columns are never reused. */
+/** Replaces all rows by files with the same columns. Ids of rows are never reused. */
+export function rowsReplaced(base: Contents, files: readonly WrittenFile[]): Contents {
+  return appended({ ...base, fragments: [] }, files);
+}
+
+/** Replaces all rows and columns by those of files. Ids of rows and columns are never reused. */
 export function overwritten(
   base: Contents,
   schema: Schema,
   files: readonly WrittenFile[],
 ): Contents {
-  const emptied = schema === base.schema ? { ...base, fragments: [] } : withSchema(base, schema);
-  return appended(emptied, files);
+  return appended(withSchema(base, schema), files);
 }
 
 /** Number of rows of a version, without deleted ones. */

@@ -9,7 +9,7 @@ import { jsonAnswer } from '../call/answers.ts';
 import { incomingRows, withoutComputed } from '../../change/computed-rows.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import { branchParameter, byQueryMode } from '../call/parameters.ts';
-import { appended, overwritten, type ContentsChange } from '../../format/change.ts';
+import { appended, overwritten, rowsReplaced, type ContentsChange } from '../../format/change.ts';
 import type { WrittenFile } from '../../format/fragment-writer.ts';
 import { openIncoming, sameSchema, checkColumns, type Incoming } from '../../format/incoming.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
@@ -45,7 +45,9 @@ const modes: Readonly<Record<string, Mode>> = {
     classes: new Set(['modify']),
     rows: overwriting,
     change: (schema, files) => (base) =>
-      overwritten(base, sameSchema(base.schema, schema) ? base.schema : schema, files),
+      sameSchema(base.schema, schema)
+        ? rowsReplaced(base, files)
+        : overwritten(base, schema, files),
   },
 };
 
