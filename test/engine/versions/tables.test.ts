@@ -264,7 +264,7 @@ describe('commits', () => {
     expect(await numbers()).toEqual([9n]);
     expect(await numbers(1n)).toEqual([1n, 2n]);
     const { fragments, fieldIds } = await tables.snapshot(record);
-    expect([fragments[0]?.firstRowId, fieldIds]).toEqual([2n, [1]]);
+    expect([fragments[0]?.firstRowId, fieldIds]).toEqual([2n, [2, 3]]);
     await expect(tables.snapshot(record, 7n)).rejects.toMatchObject({ row: { code: 11 } });
   });
 
