@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
@@ -11,6 +11,9 @@ const POLICIES = fileURLToPath(new URL('../../policies/', import.meta.url));
 /** The files of a small company. */
 const TEMPLATE = join(POLICIES, 'company');
 const MODEL = 'model.conf';
+const CONFIG = 'arrowgate.yaml';
+/** What a folder that is served has. */
+const SERVED = [CONFIG, 'policies', 'data'];
 
 /** `arrowgate init`. */
 export function addInit(program: Command, run: Run): void {
@@ -52,6 +55,29 @@ async function initialise(folder: string): Promise<readonly string[]> {
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .toSorted();
+}
+
+/**
+ * The one folder below the current one that `arrowgate init` made and whose configuration is as it made it, where the
+ * current folder has nothing to serve itself; undefined otherwise.
+ */
+export async function madeFolder(): Promise<string | undefined> {
+  const entries = await readdir('.', { withFileTypes: true });
+  if (entries.some(({ name }) => SERVED.includes(name))) return undefined;
+  const template = await readFile(join(TEMPLATE, CONFIG));
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const made: string[] = [];
+  for (const name of folders) if (await holds(join(name, CONFIG), template)) made.push(name);
+  return made.length === 1 ? made[0] : undefined;
+}
+
+async function holds(file: string, bytes: Buffer): Promise<boolean> {
+  try {
+    const { size } = await stat(file);
+    return size === bytes.length && bytes.equals(await readFile(file));
+  } catch {
+    return false;
+  }
 }
 
 /** Where to look at what happened, once it serves. */

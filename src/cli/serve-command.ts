@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { configOf, flaggedPaths, withConfig } from './config/command-config.ts';
-import { processEnvironment, unknownVariables } from './config/config-environment.ts';
-import type { Config } from './config/config-table.ts';
+import {
+  CONFIG_VARIABLE,
+  processEnvironment,
+  unknownVariables,
+} from './config/config-environment.ts';
+import { variablesOf, type Config } from './config/config-table.ts';
 import { logFaults, openLog } from './config/log.ts';
+import { madeFolder } from './init-command.ts';
 import type { Run, Output } from './output/output.ts';
 import { startGateway } from './service/serve.ts';
 import { answerHeartbeats } from './processes/heartbeat.ts';
@@ -15,11 +20,19 @@ import cluster from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import type { Serving } from './processes/process-life.ts';
 
+/** Flags that say what is served. */
+interface NamingFlags {
+  readonly config?: string;
+  readonly data?: string;
+  readonly policies?: string;
+}
+
 /** `arrowgate serve`: runs until it is stopped. */
 export function addServe(program: Command, run: Run): void {
   withConfig(program.command('serve'), flaggedPaths)
     .description('start the gateway; stops on SIGTERM or SIGINT')
-    .action(async (_flags: object, command: Command) => {
+    .action(async (flags: NamingFlags, command: Command) => {
+      if (!namesFolder(flags)) await enterMadeFolder(run.output);
       const config = configOf(command, true);
       const log = openLog(config);
       logFaults(log);
@@ -34,6 +47,21 @@ export function addServe(program: Command, run: Run): void {
       }
       return config.processes === 1 ? serveAlone(config, log, output) : supervise(config, log, run);
     });
+}
+
+function namesFolder({ config, data, policies }: NamingFlags): boolean {
+  const environment = processEnvironment();
+  const variables = [CONFIG_VARIABLE, ...variablesOf('data'), ...variablesOf('policies')];
+  const named = [config, data, policies, ...variables.map((name) => environment[name])];
+  return named.some((value) => value !== undefined);
+}
+
+/** `arrowgate init demo && arrowgate serve` serves demo, if nothing else can be meant. */
+async function enterMadeFolder(output: Output): Promise<void> {
+  const folder = await madeFolder();
+  if (folder === undefined) return;
+  process.chdir(folder);
+  output.note(`arrowgate: serving the folder ${process.cwd()}, which arrowgate init made`);
 }
 
 async function serveAlone(config: Config, log: Logger, output: Run['output']): Promise<void> {

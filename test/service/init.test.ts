@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -78,6 +78,32 @@ it('makes a folder that serves at once, and whose example shows a denial', async
   const found = await printed(folder, search);
   expect(found.out.split('\n')).toHaveLength(3);
   expect(found.out).toContain('user:alice');
+});
+
+it('is served from the folder above it, where nothing else can be meant', async () => {
+  const parent = await newFolder();
+  expect((await printed(parent, [MAIN, 'init', 'demo'])).code).toBe(0);
+  const url = await served(parent);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  expect(await readdir(parent)).toEqual(['demo']);
+  expect(await readdir(join(parent, 'demo', 'data', 'private'))).toContain('initial-admin-key');
+});
+
+it.each([
+  ['a second one', (parent: string) => run('init', join(parent, 'other'))],
+  [
+    'a configuration that was changed',
+    (parent: string) => appendFile(join(parent, 'demo', 'arrowgate.yaml'), '\n'),
+  ],
+  ['a folder of policies', (parent: string) => mkdir(join(parent, 'policies'))],
+  ['data', (parent: string) => mkdir(join(parent, 'data'))],
+])('is not served from above it beside %s', async (_, change) => {
+  const parent = await newFolder();
+  await printed(parent, [MAIN, 'init', 'demo']);
+  await change(parent);
+  const words = [MAIN, 'serve', '--port', '0', '--log-level', 'error'];
+  expect((await printed(parent, words)).code).toBe(2);
+  expect(await readdir(join(parent, 'demo'))).not.toContain('data');
 });
 
 it.each([
