@@ -8,6 +8,7 @@ import {
   BucketServer,
   hasBuckets,
 } from '../support/bucket-server.ts';
+import { eventually } from '../support/eventually.ts';
 import { FaultyProxy } from '../support/faulty-proxy.ts';
 import { Service } from '../support/service.ts';
 
@@ -95,4 +96,28 @@ describe.runIf(hasBuckets)('the Lance library at a store that has a token servic
     expect(keys.flatMap((each) => [...each])).not.toContain(accessKey);
     expect([...keys[0]!].filter((key) => keys[1]!.has(key))).toEqual([]);
   }, 240_000);
+
+  it('answers 503 for a table without a session while the token service is away, and goes on afterwards', async () => {
+    const client = await connectTo(service);
+    for (const name of ['known', 'fresh']) await client.createTable(name, [{ id: 1 }]);
+    const { fate } = proxy;
+    const counts = (name: string) => send(service, `/v1/table/${name}/count_rows`, { body: {} });
+    await service.end();
+    await service.restart();
+    expect((await counts('known')).body).toBe(1);
+    proxy.fate = ({ method, url }) => (method === 'POST' && url === '/' ? 'hung' : undefined);
+    const { status, body } = await counts('fresh');
+    expect([status, body]).toEqual([
+      503,
+      expect.objectContaining({
+        code: 17,
+        error: expect.stringMatching(/^the security token service of the object store lake is /),
+      }),
+    ]);
+    expect((await counts('known')).status).toBe(200);
+    proxy.fate = fate;
+    await eventually(async () => {
+      expect((await counts('fresh')).body).toBe(1);
+    });
+  });
 });
