@@ -12,6 +12,7 @@ import type {
   VersionReply,
 } from '../../../src/lance/wire/messages.ts';
 import { arrow, lancedb, tableOf } from '../../clients/lancedb.ts';
+import { waitUntil } from '../../support/eventually.ts';
 import { manifestName } from '../../support/lance-table.ts';
 
 const MEMORY = 2 ** 30;
@@ -103,9 +104,10 @@ class CommittedTable {
       const { refusal } = this;
       this.refusal = undefined;
       if (refusal !== undefined) return { status: refusal, value: { error: 'no', code: 14 } };
-      this.#version = Number(body['version']);
-      const final = join(this.place.location, this.place.at.manifest);
+      const version = Number(body['version']);
+      const final = join(this.place.location, '_versions', manifestName(BigInt(version)));
       await rename(join('/', String(body['manifest_path'])), final);
+      this.#version = version;
       setImmediate(() => this.committed());
     }
     const { location, at } = this.place;
@@ -219,6 +221,8 @@ describe('tables that are open for changes', () => {
         next ??= tables.lend(table.place, (question) => table.answer(question));
     };
     await table.change({ kind: 'append' }, 3);
+    // The library may have ended before the turn of the commit.
+    await waitUntil(() => next !== undefined);
     expect((await next)?.table).toBe(kept.table);
   });
 
