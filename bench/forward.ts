@@ -1,13 +1,13 @@
 // What forwarding costs: DescribeTable through a remote backend, against nginx and bare undici in front of the same backend.
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Service } from '../test/support/service.ts';
 import { policyText } from './decide/workload.ts';
 import { startNginx } from './forward/nginx.ts';
 import { enforced } from './gateway/workload.ts';
 import { freePort } from '../test/support/free-port.ts';
+import { startServer } from './harness/child-server.ts';
+import { pinned } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds } from './harness/rounds.ts';
@@ -38,7 +38,7 @@ const proxy = await startNginx(
   },
   CORE,
 );
-const bare = await startUndici(backend.url);
+const bare = await startServer(...pinned(CORE, process.execPath, [UNDICI, backend.url]));
 const service = await Service.start({
   policy: `${policyText(LINES)}p, ${ROLE}, /**, read, allow\np, ${ROLE}, /**, commit, allow\np, role:admin, /**, *, allow\n`,
   limits: enforced.limits,
@@ -74,20 +74,6 @@ try {
   await bare.stop();
   await proxy.stop();
   await backend.stop();
-}
-
-async function startUndici(to: string): Promise<Pick<typeof backend, 'url' | 'stop'>> {
-  const command = ['-c', String(CORE), process.execPath, UNDICI, to];
-  const child = spawn('taskset', command, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  return {
-    url,
-    stop: async () => {
-      const exited = once(child, 'exit');
-      child.kill('SIGTERM');
-      await exited;
-    },
-  };
 }
 
 function notes(): readonly string[] {

@@ -1,12 +1,10 @@
 // The gateway's own cost: DescribeTable with everything on, against nginx that passes on to a
 // constant answer, and against the same server with the decision steps off.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
 import { ConstantProxy } from './gateway/nginx.ts';
+import { startServer } from './harness/child-server.ts';
 import { MEASURED_CORE, pin } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
@@ -35,7 +33,8 @@ try {
   const other = await Service.start();
   await createTable(other);
   await other.end();
-  const undecided = await startUndecided(other.data);
+  const undecided = await startServer(process.execPath, ['--import', 'tsx', UNDECIDED, other.data]);
+  pin(MEASURED_CORE, undecided.pid);
   const at = (base: string): LoadRequest => ({
     ...describe,
     url: `${base}/v1/table/events/describe`,
@@ -70,24 +69,6 @@ async function createTable({ url }: Service): Promise<void> {
 async function answerTo({ url, headers, body }: LoadRequest): Promise<string> {
   const response = await fetch(url, { method: 'POST', headers: { ...headers }, body: body ?? '' });
   return response.text();
-}
-
-async function startUndecided(
-  data: string,
-): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', UNDECIDED, data], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  pin(MEASURED_CORE, child.pid ?? 0);
-  return {
-    url,
-    stop: async () => {
-      const exited = once(child, 'exit');
-      child.kill('SIGTERM');
-      await exited;
-    },
-  };
 }
 
 function notes(): readonly string[] {

@@ -8,13 +8,14 @@ import { onFreshTable } from './data/question.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
 import { enforced, LINES, ROLE } from './gateway/workload.ts';
+import type { ChildServer } from './harness/child-server.ts';
 import { MEASURED_CORE, pin } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds, SHORT_WARMUPS, timedEach } from './harness/rounds.ts';
 import { printResult, type Row } from './harness/table.ts';
 import { Opa, type Grants } from './peers/opa.ts';
-import { ReferenceServer, referenceFiles } from './peers/reference-server.ts';
+import { referenceFiles, startReference } from './peers/reference-server.ts';
 
 const OURS = 'arrowgate';
 const REFERENCE = 'reference server';
@@ -32,7 +33,7 @@ const commits: Work = { clients: 64, commits: options.quick ? 2 : 16 };
 printResult('peers', notes(), [...(await besideReference()), await besideOpa()]);
 
 async function besideReference(): Promise<readonly Row[]> {
-  const reference = await ReferenceServer.start();
+  const reference = await startReference();
   const service = await Service.start();
   try {
     return [
@@ -46,7 +47,7 @@ async function besideReference(): Promise<readonly Row[]> {
   }
 }
 
-async function appends(reference: ReferenceServer, service: Service, count: number): Promise<Row> {
+async function appends(reference: ChildServer, service: Service, count: number): Promise<Row> {
   const rows = rowsFrom(0, count);
   const sides = [
     new RawSide(service.url, ADMIN_KEY, OURS),
@@ -67,7 +68,7 @@ async function appends(reference: ReferenceServer, service: Service, count: numb
   return { work, unit: 'ms', samples, target: '≤ 0.90' };
 }
 
-async function versions(reference: ReferenceServer, service: Service): Promise<Row> {
+async function versions(reference: ChildServer, service: Service): Promise<Row> {
   const model = await LanceModel.make();
   const sides = [
     { name: OURS, side: new ServiceSide(service.url, ADMIN_KEY, model) },

@@ -1,4 +1,4 @@
-# The REST server of the Lance namespace that pylance has, on a folder. Prints its port, and runs until SIGTERM.
+# The REST server of the Lance namespace that pylance has, on a folder. Prints its address, and runs until SIGTERM.
 import signal
 import sys
 
@@ -7,5 +7,5 @@ import lance.namespace
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 adapter = lance.namespace.RestAdapter("dir", {"root": sys.argv[1]}, port=0)
 adapter.start()
-print(adapter.port, flush=True)
+print(f"http://127.0.0.1:{adapter.port}", flush=True)
 signal.sigwait([signal.SIGTERM])

@@ -12,7 +12,7 @@ const POLICIES = fileURLToPath(new URL('../../policies/', import.meta.url));
 const TEMPLATE = join(POLICIES, 'company');
 const MODEL = 'model.conf';
 const CONFIG = 'arrowgate.yaml';
-/** What a folder that is served has. */
+/** Entries of a folder that can be served. */
 const SERVED = [CONFIG, 'policies', 'data'];
 
 /** `arrowgate init`. */
@@ -58,8 +58,8 @@ async function initialise(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * The one folder below the current one that `arrowgate init` made and whose configuration is as it made it, where the
- * current folder has nothing to serve itself; undefined otherwise.
+ * Finds the folder that `arrowgate init` made below the current one. Returns undefined if there are several, if its
+ * configuration was changed, or if the current folder can be served itself.
  */
 export async function madeFolder(): Promise<string | undefined> {
   const entries = await readdir('.', { withFileTypes: true });

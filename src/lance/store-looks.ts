@@ -70,7 +70,7 @@ export class StoreLooks implements RowsPool {
     }
   }
 
-  /** The credentials of a table now. Those that the library has may last longer than a service that gives none is away. */
+  /** Returns the current credentials of a table, or the last ones if the token service is unavailable: they may still be valid. */
   async #renewed(location: string, last: StoreAccess): Promise<StoreAccess> {
     const now = await this.#stores.access(location).catch(() => undefined);
     if (now === undefined || isDeepStrictEqual(now, last)) return last;

@@ -20,7 +20,7 @@ export interface StoreAccess {
   readonly options: Readonly<Record<string, string>>;
 }
 
-/** Connections with equal ones may be kept: the library itself renews credentials that end. */
+/** Identifies a connection to a store: connections with equal values are interchangeable. The library itself renews credentials that expire. */
 export function connectionOf({ name, options }: StoreAccess): object {
   return 'expires_at_millis' in options ? { name } : options;
 }

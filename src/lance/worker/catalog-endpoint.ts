@@ -78,7 +78,7 @@ export class CatalogEndpoint {
     if (known !== undefined) known.answer = answer;
   }
 
-  /** Has the library get other credentials for a table when it asks again. */
+  /** Sets the credentials that the library gets with its next request for the table. */
   renew(location: string, store: StoreAccess): void {
     for (const known of this.#tables.values()) if (known.location === location) known.store = store;
   }

@@ -31,12 +31,12 @@ interface NativeMerge {
   execute(file: Uint8Array): Promise<object>;
 }
 
-/** What lies below a connection. */
+/** Returns the native object of a connection. */
 export function nativeConnection(connection: LanceDb.Connection): NativeConnection {
   return (connection as unknown as { readonly inner: NativeConnection }).inner;
 }
 
-/** What lies below a table. */
+/** Returns the native object of a table. */
 export function nativeTable(table: LanceDb.Table): NativeTable {
   return (table as unknown as { readonly inner: NativeTable }).inner;
 }

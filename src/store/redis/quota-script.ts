@@ -1,7 +1,7 @@
 /** Microseconds since 2025 stay exact in the numbers of Lua to a hundredth of one. */
 const EPOCH_SECONDS = 1_735_689_600;
 
-/** Microseconds that a counter is listed beyond its use, so that few requests change the list. */
+/** Time that a counter stays listed after its use, in microseconds. Few requests then change the list. */
 const LISTED_MICROS = 1_000_000;
 
 /**
@@ -16,10 +16,10 @@ const LISTED_MICROS = 1_000_000;
  * `keep` life, and a lease for each charge: extends the leases. The last key is the list as well.
  * `give` a lease for each charge: ends the leases.
  *
- * `used` a number: returns at most so many keys of rates from the list, which is the only key.
+ * `used` COUNT: returns at most COUNT keys of rates from the list. The list is the only key.
  * `read` returns, for each pair of keys, the microseconds until the rate is whole, and the slots that are taken.
  *
- * The list is a sorted set of keys of rates by a time until which they, or their slots, are in use, or a second later.
+ * The list is a sorted set of keys of rates. The score is the end of use of the rate and its slots, up to a second late.
  */
 export const QUOTA_SCRIPT = `
 local time = redis.call('TIME')

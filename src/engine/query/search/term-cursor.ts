@@ -162,7 +162,7 @@ export class TermCursor implements BoundedCursor {
     return this.#blockBound;
   }
 
-  /** No row with at most so many occurrences and at least so many tokens scores higher. */
+  /** Upper bound of the scores of rows with at most this number of occurrences and at least this number of tokens. */
   #boundOf(count: number, length: number): number {
     return Math.max(0, this.#scoreOf(count, length) * (1 + Number.EPSILON * 8));
   }
