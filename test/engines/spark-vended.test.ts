@@ -29,14 +29,7 @@ describe.runIf(hasBuckets && canRun('spark'))('Spark with credentials of the cat
 
   beforeAll(async () => {
     server = await BucketServer.start('seaweedfs', SESSION_SECONDS);
-    const store = {
-      name: 'lake',
-      url: `s3://${server.bucket}/tables`,
-      endpoint: server.endpoint,
-      path_style: true,
-      credentials_env: 'LAKE',
-      vend: { role_arn: BUCKET_ROLE },
-    };
+    const store = server.setting({ vend: { role_arn: BUCKET_ROLE } });
     stage = await Stage.start({
       config: stringify({
         object_stores: [store],

@@ -45,14 +45,8 @@ describe.runIf(hasBuckets)('a bucket that takes requests and answers none', () =
   });
 
   function start(): Promise<Service> {
-    const store = {
-      name: 'lake',
-      url: `s3://${server.bucket}/tables`,
-      endpoint: proxy.url,
-      path_style: true,
-      credentials_env: 'LAKE',
-      vend: { role_arn: BUCKET_ROLE, duration: '15m' },
-    };
+    const vend = { role_arn: BUCKET_ROLE, duration: '15m' };
+    const store = server.setting({ endpoint: proxy.url, vend });
     return Service.start({
       config: stringify({
         object_stores: [store],

@@ -5,6 +5,7 @@ import { connectTo, lancedb } from '../clients/lancedb.ts';
 import {
   BUCKET_CREDENTIALS,
   BUCKET_ROLE,
+  BUCKET_VARIABLES,
   BucketServer,
   hasBuckets,
 } from '../support/bucket-server.ts';
@@ -12,8 +13,6 @@ import { eventually } from '../support/eventually.ts';
 import { FaultyProxy } from '../support/faulty-proxy.ts';
 import { Service } from '../support/service.ts';
 
-const { id: accessKey, secret } = BUCKET_CREDENTIALS;
-const variables = { LAKE_ACCESS_KEY_ID: accessKey, LAKE_SECRET_ACCESS_KEY: secret };
 /** The longest session that the store gives, in seconds. The next one begins at two thirds; a loaded machine needs the last. */
 const SHORT_SECONDS = 45;
 
@@ -37,21 +36,15 @@ describe.runIf(hasBuckets)('the Lance library at a store that has a token servic
       if (folder !== undefined) used.set(folder, (used.get(folder) ?? new Set()).add(key ?? ''));
       return undefined;
     };
-    const store = {
-      name: 'lake',
-      url: `s3://${server.bucket}/tables`,
-      endpoint: proxy.url,
-      path_style: true,
-      credentials_env: 'LAKE',
-      vend: { role_arn: BUCKET_ROLE },
-    };
+    const vend = { role_arn: BUCKET_ROLE };
+    const store = server.setting({ endpoint: proxy.url, vend });
     service = await Service.start({
       config: stringify({
         object_stores: [store],
         locations: { managed: 'lake:/lance' },
         tables: { format: 'lance' },
       }),
-      variables,
+      variables: BUCKET_VARIABLES,
     });
   });
 
@@ -93,7 +86,7 @@ describe.runIf(hasBuckets)('the Lance library at a store that has a token servic
     expect(await table.search('changed', 'fts').limit(5).toArray()).toHaveLength(1);
     const keys = [...used.values()];
     expect(keys).toHaveLength(2);
-    expect(keys.flatMap((each) => [...each])).not.toContain(accessKey);
+    expect(keys.flatMap((each) => [...each])).not.toContain(BUCKET_CREDENTIALS.id);
     expect([...keys[0]!].filter((key) => keys[1]!.has(key))).toEqual([]);
   }, 240_000);
 

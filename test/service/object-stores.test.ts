@@ -30,14 +30,7 @@ describe.runIf(hasBuckets)('object stores of the configuration', () => {
     const texts = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
     proxy = await FaultyProxy.before(server.endpoint, texts);
     authority = cert;
-    const store = {
-      name: 'lake',
-      url: `s3://${server.bucket}/tables`,
-      endpoint: proxy.url,
-      path_style: true,
-      credentials_env: 'LAKE',
-      ...more,
-    };
+    const store = server.setting({ endpoint: proxy.url, ...more });
     const { id, secret } = BUCKET_CREDENTIALS;
     const variables = { LAKE_ACCESS_KEY_ID: id, LAKE_SECRET_ACCESS_KEY: secret };
     const service = await Service.prepare({

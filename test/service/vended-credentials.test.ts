@@ -67,17 +67,10 @@ describe.runIf(hasBuckets)('credentials of tables in a bucket', () => {
   });
 
   function startOn(vend: Vend, prefix = 'tables', more: object = {}): Promise<Service> {
-    const store = {
-      name: 'lake',
-      url: `s3://${server.bucket}/${prefix}`,
-      endpoint: server.endpoint,
-      path_style: true,
-      credentials_env: 'LAKE',
-      vend,
-    };
+    const store = server.setting({ url: `s3://${server.bucket}/${prefix}`, vend, ...more });
     const locations = { managed: 'lake:/lance' };
     return Service.start({
-      config: stringify({ object_stores: [{ ...store, ...more }], locations }),
+      config: stringify({ object_stores: [store], locations }),
       policy: POLICY,
       model: conditionalModel,
       variables,
@@ -471,14 +464,7 @@ describe.runIf(hasBuckets)('a client that works longer than its credentials', ()
   let service: Service;
   beforeAll(async () => {
     server = await BucketServer.start('seaweedfs', SHORT_SECONDS);
-    const store = {
-      name: 'lake',
-      url: `s3://${server.bucket}/tables`,
-      endpoint: server.endpoint,
-      path_style: true,
-      credentials_env: 'LAKE',
-      vend: { role_arn: BUCKET_ROLE },
-    };
+    const store = server.setting({ vend: { role_arn: BUCKET_ROLE } });
     service = await Service.start({
       config: stringify({ object_stores: [store], locations: { managed: 'lake:/lance' } }),
       variables,

@@ -31,6 +31,11 @@ const MOTO = fileURLToPath(new URL('moto_server.py', import.meta.url));
 
 /** Credentials of the servers. */
 export const BUCKET_CREDENTIALS = { id: 'arrowgate', secret: 'a-secret-of-the-tests' };
+/** The same as variables of the environment, for a store whose `credentials_env` is LAKE. */
+export const BUCKET_VARIABLES = {
+  LAKE_ACCESS_KEY_ID: BUCKET_CREDENTIALS.id,
+  LAKE_SECRET_ACCESS_KEY: BUCKET_CREDENTIALS.secret,
+};
 
 /** The role whose sessions SeaweedFS gives. */
 export const BUCKET_ROLE = 'arn:aws:iam::000000000000:role/lake';
@@ -91,6 +96,13 @@ export class BucketServer {
       credentials: BUCKET_CREDENTIALS,
       ...more,
     };
+  }
+
+  /** The store as an entry of `object_stores`; its credentials are `BUCKET_VARIABLES`. */
+  setting(more: object = {}): object {
+    const { bucket, endpoint } = this;
+    const url = `s3://${bucket}/tables`;
+    return { name: 'lake', url, endpoint, path_style: true, credentials_env: 'LAKE', ...more };
   }
 
   /** Ends the server; its objects stay. */
