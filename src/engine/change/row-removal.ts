@@ -96,14 +96,31 @@ function sizeOf(rows: ReadonlyMap<Fragment, Uint32Array>, fragment: Fragment): n
   return rows.get(fragment)?.length ?? 0;
 }
 
-/** Merges two disjoint ascending lists. */
+/** Merges two disjoint ascending lists. Rows that are deleted together mostly lie between two that were before. */
 function merged(left: Uint32Array, right: Uint32Array): Uint32Array {
-  if (left.length === 0) return right;
   const all = new Uint32Array(left.length + right.length);
-  let [a, b] = [0, 0];
-  for (let at = 0; at < all.length; at++) {
+  const before = countBelow(left, right[0]!);
+  all.set(left.subarray(0, before));
+  if (before === left.length || right.at(-1)! < left[before]!) {
+    all.set(right, before);
+    all.set(left.subarray(before), before + right.length);
+    return all;
+  }
+  let [a, b] = [before, 0];
+  for (let at = before; at < all.length; at++) {
     const takesLeft = b === right.length || (a < left.length && left[a]! < right[b]!);
     all[at] = takesLeft ? left[a++]! : right[b++]!;
   }
   return all;
+}
+
+/** How many values of an ascending list are less than a value. */
+function countBelow(list: Uint32Array, value: number): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (list[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
