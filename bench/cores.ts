@@ -1,13 +1,12 @@
 // What further processes cost: requests that are answered for a second of processor time, by two processes behind one
-// port and by one. All of them share a core, so the ratio does not depend on what else the machine does.
+// port and by one. Processor time does not tell who waits for a core, so two cores are enough to measure it.
 import { ADMIN_KEY, Service, type ServiceOptions } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
 import { enforced, LINES, ROLE } from './gateway/workload.ts';
-import { MEASURED_CORE, pin } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
-import { processesOf, processorTime } from './harness/processor-time.ts';
+import { processorTime } from './harness/processor-time.ts';
 import { measureRounds, type Side } from './harness/rounds.ts';
 import { printResult, type Row } from './harness/table.ts';
 
@@ -51,7 +50,6 @@ async function sideOf(processes: number, service: Service): Promise<Side> {
     },
     body: '{}',
   };
-  for (const pid of processesOf(service.pid)) pin(MEASURED_CORE, pid);
   const measure = async (): Promise<number> => {
     const before = processorTime(service.pid);
     const answered =
@@ -64,7 +62,7 @@ async function sideOf(processes: number, service: Service): Promise<Side> {
 function notes(): readonly string[] {
   return [
     `Requests for a second of processor time: DescribeTable with an API key, ${LINES.toLocaleString('en-US')} policy lines and the audit`,
-    `log, over 16 connections to each process for ${seconds} s a round by autocannon on another core. The processor time is that of the`,
+    `log, over 16 connections to each process for ${seconds} s a round by autocannon. The processor time is that of the`,
     'process or of both with their supervisor. Where cores are free, two processes answer twice the ratio of one.',
   ];
 }

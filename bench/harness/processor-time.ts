@@ -11,7 +11,7 @@ export function processorTime(pid: number): number {
 }
 
 /** A process and its children. */
-export function processesOf(pid: number): readonly number[] {
+function processesOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return [pid, ...children.split(' ').filter(Boolean).map(Number)];
 }
