@@ -35,7 +35,6 @@ export function writeGroup(): void {
  * behind it, and two pieces cost more to write.
  */
 function write({ response, body, encoding }: ShortAnswer): void {
-  if (response.destroyed) return;
   if (typeof body !== 'string' || body === '') {
     response.end(body);
     return;
