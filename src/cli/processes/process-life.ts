@@ -1,9 +1,9 @@
 import cluster from 'node:cluster';
 import type { Worker } from 'node:cluster';
-import type { Quota, QuotaCharge, QuotaReading, QuotaUse } from '../../store/quota.ts';
 import { withGivenUmask } from '../config/file-modes.ts';
 import type { ChildProcess } from 'node:child_process';
 import { watchHeartbeats } from './heartbeat.ts';
+import type { QuotaRequests, SharedCounters } from './shared-counters.ts';
 
 /** A connection of the system, as `cluster` hands it on. */
 interface Handle {
@@ -86,9 +86,9 @@ export class ProcessLife {
   /**
    * Starts this program again with its own arguments and some more. Where the system has no
    * room for a process, it ends at once.
-   * @param quota Counters shared by all processes.
+   * @param counters Counters shared by all processes.
    */
-  constructor(flags: readonly string[], quota: Quota) {
+  constructor(flags: readonly string[], counters: SharedCounters) {
     cluster.setupPrimary({ args: [...process.argv.slice(2), ...flags] });
     const worker = forked();
     if (worker instanceof Error) {
@@ -97,7 +97,7 @@ export class ProcessLife {
       return;
     }
     this.#worker = worker;
-    countFor(worker, quota);
+    countFor(worker, counters);
     this.serving = this.#servingOf(worker);
     this.end = this.#endOf(worker);
   }
@@ -181,88 +181,17 @@ export function endText({ code, signal, unborn }: End): string {
 }
 
 /** Serves quota requests of a process from the shared counters, and releases its slots when it ends. */
-function countFor(worker: Worker, quota: Quota): void {
-  const held = new Map<number, () => void>();
-  const take = async ({ id, charges }: TakeRequest): Promise<TakenReply | undefined> => {
-    const { granted, readings, ...answer } = await quota.take(charges);
-    if (worker.isDead()) answer.release();
-    else if (granted && charges.some(({ concurrency }) => concurrency !== null))
-      held.set(id, () => answer.release());
-    return { quota: 'taken', id, granted, readings };
-  };
-  const give = (id: number): void => {
-    held.get(id)?.();
-    held.delete(id);
-  };
-  const replyTo = async (request: QuotaRequest): Promise<QuotaReply | undefined> => {
-    if (request.quota === 'take') return take(request);
-    const { id } = request;
-    if (request.quota === 'used')
-      return { quota: 'used', id, uses: await quota.used(request.most) };
-    give(id);
-    return undefined;
-  };
-  const replyToAll = async (requests: readonly QuotaRequest[]): Promise<void> => {
-    const quotaReplies = (await Promise.all(requests.map(replyTo))).filter(isPresent);
-    const sent: QuotaReplies = { quotaReplies };
+function countFor(worker: Worker, counters: SharedCounters): void {
+  const counted = counters.serve((message) => {
     // A process that is about to end accepts no message; its exit releases its slots.
-    if (quotaReplies.length > 0 && !worker.isDead()) worker.send(sent, () => undefined);
-  };
+    if (!worker.isDead()) worker.send(message, () => undefined);
+  });
   worker.on('message', (message: unknown) => {
-    if (isQuotaRequests(message)) void replyToAll(message.quotaRequests);
+    if (isQuotaRequests(message)) counted.receive(message.quotaRequests);
   });
-  worker.once('exit', () => {
-    for (const release of held.values()) release();
-    held.clear();
-  });
-}
-
-function isPresent(reply: QuotaReply | undefined): reply is QuotaReply {
-  return reply !== undefined;
-}
-
-/** Requests of a process to its supervisor, all of one turn of its event loop: a message costs more than what it says. */
-export interface QuotaRequests {
-  readonly quotaRequests: readonly QuotaRequest[];
-}
-
-/** The supervisor's answers to the requests of one message. */
-export interface QuotaReplies {
-  readonly quotaReplies: readonly QuotaReply[];
-}
-
-/** A request of a process to its supervisor. */
-export type QuotaRequest =
-  | TakeRequest
-  | { readonly quota: 'give'; readonly id: number }
-  | { readonly quota: 'used'; readonly id: number; readonly most: number };
-
-interface TakeRequest {
-  readonly quota: 'take';
-  readonly id: number;
-  readonly charges: readonly QuotaCharge[];
-}
-
-/** The supervisor's answer. */
-export type QuotaReply = TakenReply | UsedReply;
-
-export interface TakenReply {
-  readonly quota: 'taken';
-  readonly id: number;
-  readonly granted: boolean;
-  readonly readings: readonly QuotaReading[];
-}
-
-export interface UsedReply {
-  readonly quota: 'used';
-  readonly id: number;
-  readonly uses: readonly QuotaUse[];
+  worker.once('exit', () => counted.ended());
 }
 
 function isQuotaRequests(message: unknown): message is QuotaRequests {
   return typeof message === 'object' && message !== null && 'quotaRequests' in message;
-}
-
-export function isQuotaReplies(message: unknown): message is QuotaReplies {
-  return typeof message === 'object' && message !== null && 'quotaReplies' in message;
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { endText, ProcessLife, type Addresses, type End } from './process-life.ts';
 import { MemoryQuota } from '../../store/embedded/memory-quota.ts';
+import { SharedCounters } from './shared-counters.ts';
 import { ServiceError } from '../output/service-error.ts';
 
 /** A process that served for less than this, in ms, counts as a quick exit. */
@@ -35,7 +36,7 @@ export class Supervisor {
   readonly #stopping = new AbortController();
   readonly #lives = new Set<ProcessLife>();
   /** Counters of limits for all processes, if Redis is not used. */
-  readonly #quota = new MemoryQuota();
+  readonly #counters = new SharedCounters(new MemoryQuota());
   #slots: readonly Promise<void>[] = [];
   #addresses: Addresses = { url: '' };
   /** Flags that keep the port, once the system would give another. */
@@ -88,7 +89,7 @@ export class Supervisor {
   }
 
   #begin(): ProcessLife {
-    const life = new ProcessLife(this.#portFlags, this.#quota);
+    const life = new ProcessLife(this.#portFlags, this.#counters);
     this.#lives.add(life);
     const { silenceMillis, log } = this.#options;
     if (silenceMillis !== null) {

@@ -92,6 +92,12 @@ export class MemoryQuota implements Quota {
     };
   }
 
+  /** Gives back units that a rate was charged and that were not used. */
+  refund(key: string, { intervalMicros }: QuotaRate, units: number): void {
+    const counter = this.#counters.get(key);
+    if (counter !== undefined) this.#counters.set(key, counter - intervalMicros * units);
+  }
+
   async used(most: number): Promise<readonly QuotaUse[]> {
     const now = this.#now();
     return [...new Set([...this.#counters.keys(), ...this.#slots.keys()])]

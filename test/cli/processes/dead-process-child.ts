@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { ProcessLife } from '../../../src/cli/processes/process-life.ts';
 import { relayMetrics } from '../../../src/cli/processes/shared-metrics.ts';
+import { SharedCounters } from '../../../src/cli/processes/shared-counters.ts';
 import { MemoryQuota } from '../../../src/store/embedded/memory-quota.ts';
 
 // A supervisor that asks a process for its metrics which has died without a word of it having come yet.
 
 if (cluster.isPrimary) {
   relayMetrics();
-  const life = new ProcessLife([], new MemoryQuota());
+  const life = new ProcessLife([], new SharedCounters(new MemoryQuota()));
   const [worker] = Object.values(cluster.workers ?? {});
   await once(worker!, 'online');
   life.kill('SIGKILL');
