@@ -63,8 +63,8 @@ export interface QuotaReplies {
 }
 
 /** A process keeps at most so many units and slots of a counter, and this part of what is left of it. */
-const MOST_UNITS = 64;
-const MOST_SLOTS = 16;
+const MOST_UNITS = 1024;
+const MOST_SLOTS = 64;
 const SHARE = 32;
 /** How long a process may take to return what it keeps, in ms. */
 const RECALL_MILLIS = 50;
