@@ -5,7 +5,7 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { describe, fieldError, integerField, textField, type Fields } from '../../base/fields.ts';
 import { searchMetrics, type SearchMetric } from '../../request/search-metric.ts';
 import type { IndexDefinition, IndexType } from '../../format/snapshot.ts';
-import { MOST_NUMBERS, type CodeShape } from './code-file.ts';
+import { MOST_NUMBERS, type CodeShape } from './code-layout.ts';
 
 /** A vector index, whose definition includes its distance. */
 export type VectorIndex = IndexDefinition & { readonly distance: SearchMetric };
