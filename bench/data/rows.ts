@@ -55,7 +55,8 @@ export function rowsFrom(
 /** Makes vectors, one after the other, from random numbers. */
 type VectorSource = (rows: number, next: () => number) => Float32Array;
 
-const evenVectors: VectorSource = (rows, next) =>
+/** Vectors of evenly random numbers. */
+export const evenVectors: VectorSource = (rows, next) =>
   Float32Array.from({ length: rows * DIMENSION }, next);
 
 /** Number of clusters, and the spread of the numbers of a vector around those of its centre. */

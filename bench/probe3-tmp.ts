@@ -1,0 +1,16 @@
+import { Service, ADMIN_KEY } from '../test/support/service.ts';
+import { RawSide } from './data/raw-side.ts';
+import { clusteredVectors, queryVector, rowsFrom } from './data/rows.ts';
+import { builtIndex } from './index/built-index.ts';
+const n = +(process.argv[2] ?? 100000);
+const rows = rowsFrom(0, n, clusteredVectors);
+const vectors = Array.from({ length: 50 }, (_, at) => queryVector(1000 + at, clusteredVectors));
+const service = await Service.start({ root: process.argv[3] ?? '/tmp/wt/vectors', nodeFlags: ['--cpu-prof', '--cpu-prof-dir=/tmp/vectors-prof', '--cpu-prof-interval=200'] });
+const raw = new RawSide(service.url, ADMIN_KEY);
+await raw.create('t', rows);
+await builtIndex(raw, 't', { column: 'vector', index_type: 'IVF_PQ', metric_type: 'l2' });
+for (let i = 0; i < 1500; i++) await raw.nearest('t', { vector: vectors[i % 50]! });
+const t0 = performance.now();
+for (let i = 0; i < 500; i++) await raw.nearest('t', { vector: vectors[i % 50]! });
+console.log('ms', (performance.now() - t0) / 500);
+raw.close(); await service.stop(); process.exit(0);

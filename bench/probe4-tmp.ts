@@ -1,0 +1,17 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Service, ADMIN_KEY } from '../test/support/service.ts';
+import { RawSide } from './data/raw-side.ts';
+import { peer } from './harness/lancedb-peer.ts';
+import { readOptions } from './harness/options.ts';
+import { printResult } from './harness/table.ts';
+import { vectorIndexQuestions } from './index/vector.ts';
+process.env['LANCE_CPU_THREADS'] ??= '4';
+const options = readOptions();
+const folder = await mkdtemp(join(tmpdir(), 'vectors-'));
+const service = await Service.start();
+const raw = new RawSide(service.url, ADMIN_KEY);
+const embedded = await peer.lancedb.connect(folder);
+printResult('index', vectorIndexQuestions.notes, await vectorIndexQuestions.measure({ raw, embedded, options }));
+raw.close(); await service.stop(); process.exit(0);

@@ -1,0 +1,12 @@
+import { Service, ADMIN_KEY } from '../test/support/service.ts';
+import { RawSide } from './data/raw-side.ts';
+import { clusteredVectors, queryVector, rowsFrom } from './data/rows.ts';
+import { builtIndex } from './index/built-index.ts';
+const n = +(process.argv[2] ?? 100000);
+const vectors = Array.from({ length: 50 }, (_, at) => queryVector(1000 + at, clusteredVectors));
+const service = await Service.start({ root: '/tmp/wt/vectors', nodeFlags: ['--cpu-prof', '--cpu-prof-dir=/tmp/vectors-prof', '--cpu-prof-interval=150'] });
+const raw = new RawSide(service.url, ADMIN_KEY);
+await raw.create('t', rowsFrom(0, n, clusteredVectors));
+await builtIndex(raw, 't', { column: 'vector', index_type: 'IVF_PQ', metric_type: 'l2' });
+for (let i = 0; i < 4000; i++) await raw.nearest('t', { vector: vectors[i % 50]! });
+raw.close(); await service.stop(); process.exit(0);
