@@ -1,9 +1,9 @@
 import { clusteredVectors, queryVector, rowsFrom, randomNumbers } from './data/rows.ts';
-import { PartitionBuilder, partitionsFor, sampleFor } from '../src/engine/indexing/partition-builder.ts';
+import { PartitionBuilder, sampleFor } from '../src/engine/indexing/partition-builder.ts';
 import { VectorEncoder } from '../src/engine/index/vectors/vector-encoder.ts';
 import { VectorSample } from '../src/engine/index/vectors/vector-sample.ts';
 import { VectorSums } from '../src/engine/index/vectors/vector-sums.ts';
-import { codeLayout, centreFloats, SCRATCH } from '../src/engine/index/vectors/code-layout.ts';
+import { codeLayout, partitionsFor, centreFloats, SCRATCH } from '../src/engine/index/vectors/code-layout.ts';
 import { codeMemory } from '../src/engine/index/vectors/code-kernels.ts';
 import { searchPartition } from '../src/engine/index/vectors/code-search.ts';
 import { encodeQuery } from '../src/engine/index/vectors/encoded-query.ts';

@@ -1,17 +1,13 @@
 import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 import { trainCentres, type Centres } from '../index/vectors/centres.ts';
 import type { CodeDirectory, CodeWriter, PartitionFacts } from '../index/vectors/code-file.ts';
-import { codeLayout, rowsWithin, type CodeShape } from '../index/vectors/code-layout.ts';
+import { codeLayout, partitionsFor, rowsWithin, type CodeShape } from '../index/vectors/code-layout.ts';
 import { SpreadTest } from '../index/vectors/spread-test.ts';
 import { takeCodes } from '../index/vectors/take-codes.ts';
 import type { VectorEncoder } from '../index/vectors/vector-encoder.ts';
 import type { VectorSample } from '../index/vectors/vector-sample.ts';
 import type { VectorValues } from '../index/vectors/vector-values.ts';
 
-/** Below this number of rows all are searched at once. */
-const LEAST_ROWS = 2048;
-/** Most partitions of a file. */
-const MOST_PARTITIONS = 4096;
 /** Vectors of the sample for each partition, and the least for one. */
 const SAMPLE_OF_EACH = 64;
 const LEAST_OF_EACH = 8;
@@ -19,12 +15,6 @@ const LEAST_OF_EACH = 8;
 const GROUP_BYTES = 2 ** 25;
 /** Vectors whose nearest rows determine the spread. */
 const TESTED = 48;
-
-/** Number of partitions for some rows: about the root, so that a search compares as many centres as rows of each. */
-export function partitionsFor({ whole }: CodeShape, rows: number): number {
-  if (whole || rows < LEAST_ROWS) return 1;
-  return Math.min(MOST_PARTITIONS, Math.round(Math.sqrt(rows)));
-}
 
 /** Number of vectors that the training of some partitions wants. */
 export function sampleFor(partitions: number): number {

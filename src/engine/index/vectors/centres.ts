@@ -14,7 +14,7 @@ const GROUPS = 3;
 /** Points between two calls of `turn`. */
 const POINTS_AT_ONCE = 256;
 
-/** Finds the nearest of some centres. */
+/** Compares points with centres in one memory, which is made once: each takes much of the address space. */
 class CentreFinder {
   readonly #memory: CodeMemory;
   readonly #floats: number;
@@ -48,10 +48,6 @@ class CentreFinder {
     this.#memory.kernels.squares(0, place, padded(count), this.#floats, this.#out);
     return this.#distances;
   }
-
-  nearest(point: ArrayLike<number>, first: number, count: number): number {
-    return first + leastAt(this.distances(point, first, count), count);
-  }
 }
 
 /** The kernel compares with four centres at once. */
@@ -73,14 +69,16 @@ export class Centres {
   /** The centres, group by group. */
   readonly values: Float32Array;
   readonly count: number;
-  readonly #groups: CentreFinder;
-  readonly #all: CentreFinder;
+  readonly #groups: number;
+  /** Has the groups, and then the centres. */
+  readonly #finder: CentreFinder;
   /** First centre of each group; at the end the number of centres. */
   readonly #starts: Uint32Array;
   readonly #floats: number;
 
   constructor(floats: number, groups: readonly Float32Array[], parts: readonly Float32Array[]) {
     this.#floats = floats;
+    this.#groups = groups.length;
     this.count = parts.reduce((sum, { length }) => sum + length / floats, 0);
     this.values = new Float32Array(this.count * floats);
     this.#starts = new Uint32Array(parts.length + 1);
@@ -89,10 +87,9 @@ export class Centres {
       this.values.set(part, start * floats);
       this.#starts[at + 1] = start + part.length / floats;
     }
-    this.#groups = new CentreFinder(floats, parts.length);
-    for (const [at, group] of groups.entries()) this.#groups.bring(group, at);
-    this.#all = new CentreFinder(floats, this.count);
-    this.#all.bring(this.values);
+    this.#finder = new CentreFinder(floats, this.#groups + this.count);
+    for (const [at, group] of groups.entries()) this.#finder.bring(group, at);
+    this.#finder.bring(this.values, this.#groups);
   }
 
   /** The centre with a number. */
@@ -102,16 +99,20 @@ export class Centres {
 
   /** Number of a centre near a point. */
   near(point: ArrayLike<number>): number {
-    const groups = this.#starts.length - 1;
-    const apart = this.#groups.distances(point, 0, groups);
-    let [best, least] = [0, Infinity];
+    const groups = this.#groups;
+    const apart = this.#finder.distances(point, 0, groups).slice(0, groups);
+    let best = 0;
+    let least = Infinity;
     for (let round = 0; round < Math.min(GROUPS, groups); round++) {
       const group = leastAt(apart, groups);
       apart[group] = Infinity;
-      const [start, end] = [this.#starts[group]!, this.#starts[group + 1]!];
-      const found = this.#all.distances(point, start, end - start);
-      const at = leastAt(found, end - start);
-      if (found[at]! < least) [best, least] = [start + at, found[at]!];
+      const start = this.#starts[group]!;
+      const count = this.#starts[group + 1]! - start;
+      const found = this.#finder.distances(point, groups + start, count);
+      const at = leastAt(found, count);
+      if (found[at]! >= least) continue;
+      best = start + at;
+      least = found[at]!;
     }
     return best;
   }
@@ -129,48 +130,43 @@ export async function trainCentres(
   turn: () => Promise<void>,
 ): Promise<Centres> {
   const floats = centreFloats(shape);
-  const points = { floats, values };
-  const all = Uint32Array.from({ length: values.length / floats }, (_, at) => at);
-  const groups = await train(points, all, Math.ceil(Math.sqrt(count)), turn);
-  const members = await membersOf(points, all, groups, turn);
+  const points = { floats, values: values.length === 0 ? new Float32Array(floats) : values };
+  const all = Uint32Array.from({ length: points.values.length / floats }, (_, at) => at);
+  const training = { points, finder: new CentreFinder(floats, all.length), turn };
+  const groups = await train(training, all, Math.ceil(Math.sqrt(count)));
+  const owners = await ownersOf(training, all, groups);
   const parts: Float32Array[] = [];
   const used: Float32Array[] = [];
-  for (const [group, each] of members.entries()) {
-    if (each.length === 0) continue;
-    const share = Math.max(1, Math.round((count * each.length) / all.length));
-    parts.push(await train(points, each, share, turn));
+  for (let group = 0; group < groups.length / floats; group++) {
+    const members = all.filter((at) => owners[at] === group);
+    if (members.length === 0) continue;
+    const share = Math.max(1, Math.round((count * members.length) / all.length));
+    parts.push(await train(training, members, share));
     used.push(groups.subarray(group * floats, (group + 1) * floats));
   }
   return new Centres(floats, used, parts);
 }
 
-/** The points nearest to each of some centres. */
-async function membersOf(
-  points: Points,
-  members: Uint32Array,
-  centres: Float32Array,
-  turn: () => Promise<void>,
-): Promise<readonly Uint32Array[]> {
-  const count = centres.length / points.floats;
-  const owners = await ownersOf(points, members, centres, turn);
-  return Array.from({ length: count }, (_, centre) =>
-    members.filter((__, at) => owners[at] === centre),
-  );
+/** What a training works with. */
+interface Training {
+  readonly points: Points;
+  /** Has room for all points. */
+  readonly finder: CentreFinder;
+  readonly turn: () => Promise<void>;
 }
 
+/** For each of some points the nearest centre. */
 async function ownersOf(
-  { floats, values }: Points,
+  { points: { floats, values }, finder, turn }: Training,
   members: Uint32Array,
   centres: Float32Array,
-  turn: () => Promise<void>,
 ): Promise<Uint32Array> {
   const count = centres.length / floats;
-  const finder = new CentreFinder(floats, count);
   finder.bring(centres);
   const owners = new Uint32Array(members.length);
   for (const [at, member] of members.entries()) {
     const point = values.subarray(member * floats, (member + 1) * floats);
-    owners[at] = finder.nearest(point, 0, count);
+    owners[at] = leastAt(finder.distances(point, 0, count), count);
     if (at % POINTS_AT_ONCE === 0) await turn();
   }
   return owners;
@@ -178,28 +174,25 @@ async function ownersOf(
 
 /** Centres of some points, by rounds of k-means. */
 async function train(
-  points: Points,
+  training: Training,
   members: Uint32Array,
   most: number,
-  turn: () => Promise<void>,
 ): Promise<Float32Array> {
-  const centres = await firstCentres(points, members, Math.min(most, members.length), turn);
+  const centres = await firstCentres(training, members, Math.min(most, members.length));
   for (let round = 0; round < ROUNDS; round++) {
-    const owners = await ownersOf(points, members, centres, turn);
-    moveCentres(points, members, owners, centres);
+    const owners = await ownersOf(training, members, centres);
+    moveCentres(training.points, members, owners, centres);
   }
   return centres;
 }
 
 /** Chooses points, each with a chance in proportion to its squared distance from those before it (k-means++). */
 async function firstCentres(
-  { floats, values }: Points,
+  { points: { floats, values }, finder, turn }: Training,
   members: Uint32Array,
   count: number,
-  turn: () => Promise<void>,
 ): Promise<Float32Array> {
   const centres = new Float32Array(count * floats);
-  const finder = new CentreFinder(floats, members.length);
   const pointOf = (at: number) =>
     values.subarray(members[at]! * floats, (members[at]! + 1) * floats);
   for (const at of members.keys()) finder.bring(pointOf(at), at);

@@ -69,6 +69,20 @@ export function rowsWithin(shape: CodeShape, bytes: number, parted: boolean): nu
   return Math.max(1, Math.floor(bytes / each)) * BLOCK_ROWS;
 }
 
+/** Files of fewer rows have no partitions: all rows are searched. */
+const LEAST_ROWS = 2048;
+/** Partitions of a file, at most about this number: fewer than `CALL_ROWS`, which have room in the memory. */
+const MOST_PARTITIONS = 4000;
+
+/**
+ * Number of partitions of a file: about the root of its rows, so that a search compares about as many
+ * centres as rows of a partition. Bits have none: their codes are exact.
+ */
+export function partitionsFor({ whole }: CodeShape, rows: number): number {
+  if (whole || rows < LEAST_ROWS) return 1;
+  return Math.min(MOST_PARTITIONS, Math.round(Math.sqrt(rows)));
+}
+
 /** Memory reserved for queries before the first portion, in bytes. */
 const TABLE_BYTES = 16 * (MOST_NUMBERS / 4);
 const QUERY_BYTES = 2 * MOST_NUMBERS;

@@ -64,31 +64,46 @@ interface Visit {
   readonly least: number;
 }
 
+/** What a search by codes went through. */
+export interface Visited {
+  /** Rows whose codes were compared. */
+  readonly rows: number;
+  /** An error that few of the offered distances exceed. */
+  readonly error: number;
+}
+
 /**
- * Offers the rows of the partitions that may have near ones, the most promising first. Returns an
- * error that few of the offered distances exceed.
+ * Offers the rows of the partitions that may have near ones, the most promising first.
  * @throws LostCodes
  */
-export async function searchFiles(search: CodeVisits): Promise<number> {
+export async function searchFiles(search: CodeVisits): Promise<Visited> {
   const { meters, use, at, nearest } = search;
   const { errors, probes } = use;
   const pace = new Pace();
-  let [rows, error, probed] = [0, 0, 0];
+  let [rows, turn, error, probed] = [0, ROWS_AT_ONCE, 0, 0];
   const visits = meters.timed('index', () => visitsOf(search));
   for (const [place, { own, partition, least }] of visits.entries()) {
     if (partition.centre !== null) probed++;
-    if (probed > probes.most || (least > nearest.limit && probed > probes.least)) break;
+    // As long as there are too few rows, every partition is searched.
+    const { limit } = nearest;
+    if (limit < Infinity && (probed > probes.most || (least > limit && probed > probes.least))) break;
     if (!isLoaded(own.codes, partition)) await load(search, visits, place);
     const { first, may } = own;
     const one = { query: itemAt(own.queries, at), errors, may, nearest, first };
     const deviation = meters.timed('index', () => searchPartition(own.codes, partition, one));
     error = Math.max(error, deviation);
-    for (const { layout } of partition.portions) rows += layout.rows;
-    if (rows < ROWS_AT_ONCE) continue;
-    rows = 0;
+    rows += rowsOf(own.codes, partition);
+    if (rows < turn) continue;
+    turn = rows + ROWS_AT_ONCE;
     await pace.turn();
   }
-  return error;
+  return { rows, error };
+}
+
+function rowsOf({ directory }: LoadedCodes, { portions }: LoadedPartition): number {
+  let rows = 0;
+  for (const { batch } of portions) rows += itemAt(directory.portions, batch).rows;
+  return rows;
 }
 
 /** All partitions, the most promising first. */

@@ -57,9 +57,8 @@ export async function chosenFiles(
   const once = passing === null ? own : [...passing.keys()];
   const { covered, left, found } = await searched(search, use, vectors, once, passing);
   const chosen = rowsByFile(covered, found.rows);
-  const rowsIn = covered.reduce((sum, { scanned }) => sum + scanned.fragment.rows, 0);
   const rowsOut = total(chosen.map(({ chosen: rows = new Uint32Array() }) => rows));
-  meters.passed('index', { rowsIn, rowsOut, batches: covered.length });
+  meters.passed('index', { rowsIn: found.compared, rowsOut, batches: covered.length });
   const rest = left.map((scanned) => asPassing(scanned, passing));
   return {
     files: inOrder([...chosen, ...rest, ...tail]),
@@ -192,6 +191,8 @@ function isIn(rows: Uint32Array, of: number): ((row: number) => boolean) | null 
 
 interface FoundByCodes {
   readonly rows: readonly Float64Array[];
+  /** Number of codes that were compared. */
+  readonly compared: number;
   readonly some: boolean;
 }
 
@@ -203,7 +204,7 @@ async function searchAll(
   covered: readonly CoveredFile[],
 ): Promise<FoundByCodes> {
   const rows: Float64Array[] = [];
-  let some = false;
+  let [some, compared] = [false, 0];
   for (const at of search.nearest.vectors.keys()) {
     const { keep, bounds } = search.nearest;
     // Rows just below the bound may be above it by their vectors.
@@ -211,7 +212,9 @@ async function searchAll(
     const lower = bounds.lower === null ? null : bounds.lower - margin;
     for (let capacity = use.least + Math.max(3, use.least >> 3); ; capacity *= MORE) {
       const heap = new NearestRows(capacity, { lower, upper: null });
-      const error = await searchFiles({ ...search, use, vectors, covered, at, nearest: heap });
+      const visited = await searchFiles({ ...search, use, vectors, covered, at, nearest: heap });
+      const { error } = visited;
+      compared += visited.rows;
       const full = heap.size === capacity;
       const found = heap.found();
       const near = nearOf(found, keep ?? 0, use.least, error);
@@ -221,7 +224,7 @@ async function searchAll(
       break;
     }
   }
-  return { rows, some };
+  return { rows, compared, some };
 }
 
 /** Number of found rows that may be among the nearest, given the error of estimates. */
