@@ -124,7 +124,10 @@ export function measure(
       i32x4.extract_lane(sum, 2) +
       i32x4.extract_lane(sum, 3);
     const factor = load<f32>(start) * scale;
-    store<f32>(distances + (at << 2), load<f32>(first + <usize>row * <usize>step) + factor * <f32>total);
+    store<f32>(
+      distances + (at << 2),
+      load<f32>(first + <usize>row * <usize>step) + factor * <f32>total,
+    );
   }
 }
 

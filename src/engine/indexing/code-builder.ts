@@ -82,7 +82,7 @@ async function writePortions(
   let first = 0;
   encoder.begin(Math.min(size, physicalRows));
   const next = async () => {
-    await writer.portion(encoder.end(), { rows: size });
+    await writer.portion(encoder.end(), size);
     first += size;
     encoder.begin(Math.min(size, physicalRows - first));
   };
@@ -90,7 +90,7 @@ async function writePortions(
     const encode = () => encoder.encode(vectors, row, at - first);
     return at === first + size ? next().then(encode) : encode();
   });
-  if (physicalRows > first) await writer.portion(encoder.end(), { rows: physicalRows - first });
+  if (physicalRows > first) await writer.portion(encoder.end(), physicalRows - first);
 }
 
 /**

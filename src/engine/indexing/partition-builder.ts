@@ -1,7 +1,12 @@
 import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 import { trainCentres, type Centres } from '../index/vectors/centres.ts';
 import type { CodeDirectory, CodeWriter, PartitionFacts } from '../index/vectors/code-file.ts';
-import { codeLayout, partitionsFor, rowsWithin, type CodeShape } from '../index/vectors/code-layout.ts';
+import {
+  codeLayout,
+  partitionsFor,
+  rowsWithin,
+  type CodeShape,
+} from '../index/vectors/code-layout.ts';
 import { SpreadTest } from '../index/vectors/spread-test.ts';
 import { takeCodes } from '../index/vectors/take-codes.ts';
 import type { VectorEncoder } from '../index/vectors/vector-encoder.ts';
@@ -61,7 +66,10 @@ export class PartitionBuilder {
   }
 
   /** Trains the centres. @param header What is known of the file before its rows are encoded. */
-  static async train(parts: PartitionParts, header: Omit<CodeDirectory, 'portions'>): Promise<PartitionBuilder> {
+  static async train(
+    parts: PartitionParts,
+    header: Omit<CodeDirectory, 'portions'>,
+  ): Promise<PartitionBuilder> {
     const { shape, encoder, sample, rows, turn } = parts;
     const points = sample.points(shape, encoder);
     const most = Math.max(1, Math.floor(sample.count / LEAST_OF_EACH));
@@ -92,7 +100,9 @@ export class PartitionBuilder {
   }
 
   #begin(): void {
-    this.#parts.encoder.begin(Math.max(0, Math.min(this.#groupRows, this.#parts.rows - this.#first)));
+    this.#parts.encoder.begin(
+      Math.max(0, Math.min(this.#groupRows, this.#parts.rows - this.#first)),
+    );
     this.#owners.fill(NONE);
   }
 
@@ -116,9 +126,14 @@ export class PartitionBuilder {
       const taken = takeCodes(shape, bytes, rows, this.#first);
       const radii = Float32Array.from(rows, (row) => this.#radii[row]!).sort();
       const inner = radii[Math.floor(radii.length * INNER)]!;
-      const facts = { partition, inner, radius: radii.at(-1)!, step: taken.step };
-      await writer.portion(taken.bytes, { ...facts, rows: rows.length });
-      this.#test.add({ ...facts, bytes: taken.bytes, layout: codeLayout(shape, rows.length, true) });
+      const radius = radii.at(-1)!;
+      const facts = { rows: rows.length, partition, inner, radius, step: taken.step };
+      await writer.part(taken.bytes, facts);
+      this.#test.add({
+        ...facts,
+        bytes: taken.bytes,
+        layout: codeLayout(shape, rows.length, true),
+      });
       await turn();
     }
     this.#first += this.#groupRows;

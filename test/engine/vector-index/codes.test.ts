@@ -102,7 +102,7 @@ describe.each([
         const query = Float32Array.from({ length: size }, (__, at) => Math.cos(at));
         const nearest = new NearestRows(rows, { lower: null, upper: null });
         const encoded = encodeQuery(query, directory);
-        const portions = [{ batch: 0, place: SCRATCH.bytes, first: 0, layout }];
+        const portions = [{ number: 0, place: SCRATCH.bytes, first: 0, layout }];
         const own = { centre, squared: 0, inner: 0, radius, step, portions };
         const codes = { directory, memory, centres: null, loaded: Uint8Array.of(1) };
         const deviation = searchPartition({ ...codes, partitions: [own] }, own, {

@@ -16,6 +16,9 @@ const PARTED_COLUMN = 'partitions';
 export interface CodePortion {
   readonly rows: number;
   readonly checksum: number;
+  /** Its batch, and the row of the batch that it is; in files without partitions each is a batch. */
+  readonly batch?: number;
+  readonly row?: number;
   /** Number of its partition; absent in files without partitions. */
   readonly partition?: number;
   /** Distances of its vectors to the centre of the partition: one that few are below, and the greatest. */
@@ -40,6 +43,11 @@ export interface CodeDirectory {
   readonly partitions?: PartitionFacts;
 }
 
+/** What is known of rows of a partition. */
+export type PartFacts = Required<
+  Pick<CodePortion, 'rows' | 'partition' | 'inner' | 'radius' | 'step'>
+>;
+
 /** What the directory of a file says of its partitions. */
 export interface PartitionFacts {
   /** Number of centres, which lie in the batch before the directory. */
@@ -49,11 +57,19 @@ export interface PartitionFacts {
   readonly spreads: readonly number[];
 }
 
-/** Writes the codes of one fragment, one portion per batch. */
+/** Portions of partitions are written together until they have this size, in bytes. */
+const BATCH_BYTES = 2 ** 21;
+/** A row of a batch is read without others if its number is a multiple of this. */
+const ROW_STEP = 8;
+
+/** Writes the codes of one fragment: one portion per batch, or several of partitions. */
 export class CodeWriter {
   readonly #file: IndexFile;
   readonly #schema: Schema;
   readonly #portions: CodePortion[] = [];
+  #pending: Uint8Array[] = [];
+  #pendingBytes = 0;
+  #batches = 0;
 
   private constructor(file: IndexFile, schema: Schema) {
     this.#file = file;
@@ -67,15 +83,26 @@ export class CodeWriter {
     return new CodeWriter(await IndexFile.create(table, index, schema), schema);
   }
 
-  async portion(bytes: Uint8Array, facts: Omit<CodePortion, 'checksum'>): Promise<void> {
-    this.#portions.push({ ...facts, checksum: xxhash32(bytes) });
-    await this.#write(bytes);
+  /** Writes a portion of a file without partitions. */
+  async portion(bytes: Uint8Array, rows: number): Promise<void> {
+    this.#portions.push({ rows, checksum: xxhash32(bytes) });
+    await this.#write([bytes]);
+  }
+
+  /** Writes rows of a partition. */
+  async part(bytes: Uint8Array, facts: PartFacts): Promise<void> {
+    const row = ROW_STEP * this.#pending.length;
+    this.#portions.push({ ...facts, checksum: xxhash32(bytes), batch: this.#batches, row });
+    this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
+    if (this.#pendingBytes >= BATCH_BYTES) await this.#writeParts();
   }
 
   /** Writes the centres of partitions, after all portions. Returns their checksum. */
   async centres(centres: Float32Array): Promise<number> {
+    await this.#writeParts();
     const bytes = new Uint8Array(centres.buffer, centres.byteOffset, centres.byteLength);
-    await this.#write(bytes);
+    await this.#write([bytes]);
     return xxhash32(bytes);
   }
 
@@ -88,7 +115,7 @@ export class CodeWriter {
     const text = Buffer.from(JSON.stringify(directory));
     const checksum = Buffer.alloc(4);
     checksum.writeUInt32LE(xxhash32(text));
-    await this.#write(Buffer.concat([checksum, text]));
+    await this.#write([Buffer.concat([checksum, text])]);
     return this.#file.finish(index);
   }
 
@@ -97,9 +124,19 @@ export class CodeWriter {
     return this.#file.abandon();
   }
 
-  async #write(bytes: Uint8Array): Promise<void> {
-    const data = bytesData([bytes], (one) => one);
-    await this.#file.batch(batchOfData(this.#schema, [data], 1));
+  async #writeParts(): Promise<void> {
+    if (this.#pending.length === 0) return;
+    const none = Array.from({ length: ROW_STEP - 1 }, () => new Uint8Array());
+    const rows = this.#pending.flatMap((bytes) => [bytes, ...none]);
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    await this.#write(rows);
+  }
+
+  async #write(rows: readonly Uint8Array[]): Promise<void> {
+    const data = bytesData(rows, (one) => one);
+    this.#batches++;
+    await this.#file.batch(batchOfData(this.#schema, [data], rows.length));
   }
 }
 
@@ -111,7 +148,7 @@ export function holdsCodes({ file }: OpenDataFile): boolean {
 
 /** Reads the directory of a code file. @throws Error if it is damaged. */
 export async function codeDirectory(opened: OpenDataFile): Promise<CodeDirectory> {
-  const bytes = await batchBytes(opened, opened.file.batchRows.length - 1);
+  const bytes = await bytesOf(opened, opened.file.batchRows.length - 1);
   const text = bytes.subarray(4);
   const stored = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   if (xxhash32(text) !== stored) throw new Error('its last batch does not have its checksum');
@@ -124,15 +161,16 @@ export function codePortion(
   { portions }: CodeDirectory,
   at: number,
 ): Promise<Uint8Array> {
-  return checkedBatch(opened, at, portions[at]?.checksum);
+  const { batch = at, row = 0, checksum } = portions[at] ?? {};
+  return checkedBytes(opened, batch, row, checksum);
 }
 
 /** Reads the centres of a file with partitions. @throws Error if they are damaged. */
 export function codeCentres(
   opened: OpenDataFile,
-  { portions, partitions }: CodeDirectory,
+  { partitions }: CodeDirectory,
 ): Promise<Uint8Array> {
-  return checkedBatch(opened, portions.length, partitions?.checksum);
+  return checkedBytes(opened, opened.file.batchRows.length - 2, 0, partitions?.checksum);
 }
 
 /** Verifies a code file. @throws Error for the first damage. */
@@ -142,18 +180,21 @@ export async function checkCodes(opened: OpenDataFile): Promise<void> {
   if (directory.partitions !== undefined) await codeCentres(opened, directory);
 }
 
-async function checkedBatch(
+async function checkedBytes(
   opened: OpenDataFile,
-  at: number,
+  batch: number,
+  row: number,
   checksum: number | undefined,
 ): Promise<Uint8Array> {
-  const bytes = await batchBytes(opened, at);
-  if (xxhash32(bytes) !== checksum) throw new Error(`its batch ${at} does not have its checksum`);
-  return bytes;
+  const bytes = await bytesOf(opened, batch, row);
+  if (xxhash32(bytes) === checksum) return bytes;
+  throw new Error(`its batch ${batch} does not have its checksum`);
 }
 
-async function batchBytes({ file }: OpenDataFile, at: number): Promise<Uint8Array> {
-  const batch = await file.readBatch(at, [file.schema.fields[0]?.name ?? COLUMN]);
+/** The bytes of a row of a batch. */
+async function bytesOf({ file }: OpenDataFile, at: number, row = 0): Promise<Uint8Array> {
+  const name = file.schema.fields[0]?.name ?? COLUMN;
+  const batch = await file.readBatch(at, [name], { rows: { start: row, count: 1 } });
   const data = batch.data.children[0];
   const offsets: Int32Array | undefined = data?.valueOffsets;
   const values: Uint8Array | undefined = data?.values;

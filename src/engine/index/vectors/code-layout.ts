@@ -36,11 +36,7 @@ export interface CodeLayout {
  * The layout of a portion with a number of rows.
  * @param parted Whether its rows are those of a partition, not all rows of a stretch.
  */
-export function codeLayout(
-  { size, whole }: CodeShape,
-  count: number,
-  parted: boolean,
-): CodeLayout {
+export function codeLayout({ size, whole }: CodeShape, count: number, parted: boolean): CodeLayout {
   const rows = Math.ceil(count / BLOCK_ROWS) * BLOCK_ROWS;
   const bitBytes = 2 * Math.ceil(size / 16);
   const first = rows * bitBytes;

@@ -6,8 +6,8 @@ import type { NearestRows } from './nearest-rows.ts';
 
 /** Rows of a file that lie together in the memory. */
 export interface LoadedPortion {
-  /** Number of its batch. */
-  readonly batch: number;
+  /** Its number in the directory. */
+  readonly number: number;
   /** Offset in the memory. */
   readonly place: number;
   /** The first of its rows; unused in partitions, whose rows have numbers. */
@@ -31,13 +31,13 @@ export interface LoadedCodes {
   readonly partitions: readonly LoadedPartition[];
   /** Offset in the memory of the centres of all partitions; null without partitions. */
   readonly centres: number | null;
-  /** 1 for each batch whose portion is in the memory. */
+  /** 1 for each portion that is in the memory. */
   readonly loaded: Uint8Array;
 }
 
 /** Whether the portions of a partition are in the memory. */
 export function isLoaded({ loaded }: LoadedCodes, { portions }: LoadedPartition): boolean {
-  for (const { batch } of portions) if (loaded[batch] !== 1) return false;
+  for (const { number } of portions) if (loaded[number] !== 1) return false;
   return true;
 }
 

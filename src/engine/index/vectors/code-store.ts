@@ -129,13 +129,13 @@ export class CodeStore {
     const { directory, memory, loaded } = codes;
     const portions = partitions.flatMap((each) => each.portions);
     await this.#files.use(stored, async (opened) => {
-      for (const { batch, place, layout } of portions) {
-        if (loaded[batch] === 1) continue;
-        const bytes = await codePortion(opened, directory, batch);
+      for (const { number, place, layout } of portions) {
+        if (loaded[number] === 1) continue;
+        const bytes = await codePortion(opened, directory, number);
         if (bytes.length !== layout.bytes) throw new Error('its codes are cut short');
         new Uint8Array(memory.buffer).set(bytes, place);
-        if (loaded[batch] === 0) this.#spend(stored.path, codes, layout.bytes);
-        loaded[batch] = 1;
+        if (loaded[number] === 0) this.#spend(stored.path, codes, layout.bytes);
+        loaded[number] = 1;
       }
     });
   }

@@ -120,16 +120,28 @@ export function placedQuery(
   const { distance, vector, sine, roughness } = query;
   if (distance === 'hamming') return { constant: 0, tolerance: 0, error: 0 };
   const apart = distance === 'dot' ? Math.sqrt(query.squared) : apartFrom(query, centre);
-  const { square, product } = weightsOf(distance);
+  const { square } = weightsOf(distance);
   const constant =
     distance === 'dot' ? 1 - query.product - productOf(vector, centre) : square * apart * apart;
-  const rounding = centre === null ? 0 : product * radius * Math.sqrt(query.squared);
   return {
     constant,
     tolerance: Math.hypot(apart * sine, roughness),
-    // Errors of codes are uniform within a step: three standard errors.
-    error: (3 * step * apart) / Math.sqrt(12) + ROUNDING * (rounding + Math.abs(constant)),
+    error: greatestError(query, { centre, step, radius }, { constant, apart }),
   };
+}
+
+/**
+ * Errors of codes and of the query's integers are uniform within a step: three standard errors. The
+ * distances around a centre are differences of numbers that may be much greater.
+ */
+function greatestError(
+  { distance, squared, step: queryStep }: EncodedQuery,
+  { centre, step, radius }: CodedPlace,
+  { constant, apart }: { readonly constant: number; readonly apart: number },
+): number {
+  const products = weightsOf(distance).product * (centre === null ? 0 : radius);
+  const uniform = (3 * (step * apart + products * queryStep)) / Math.sqrt(12);
+  return uniform + ROUNDING * (products * Math.sqrt(squared) + Math.abs(constant));
 }
 
 function apartFrom({ vector, squared }: EncodedQuery, centre: Float32Array | null): number {

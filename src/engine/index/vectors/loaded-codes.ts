@@ -42,9 +42,9 @@ function aligned(bytes: number): number {
 function placesOf({ shape, portions, partitions }: CodeDirectory, start: number) {
   const placed: LoadedPortion[] = [];
   let [place, first] = [start, 0];
-  for (const [batch, { rows }] of portions.entries()) {
+  for (const [number, { rows }] of portions.entries()) {
     const layout = codeLayout(shape, rows, partitions !== undefined);
-    placed.push({ batch, place, first, layout });
+    placed.push({ number, place, first, layout });
     place += aligned(layout.bytes);
     first += rows;
   }
@@ -60,12 +60,20 @@ function partitionsOf(
   const facts = Array.from({ length: partitions?.count ?? 0 }, (_, at) => {
     const centre = centres.subarray(at * floats, at * floats + shape.size);
     const squared = centre.reduce((sum, value) => sum + value * value, 0);
-    return { centre, squared, inner: Infinity, radius: 0, step: 0, portions: [] as LoadedPortion[] };
+    return {
+      centre,
+      squared,
+      inner: Infinity,
+      radius: 0,
+      step: 0,
+      portions: [] as LoadedPortion[],
+    };
   });
   for (const [at, { partition = 0, inner = 0, radius = 0, step = 0 }] of portions.entries()) {
     const own = facts[partition];
     const portion = placed[at];
-    if (own === undefined || portion === undefined) throw new Error('its directory names no partition');
+    if (own === undefined || portion === undefined)
+      throw new Error('its directory names no partition');
     own.portions.push(portion);
     own.inner = Math.min(own.inner, inner);
     own.radius = Math.max(own.radius, radius);

@@ -58,7 +58,7 @@ export class SpreadTest {
     new Uint8Array(memory.buffer).set(bytes, SCRATCH.bytes);
     this.#radii[partition] = Math.max(this.#radii[partition]!, radius);
     this.#inner[partition] = Math.min(this.#inner[partition]!, inner);
-    const portion = { batch: 0, place: SCRATCH.bytes, first: 0, layout };
+    const portion = { number: 0, place: SCRATCH.bytes, first: 0, layout };
     const centre = this.#centres.at(partition);
     const own = { centre, inner, radius, step, squared: 0, portions: [portion] };
     const codes = { directory: this.#directory, memory, centres: null, loaded: new Uint8Array(1) };

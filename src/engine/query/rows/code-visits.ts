@@ -86,7 +86,8 @@ export async function searchFiles(search: CodeVisits): Promise<Visited> {
     if (partition.centre !== null) probed++;
     // As long as there are too few rows, every partition is searched.
     const { limit } = nearest;
-    if (limit < Infinity && (probed > probes.most || (least > limit && probed > probes.least))) break;
+    if (limit < Infinity && (probed > probes.most || (least > limit && probed > probes.least)))
+      break;
     if (!isLoaded(own.codes, partition)) await load(search, visits, place);
     const { first, may } = own;
     const one = { query: itemAt(own.queries, at), errors, may, nearest, first };
@@ -102,7 +103,7 @@ export async function searchFiles(search: CodeVisits): Promise<Visited> {
 
 function rowsOf({ directory }: LoadedCodes, { portions }: LoadedPartition): number {
   let rows = 0;
-  for (const { batch } of portions) rows += itemAt(directory.portions, batch).rows;
+  for (const { number } of portions) rows += itemAt(directory.portions, number).rows;
   return rows;
 }
 
@@ -132,7 +133,9 @@ async function load(
   const { codes, file, scanned } = own;
   const next = visits
     .slice(place, place + READ_AT_ONCE)
-    .filter(({ own: other, least }, which) => which === 0 || (other === own && least <= nearest.limit))
+    .filter(
+      ({ own: other, least }, which) => which === 0 || (other === own && least <= nearest.limit),
+    )
     .map(({ partition }) => partition);
   if (await vectors.load(plan.snapshot.folder, file, codes, next)) return;
   throw new LostCodes(scanned.fragment);

@@ -214,12 +214,12 @@ async function searchAll(
       const heap = new NearestRows(capacity, { lower, upper: null });
       const visited = await searchFiles({ ...search, use, vectors, covered, at, nearest: heap });
       const { error } = visited;
-      compared += visited.rows;
       const full = heap.size === capacity;
       const found = heap.found();
       const near = nearOf(found, keep ?? 0, use.least, error);
       if (full && near === capacity && error > 0 && capacity < MOST_CHOSEN) continue;
       rows.push(found.positions.subarray(0, near));
+      compared += visited.rows;
       some ||= full;
       break;
     }
