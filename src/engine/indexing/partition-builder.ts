@@ -4,7 +4,7 @@ import type { CodeDirectory, CodeWriter, PartitionFacts } from '../index/vectors
 import {
   codeLayout,
   partitionsFor,
-  rowsWithin,
+  codesWithin,
   type CodeShape,
 } from '../index/vectors/code-layout.ts';
 import { SpreadTest } from '../index/vectors/spread-test.ts';
@@ -59,7 +59,7 @@ export class PartitionBuilder {
     this.#parts = parts;
     this.#centres = centres;
     this.#test = test;
-    this.#groupRows = rowsWithin(parts.shape, GROUP_BYTES, true);
+    this.#groupRows = codesWithin(parts.shape, GROUP_BYTES, true);
     this.#owners = new Uint32Array(Math.min(this.#groupRows, parts.rows));
     this.#radii = new Float32Array(this.#owners.length);
     this.#begin();

@@ -91,7 +91,13 @@ describe.each([
         const { error, step } = encoder;
         const middle = [...sums.middle];
         const directory: CodeDirectory = {
-          ...{ shape, distance, portions: [], middle, error, step, odd: 0 },
+          shape,
+          distance,
+          portions: [],
+          middle,
+          error,
+          step,
+          odd: 0,
           ...(parted && { partitions: { count: 1, checksum: 0, spreads: [1, 1] } }),
         };
         const order = Uint32Array.from({ length: rows }, (__, at) => at).filter((at) => at !== 5);

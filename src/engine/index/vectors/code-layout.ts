@@ -56,11 +56,11 @@ export function centreFloats({ size }: CodeShape): number {
 
 /** Number of rows of a portion; the last one of a file may have fewer. */
 export function portionRows(shape: CodeShape): number {
-  return rowsWithin(shape, PORTION_BYTES, false);
+  return codesWithin(shape, PORTION_BYTES, false);
 }
 
 /** Number of rows whose codes have a number of bytes, in whole blocks; at least one block. */
-export function rowsWithin(shape: CodeShape, bytes: number, parted: boolean): number {
+export function codesWithin(shape: CodeShape, bytes: number, parted: boolean): number {
   const each = codeLayout(shape, BLOCK_ROWS, parted).bytes;
   return Math.max(1, Math.floor(bytes / each)) * BLOCK_ROWS;
 }
