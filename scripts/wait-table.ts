@@ -4,6 +4,7 @@ import { backendTimeouts } from '../src/cli/config/config-backends.ts';
 import { settings, type ConfigPath } from '../src/cli/config/config-table.ts';
 import { KEY_MOVE_MILLIS } from '../src/cli/keys/keys-move.ts';
 import { COUNT_MILLIS } from '../src/cli/processes/process-quota.ts';
+import { RECALL_MILLIS } from '../src/cli/processes/shared-counters.ts';
 import { PROCESS_METRICS_MILLIS } from '../src/cli/processes/shared-metrics.ts';
 import { PROCESS_END_MILLIS } from '../src/cli/processes/supervisor.ts';
 import { SETTLE_MILLIS } from '../src/cli/service/read-only.ts';
@@ -239,6 +240,13 @@ export const waits: readonly Wait[] = [
     end: 'the limit decides (`on_store_failure`)',
     files: ['cli/processes/process-quota.ts'],
     test: 'service/stopped-process.test.ts',
+  },
+  {
+    what: 'return of what a process keeps of a counter',
+    ...fixed(RECALL_MILLIS),
+    end: 'units that it kept count as used, its slots as taken until they end',
+    files: ['cli/processes/shared-counters.ts'],
+    test: 'cli/processes/process-quota.test.ts',
   },
   {
     what: 'answer of a process to its supervisor',

@@ -67,7 +67,7 @@ const MOST_UNITS = 1024;
 const MOST_SLOTS = 64;
 const SHARE = 32;
 /** How long a process may take to return what it keeps, in ms. */
-const RECALL_MILLIS = 50;
+export const RECALL_MILLIS = 50;
 
 /**
  * Counters of limits for several processes. A process that counts much keeps some of what is left of a

@@ -90,7 +90,7 @@ describe('Processes that count together', () => {
   ): Promise<readonly QuotaAnswer[]> {
     const answers: QuotaAnswer[] = [];
     while (answers.length < times) {
-      const some = Array.from({ length: 5 }, () => quota.take(charges));
+      const some = Array.from({ length: 5 }, async () => quota.take(charges));
       answers.push(...(await Promise.all(some)));
     }
     return answers;
