@@ -19,7 +19,8 @@ import { readOptions } from './harness/options.ts';
 import { measureRounds, type Side } from './harness/rounds.ts';
 import { printResult, type Row } from './harness/table.ts';
 import { LANCE_SIDE } from './lance/lance-table-side.ts';
-import { MeteredSide, processorTime } from './lance/metered-side.ts';
+import { processorTime } from './harness/processor-time.ts';
+import { MeteredSide } from './lance/metered-side.ts';
 
 const TABLE = 'rows';
 const SMALL_TABLE = 'small';

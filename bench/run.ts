@@ -17,6 +17,7 @@ const QUESTIONS = [
   'decide',
   'forward',
   'gateway',
+  'cores',
   'audit',
   'console',
   'list',

@@ -6,7 +6,8 @@ import { rowsFrom } from '../data/rows.ts';
 import type { TableSide } from '../data/table-side.ts';
 import { appendQuestions } from '../data/writes.ts';
 import { LanceTableSide } from '../lance/lance-table-side.ts';
-import { MeteredSide, processorTime } from '../lance/metered-side.ts';
+import { processorTime } from '../harness/processor-time.ts';
+import { MeteredSide } from '../lance/metered-side.ts';
 import type { Build, Measurement, OpenArea } from './area.ts';
 
 const TABLE = 'rows';

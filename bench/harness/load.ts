@@ -24,12 +24,16 @@ interface LoadReport {
 }
 
 /**
- * Requests per second that are answered when as many are sent as will go, over
- * 16 connections, by a process of its own.
+ * Requests per second that are answered when as many are sent as will go, by a process of its own.
+ * @param connections 16 unless given.
  * @throws Error when an answer is not one of success.
  */
-export async function requestsPerSecond(load: LoadRequest, seconds: number): Promise<number> {
-  const { sent, duration } = await send(load, { duration: seconds });
+export async function requestsPerSecond(
+  load: LoadRequest,
+  seconds: number,
+  connections = CONNECTIONS,
+): Promise<number> {
+  const { sent, duration } = await send(load, { duration: seconds }, connections);
   return sent / duration;
 }
 
@@ -41,8 +45,9 @@ export async function sendRequests(load: LoadRequest, amount: number): Promise<v
 async function send(
   load: LoadRequest,
   until: { readonly duration: number } | { readonly amount: number },
+  connections = CONNECTIONS,
 ): Promise<LoadReport> {
-  const options = { ...load, ...until, connections: CONNECTIONS };
+  const options = { ...load, ...until, connections };
   const command = [LOAD_SIDE, JSON.stringify(options)];
   const child = spawn(...pinned(LOAD_CORE, process.execPath, command), {
     stdio: ['ignore', 'pipe', 'inherit'],

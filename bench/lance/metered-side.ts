@@ -1,9 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Table } from 'apache-arrow';
 import type { Search, TableSide } from '../data/table-side.ts';
-
-/** Length of a tick of `/proc/PID/stat`, in ms. */
-const TICK_MILLIS = 10;
 
 /** Processor time of other processes up to now, in ms. */
 export type OtherProcesses = () => number;
@@ -83,13 +79,4 @@ export class MeteredSide implements TableSide {
     this.#calls++;
     return result;
   }
-}
-
-/** Processor time of a process and its children up to now, in ms. */
-export function processorTime(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return [String(pid), ...children.split(' ')]
-    .filter((each) => each !== '')
-    .map((each) => readFileSync(`/proc/${each}/stat`, 'utf8').split(') ')[1]!.split(' '))
-    .reduce((sum, fields) => sum + (Number(fields[11]) + Number(fields[12])) * TICK_MILLIS, 0);
 }

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Certificate } from './http/certificate.ts';
 import { refuseBytes, refuseTunnel } from './client-error.ts';
+import { writeGroup } from './http/answer-group.ts';
 import { Connections } from './http/connections.ts';
 import { ControlTraffic, noteRequest } from './http/control-traffic.ts';
 import { exchange } from './exchange.ts';
@@ -126,6 +127,8 @@ function wire(serving: Serving): void {
     else refuseTunnel(other);
   });
   events.on('clientError', (error: Error, socket: Socket) => {
+    // The answers to valid requests before these bytes go out first.
+    writeGroup();
     refuseBytes(error, socket, connections.latest(socket));
   });
   // A connection too many was refused: the next attempt finds the place of a client that is idle.

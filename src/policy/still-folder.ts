@@ -1,7 +1,8 @@
 import { fingerprint } from './policy-folder.ts';
 
-/** How often a folder is looked at, in milliseconds. */
-const POLL = 100;
+/** How often a folder is looked at, in milliseconds: while nothing changes, and from a change until it is done with. */
+const POLL = 250;
+const POLL_CHANGED = 100;
 
 /** How long a folder has to be unchanged before it is read, in milliseconds. */
 const STILL = 300;
@@ -49,7 +50,8 @@ export function watchStill(
   };
   const next = (): void => {
     if (closed) return;
-    timer = setTimeout(() => void look().finally(next), POLL);
+    const isStill = handled !== undefined && seen === handled;
+    timer = setTimeout(() => void look().finally(next), isStill ? POLL : POLL_CHANGED);
     timer.unref();
   };
   next();

@@ -3,8 +3,8 @@ import { BatchEncoder } from './batch-encoding.ts';
 import { bodyAlignment, type EncodedMessage } from './body-writer.ts';
 import type { Block } from './footer.ts';
 import { endOfStream, fileMagic } from './framing.ts';
-import { footerMetadata } from './metadata-encoding.ts';
-import { schemaMessage, writableSchema } from './schema-encoding.ts';
+import { footerMetadata, type FileMetadata } from './metadata-encoding.ts';
+import { schemaMessage } from './schema-encoding.ts';
 
 const magic = Buffer.from(fileMagic, 'latin1');
 
@@ -15,10 +15,10 @@ const NONE = new Uint8Array(0);
 /** How a small file takes less room. */
 export interface FileLayout {
   /**
-   * The schema at the start of the file, in place of the one in the footer: the same fields
-   * with less metadata. Readers of files use the footer alone.
+   * Metadata of the schema, in the footer alone, in place of that of the schema that is given. Readers of
+   * files use the footer alone.
    */
-  readonly head?: Schema;
+  readonly metadata?: FileMetadata;
   /** Buffers begin at multiples of this many bytes: a multiple of 8, 64 unless given. */
   readonly alignment?: number;
 }
@@ -33,13 +33,13 @@ export interface FileLayout {
 export class FileWriter {
   readonly #encoder: BatchEncoder;
   readonly #batches: Block[] = [];
-  readonly #head: Schema | undefined;
+  readonly #metadata: FileMetadata | undefined;
   readonly #alignment: number;
   #bytes = 0;
   #rows = 0;
 
-  constructor(schema: Schema, { head, alignment = bodyAlignment }: FileLayout = {}) {
-    this.#head = head;
+  constructor(schema: Schema, { metadata, alignment = bodyAlignment }: FileLayout = {}) {
+    this.#metadata = metadata;
     this.#alignment = alignment;
     this.#encoder = new BatchEncoder(schema, alignment);
   }
@@ -57,8 +57,7 @@ export class FileWriter {
   /** The file's first bytes and its schema. */
   begin(): Uint8Array {
     const start = Buffer.concat([magic], 8);
-    const head = this.#head === undefined ? this.#encoder.writable : writableSchema(this.#head);
-    const schema = schemaMessage(head, start.length, this.#alignment);
+    const schema = schemaMessage(this.#encoder.writable, start.length, this.#alignment);
     this.#bytes = start.length + schema.length;
     return Buffer.concat([start, schema]);
   }
@@ -97,7 +96,8 @@ export class FileWriter {
       pieces.push(...message.pieces);
       return this.#place(message);
     });
-    const footer = footerMetadata(this.#encoder.writable, this.#batches, dictionaries);
+    const { writable } = this.#encoder;
+    const footer = footerMetadata(writable, this.#batches, dictionaries, this.#metadata);
     const length = Buffer.alloc(4);
     length.writeInt32LE(footer.length);
     const tail = Buffer.concat([footer, length, magic]);

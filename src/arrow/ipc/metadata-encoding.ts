@@ -1,5 +1,6 @@
 import type { Schema } from 'apache-arrow';
 import { Footer } from 'apache-arrow/ipc/metadata/file';
+import { schemaOf } from '../nested-type.ts';
 import type { Block } from './footer.ts';
 
 /** The parts of a batch, for its message. */
@@ -54,36 +55,106 @@ export function batchMetadata({ rows, bodyBytes, ...lists }: BatchParts): Uint8A
   return bytes;
 }
 
-/** Footers without blocks: a schema is written in many files, and never changed. */
-const footers = new WeakMap<Schema, Uint8Array>();
+/** Footers without blocks, and without the metadata of those that have some: a schema is written in many files, and never changed. */
+const plain = new WeakMap<Schema, Uint8Array>();
+const described = new WeakMap<Schema, Uint8Array>();
 
-/** The slots of the blocks in the table `Footer` of File.fbs. */
+/** The slots of the table `Footer` of File.fbs, and of the table `Schema` of Schema.fbs. */
+const SCHEMA = 1;
 const DICTIONARIES = 2;
 const BATCHES = 3;
+const METADATA = 2;
 const BLOCK_BYTES = 24;
 
-/** The footer of a file (File.fbs): what is the same for each file of a schema, and then its blocks. */
+const NONE = Buffer.alloc(0);
+
+/** Texts by their names. */
+export type FileMetadata = ReadonlyMap<string, string>;
+
+/**
+ * The footer of a file (File.fbs): what is the same for each file of a schema, and then its blocks and
+ * metadata. Those are laid out directly, since small files are mostly footer.
+ * @param metadata In place of the schema's; its own unless given.
+ */
 export function footerMetadata(
   writable: Schema,
   batches: readonly Block[],
   dictionaries: readonly Block[],
+  metadata: FileMetadata = writable.metadata,
 ): Uint8Array {
-  const start = footers.get(writable) ?? Footer.encode(new Footer(writable, undefined, [], []));
-  footers.set(writable, start);
+  const start = emptyFooter(writable, metadata.size > 0);
   const first = start.length + ((8 - (start.length % 8)) % 8);
   const second = first + 8 + BLOCK_BYTES * batches.length;
-  const bytes = new Uint8Array(second + 8 + BLOCK_BYTES * dictionaries.length);
+  const third = second + 8 + BLOCK_BYTES * dictionaries.length;
+  const pairs = metadata.size === 0 ? NONE : encodedPairs(metadata);
+  const bytes = Buffer.alloc(third + pairs.length);
   bytes.set(start);
-  const view = new DataView(bytes.buffer);
-  setBlocks(view, BATCHES, first, batches);
-  setBlocks(view, DICTIONARIES, second, dictionaries);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const root = view.getUint32(0, true);
+  setBlocks(view, fieldOf(view, root, BATCHES), first, batches);
+  setBlocks(view, fieldOf(view, root, DICTIONARIES), second, dictionaries);
+  if (metadata.size === 0) return bytes;
+  bytes.set(pairs, third);
+  const schema = fieldOf(view, root, SCHEMA);
+  const list = fieldOf(view, schema + view.getUint32(schema, true), METADATA);
+  view.setUint32(list, third - list, true);
   return bytes;
 }
 
-/** Points a field of the root table to a list of blocks. */
-function setBlocks(view: DataView, slot: number, at: number, blocks: readonly Block[]): void {
-  const table = view.getUint32(0, true);
-  const field = table + view.getUint16(table - view.getInt32(table, true) + 4 + 2 * slot, true);
+/** @param hasMetadata Whether there is a place for metadata: the package leaves it out without any entry. */
+function emptyFooter(writable: Schema, hasMetadata: boolean): Uint8Array {
+  const known = hasMetadata ? described : plain;
+  const found = known.get(writable);
+  if (found !== undefined) return found;
+  const schema = schemaOf(writable.fields, new Map(hasMetadata ? [['', '']] : []));
+  const footer = Footer.encode(new Footer(schema, undefined, [], []));
+  known.set(writable, footer);
+  return footer;
+}
+
+/** A table `KeyValue` of Schema.fbs: the lists of its fields, and then for each pair its table and texts. */
+const PAIR_FIELDS = [8, 12, 4, 8] as const;
+const PAIR_TABLE = 12;
+
+/** Pairs as a list of tables of which the first byte can lie anywhere at a multiple of 4. */
+function encodedPairs(metadata: FileMetadata): Buffer {
+  const texts = [...metadata].flat();
+  const lengths = texts.map((text) => Buffer.byteLength(text));
+  const fields = 4 + 4 * metadata.size;
+  const tables = fields + 2 * PAIR_FIELDS.length;
+  const all = lengths.reduce((sum, length) => sum + textBytes(length), 0);
+  const bytes = Buffer.alloc(tables + PAIR_TABLE * metadata.size + all);
+  bytes.writeUInt32LE(metadata.size, 0);
+  PAIR_FIELDS.forEach((field, at) => bytes.writeUInt16LE(field, fields + 2 * at));
+  let text = tables + PAIR_TABLE * metadata.size;
+  texts.forEach((written, at) => {
+    const [pair, isValue] = [at >> 1, at & 1];
+    const table = tables + PAIR_TABLE * pair;
+    const field = table + 4 + 4 * isValue;
+    if (isValue === 0) {
+      bytes.writeUInt32LE(table - (4 + 4 * pair), 4 + 4 * pair);
+      bytes.writeInt32LE(table - fields, table);
+    }
+    bytes.writeUInt32LE(text - field, field);
+    bytes.writeUInt32LE(lengths[at]!, text);
+    bytes.write(written, text + 4);
+    text += textBytes(lengths[at]!);
+  });
+  return bytes;
+}
+
+/** Bytes of a text with its length before it, a zero behind it, and what aligns the next one. */
+function textBytes(length: number): number {
+  return 4 + length + (4 - (length % 4));
+}
+
+/** Position of the reference in a slot of a table. */
+function fieldOf(view: DataView, table: number, slot: number): number {
+  return table + view.getUint16(table - view.getInt32(table, true) + 4 + 2 * slot, true);
+}
+
+/** Points a field to a list of blocks. */
+function setBlocks(view: DataView, field: number, at: number, blocks: readonly Block[]): void {
   view.setUint32(field, at + 4 - field, true);
   view.setUint32(at + 4, blocks.length, true);
   blocks.forEach(({ offset, metadataBytes, bodyBytes }, index) => {

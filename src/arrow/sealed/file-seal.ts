@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import { crc32 } from '@node-rs/crc32';
 
 /**
@@ -84,8 +84,7 @@ export function encodeSealBlock({ contentBytes, tailSum, sums }: SealBlock): {
 } {
   const length = 8 * Math.ceil((HEAD + sums.byteLength + SEAL_END) / 8);
   const bytes = Buffer.alloc(length);
-  const identity = randomBytes(IDENTITY);
-  identity.copy(bytes);
+  bytes.set(newIdentity());
   bytes.writeBigUInt64LE(BigInt(contentBytes), IDENTITY);
   bytes.writeUInt32LE(tailSum, IDENTITY + 8);
   bytes.writeUInt32LE(sums.length, IDENTITY + 12);
@@ -93,6 +92,16 @@ export function encodeSealBlock({ contentBytes, tailSum, sums }: SealBlock): {
   bytes.writeUInt32LE(length, length - SEAL_END);
   MAGIC.copy(bytes, length - MAGIC.length);
   return { bytes, seal: sealOfBlock(bytes) };
+}
+
+/** Random bytes for the next identities: those of many cost no more than those of one. */
+const random = Buffer.alloc(256 * IDENTITY);
+let used = random.length;
+
+function newIdentity(): Uint8Array {
+  if (used === random.length) randomFillSync(random);
+  used = (used % random.length) + IDENTITY;
+  return random.subarray(used - IDENTITY, used);
 }
 
 /** The length of a seal block by its last bytes; undefined if they do not end a block. */

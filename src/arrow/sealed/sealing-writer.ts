@@ -4,6 +4,9 @@ import { FileWriter, type FileLayout } from '../ipc/file-writer.ts';
 import { encodeSealBlock, type FileSeal } from './file-seal.ts';
 import { PortionSums } from './portion-checks.ts';
 
+/** Largest batch whose pieces are joined, in bytes. */
+const JOINED_BYTES = 2 ** 16;
+
 /** The last bytes of a file, and its seal. */
 export interface SealedEnd {
   readonly bytes: Uint8Array;
@@ -39,9 +42,12 @@ export class SealingWriter {
     return begin;
   }
 
-  /** As `FileWriter.batch`. */
+  /** As `FileWriter.batch`. The pieces of a small batch are joined: a call for each costs more than their copy. */
   batch(batch: RecordBatch): readonly Uint8Array[] {
-    const pieces = this.#writer.batch(batch);
+    const before = this.#writer.bytes;
+    const encoded = this.#writer.batch(batch);
+    const isSmall = this.#writer.bytes - before <= JOINED_BYTES;
+    const pieces = isSmall ? [Buffer.concat(encoded)] : encoded;
     for (const piece of pieces) this.#sums.add(piece);
     return pieces;
   }

@@ -183,28 +183,33 @@ export function endText({ code, signal, unborn }: End): string {
 /** Serves quota requests of a process from the shared counters, and releases its slots when it ends. */
 function countFor(worker: Worker, quota: Quota): void {
   const held = new Map<number, () => void>();
-  const take = async ({ id, charges }: Extract<QuotaRequest, { quota: 'take' }>): Promise<void> => {
+  const take = async ({ id, charges }: TakeRequest): Promise<TakenReply | undefined> => {
     const { granted, readings, ...answer } = await quota.take(charges);
-    if (worker.isDead()) return answer.release();
-    const holds = charges.some(({ concurrency }) => concurrency !== null);
-    if (granted && holds) held.set(id, () => answer.release());
-    const reply: QuotaReply = { quota: 'taken', id, granted, readings };
-    // A process that is about to end accepts no message; its exit releases its slots.
-    worker.send(reply, () => undefined);
+    if (worker.isDead()) answer.release();
+    else if (granted && charges.some(({ concurrency }) => concurrency !== null))
+      held.set(id, () => answer.release());
+    return { quota: 'taken', id, granted, readings };
   };
   const give = (id: number): void => {
     held.get(id)?.();
     held.delete(id);
   };
-  const used = async (id: number, most: number): Promise<void> => {
-    const reply: QuotaReply = { quota: 'used', id, uses: await quota.used(most) };
-    worker.send(reply, () => undefined);
+  const replyTo = async (request: QuotaRequest): Promise<QuotaReply | undefined> => {
+    if (request.quota === 'take') return take(request);
+    const { id } = request;
+    if (request.quota === 'used')
+      return { quota: 'used', id, uses: await quota.used(request.most) };
+    give(id);
+    return undefined;
+  };
+  const replyToAll = async (requests: readonly QuotaRequest[]): Promise<void> => {
+    const quotaReplies = (await Promise.all(requests.map(replyTo))).filter(isPresent);
+    const sent: QuotaReplies = { quotaReplies };
+    // A process that is about to end accepts no message; its exit releases its slots.
+    if (quotaReplies.length > 0 && !worker.isDead()) worker.send(sent, () => undefined);
   };
   worker.on('message', (message: unknown) => {
-    if (!isQuotaRequest(message)) return;
-    if (message.quota === 'take') void take(message);
-    else if (message.quota === 'give') give(message.id);
-    else void used(message.id, message.most);
+    if (isQuotaRequests(message)) void replyToAll(message.quotaRequests);
   });
   worker.once('exit', () => {
     for (const release of held.values()) release();
@@ -212,11 +217,31 @@ function countFor(worker: Worker, quota: Quota): void {
   });
 }
 
+function isPresent(reply: QuotaReply | undefined): reply is QuotaReply {
+  return reply !== undefined;
+}
+
+/** Requests of a process to its supervisor, all of one turn of its event loop: a message costs more than what it says. */
+export interface QuotaRequests {
+  readonly quotaRequests: readonly QuotaRequest[];
+}
+
+/** The supervisor's answers to the requests of one message. */
+export interface QuotaReplies {
+  readonly quotaReplies: readonly QuotaReply[];
+}
+
 /** A request of a process to its supervisor. */
 export type QuotaRequest =
-  | { readonly quota: 'take'; readonly id: number; readonly charges: readonly QuotaCharge[] }
+  | TakeRequest
   | { readonly quota: 'give'; readonly id: number }
   | { readonly quota: 'used'; readonly id: number; readonly most: number };
+
+interface TakeRequest {
+  readonly quota: 'take';
+  readonly id: number;
+  readonly charges: readonly QuotaCharge[];
+}
 
 /** The supervisor's answer. */
 export type QuotaReply = TakenReply | UsedReply;
@@ -234,18 +259,10 @@ export interface UsedReply {
   readonly uses: readonly QuotaUse[];
 }
 
-function isQuotaRequest(message: unknown): message is QuotaRequest {
-  const kind = kindOf(message);
-  return kind === 'take' || kind === 'give' || kind === 'used';
+function isQuotaRequests(message: unknown): message is QuotaRequests {
+  return typeof message === 'object' && message !== null && 'quotaRequests' in message;
 }
 
-export function isQuotaReply(message: unknown): message is QuotaReply {
-  const kind = kindOf(message);
-  return kind === 'taken' || (kind === 'used' && 'uses' in (message as object));
-}
-
-function kindOf(message: unknown): unknown {
-  return typeof message === 'object' && message !== null && 'quota' in message
-    ? message.quota
-    : undefined;
+export function isQuotaReplies(message: unknown): message is QuotaReplies {
+  return typeof message === 'object' && message !== null && 'quotaReplies' in message;
 }

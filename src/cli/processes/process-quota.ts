@@ -4,9 +4,10 @@ import { openQuota } from '../../store/open/open-store.ts';
 import type { Quota, QuotaAnswer, QuotaCharge, QuotaUse } from '../../store/quota.ts';
 import type { Config } from '../config/config-table.ts';
 import {
-  isQuotaReply,
+  isQuotaReplies,
   type QuotaReply,
   type QuotaRequest,
+  type QuotaRequests,
   type TakenReply,
   type UsedReply,
 } from './process-life.ts';
@@ -29,6 +30,8 @@ interface Waiting {
 /** Counters of the process that supervises this one. */
 class ProcessQuota implements Quota {
   readonly #waiting = new Map<number, Waiting>();
+  /** Requests of this turn of the event loop. */
+  #unsent: QuotaRequest[] = [];
   #requests = 0;
 
   constructor() {
@@ -40,7 +43,7 @@ class ProcessQuota implements Quota {
     const id = this.#requests++;
     const taken = await this.#reply<TakenReply>({ quota: 'take', id, charges });
     const { granted, readings } = taken;
-    return { granted, readings, release: granted ? releaseOf(id, charges) : () => undefined };
+    return { granted, readings, release: granted ? this.#releaseOf(id, charges) : () => undefined };
   }
 
   async used(most: number): Promise<readonly QuotaUse[]> {
@@ -57,7 +60,7 @@ class ProcessQuota implements Quota {
         if (!process.connected) return reject(storeUnavailable());
         this.#waiting.set(id, { resolve: (reply) => resolve(reply as Reply), reject });
         timer = setTimeout(() => reject(storeUnavailable()), COUNT_MILLIS);
-        sendToSupervisor(request);
+        this.#send(request);
       });
     } finally {
       clearTimeout(timer);
@@ -76,30 +79,38 @@ class ProcessQuota implements Quota {
   }
 
   readonly #answered = (message: unknown): void => {
-    if (!isQuotaReply(message)) return;
-    const waiting = this.#waiting.get(message.id);
-    if (waiting !== undefined) waiting.resolve(message);
-    // Its request was decided without it: what it holds is free again.
-    else if (message.quota === 'taken' && message.granted)
-      sendToSupervisor({ quota: 'give', id: message.id });
+    if (isQuotaReplies(message)) for (const reply of message.quotaReplies) this.#take(reply);
   };
 
   readonly #cut = (): void => {
     for (const { reject } of this.#waiting.values()) reject(storeUnavailable());
     this.#waiting.clear();
   };
-}
 
-function releaseOf(id: number, charges: readonly QuotaCharge[]): () => void {
-  let held = charges.some(({ concurrency }) => concurrency !== null);
-  return () => {
-    if (held) sendToSupervisor({ quota: 'give', id });
-    held = false;
-  };
-}
+  #take(reply: QuotaReply): void {
+    const waiting = this.#waiting.get(reply.id);
+    if (waiting !== undefined) waiting.resolve(reply);
+    // Its request was decided without it: what it holds is free again.
+    else if (reply.quota === 'taken' && reply.granted) this.#send({ quota: 'give', id: reply.id });
+  }
 
-function sendToSupervisor(request: QuotaRequest): void {
-  if (process.connected) process.send?.(request);
+  #releaseOf(id: number, charges: readonly QuotaCharge[]): () => void {
+    let held = charges.some(({ concurrency }) => concurrency !== null);
+    return () => {
+      if (held) this.#send({ quota: 'give', id });
+      held = false;
+    };
+  }
+
+  /** Sends a request with the others of this turn. */
+  #send(request: QuotaRequest): void {
+    if (this.#unsent.push(request) > 1) return;
+    setImmediate(() => {
+      const message: QuotaRequests = { quotaRequests: this.#unsent };
+      this.#unsent = [];
+      if (process.connected) process.send?.(message);
+    });
+  }
 }
 
 function storeUnavailable(): StoreError {

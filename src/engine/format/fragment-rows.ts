@@ -34,9 +34,9 @@ export function encodeFragments({ facts, fragments }: FragmentFile): SealedEnd {
   const common = commonFields(rows);
   const implied: readonly (readonly [string, string])[] =
     common === undefined ? [] : [[COMMON_FIELDS, JSON.stringify(common)]];
-  const head = headOf(used);
-  const schema = new Schema(head.fields, new Map([...facts, ...implied]));
-  const writer = new SealingWriter(schema, { head, alignment: ALIGNMENT });
+  const schema = schemaOf(used);
+  const metadata = new Map([...facts, ...implied]);
+  const writer = new SealingWriter(schema, { metadata, alignment: ALIGNMENT });
   const begin = writer.begin();
   const data = used.map((one) => one.data(rows));
   const batch = writer.batch(batchOfData(schema, data, rows.length));
@@ -68,13 +68,13 @@ export async function decodeFragments(
 }
 
 /** Schemas without metadata by the names of their columns: there are few, and their encoding is cached. */
-const heads = new Map<string, Schema>();
+const schemas = new Map<string, Schema>();
 
-function headOf(used: readonly FragmentColumn[]): Schema {
+function schemaOf(used: readonly FragmentColumn[]): Schema {
   const key = used.map(({ field }) => field.name).join();
-  const head = heads.get(key) ?? new Schema(used.map(({ field }) => field));
-  heads.set(key, head);
-  return head;
+  const schema = schemas.get(key) ?? new Schema(used.map(({ field }) => field));
+  schemas.set(key, schema);
+  return schema;
 }
 
 function indexFilesOf(text: string): readonly FragmentIndex[] {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Answer, ByteStream } from '../../protocol/backend.ts';
+import { writeGrouped } from './answer-group.ts';
 import { cut, isDisconnected, isHttp2, type OutgoingResponse } from './message.ts';
 
 /** The result of sending an answer. */
@@ -45,9 +46,7 @@ export function send(
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
   if (body.whole !== undefined) return sendBytes(response, answer, body.whole, headers);
-  const all = headersOf(answer, headers);
-  if (body.length !== undefined) all['content-length'] = String(body.length);
-  writeHead(response, answer.status, all);
+  writeHead(response, answer.status, fieldsOf(answer, headers, body.length));
   return sendStream(response, body);
 }
 
@@ -57,18 +56,10 @@ function sendBytes(
   bytes: Uint8Array,
   headers: Headers,
 ): Sent {
-  const all = headersOf(answer, headers);
-  all['content-length'] = String(bytes.byteLength);
-  writeHead(response, answer.status, all);
-  response.end(bytes);
+  writeHead(response, answer.status, fieldsOf(answer, headers, bytes.byteLength));
+  endWith(response, bytes, 'latin1');
   answered++;
   return { bytes: bytes.byteLength, end: 'complete' };
-}
-
-function headersOf(answer: Answer, headers: Headers): Record<string, string> {
-  const all: Record<string, string> = { ...answer.headers };
-  if (answer.contentType !== undefined) all['content-type'] = answer.contentType;
-  return Object.assign(all, headers);
 }
 
 function sendText(
@@ -79,26 +70,37 @@ function sendText(
 ): Sent {
   const text = body ?? '';
   const length = Buffer.byteLength(text);
-  const all = headersOf(answer, headers);
-  if (!bodiless(answer.status)) all['content-length'] = String(length);
-  writeHead(response, answer.status, all);
+  const announced = bodiless(answer.status) ? undefined : length;
+  writeHead(response, answer.status, fieldsOf(answer, headers, announced));
   endWith(response, text, length === text.length ? 'latin1' : 'utf8');
   answered++;
   return { bytes: length, end: 'complete' };
 }
 
-/**
- * Head and body go out as one string, in one piece: `end` would hand over another, empty one
- * behind it, and two pieces cost more to write.
- */
-function endWith(response: OutgoingResponse, text: string, encoding: 'latin1' | 'utf8'): void {
-  if (isHttp2(response) || text === '') {
-    response.end(text, encoding);
-    return;
+function endWith(
+  response: OutgoingResponse,
+  body: string | Uint8Array,
+  encoding: 'latin1' | 'utf8',
+): void {
+  if (isHttp2(response)) response.end(body, encoding);
+  else writeGrouped({ response, body, encoding });
+}
+
+/** Names and values in turn, which Node writes faster than an object. The headers given replace those of the answer. */
+function fieldsOf(answer: Answer, headers: Headers, length: number | undefined): string[] {
+  const { headers: own, contentType } = answer;
+  const fields: string[] = [];
+  for (const name in own) {
+    const isReplaced =
+      name in headers ||
+      (name === 'content-type' && contentType !== undefined) ||
+      (name === 'content-length' && length !== undefined);
+    if (!isReplaced) fields.push(name, own[name]!);
   }
-  response.write(text, encoding);
-  response.socket?.uncork();
-  response.end();
+  if (contentType !== undefined) fields.push('content-type', contentType);
+  for (const name in headers) fields.push(name, headers[name]!);
+  if (length !== undefined) fields.push('content-length', String(length));
+  return fields;
 }
 
 /** Headers that concern one connection of HTTP/1, and are malformed in HTTP/2 (RFC 9113 section 8.2.2). */
@@ -110,19 +112,18 @@ const ofConnection = [
   'upgrade',
 ];
 
-function writeHead(
-  response: OutgoingResponse,
-  status: number,
-  headers: Record<string, string>,
-): void {
-  if (!isHttp2(response)) {
-    response.writeHead(status, headers);
-    return;
+function writeHead(response: OutgoingResponse, status: number, fields: string[]): void {
+  if (isHttp2(response)) response.writeHead(status, withoutConnection(fields));
+  else response.writeHead(status, fields);
+}
+
+function withoutConnection(fields: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at]!;
+    if (!ofConnection.includes(name.toLowerCase())) headers[name] = fields[at + 1]!;
   }
-  for (const name of Object.keys(headers)) {
-    if (ofConnection.includes(name.toLowerCase())) delete headers[name];
-  }
-  response.writeHead(status, headers);
+  return headers;
 }
 
 function bodiless(status: number): boolean {

@@ -1,4 +1,5 @@
 import { Field, Int32, MessageHeader } from 'apache-arrow';
+import { Footer } from 'apache-arrow/ipc/metadata/file';
 import { Message } from 'apache-arrow/ipc/metadata/message';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -55,7 +56,11 @@ describe('a footer', () => {
   );
 
   it('has its schema and its blocks, whatever was written before', () => {
-    const metadata = new Map([['k', 'v'.repeat(77)]]);
+    const metadata = new Map([
+      ['k', 'v'.repeat(77)],
+      ['', ''],
+      ['é', 'ü€😀'],
+    ]);
     const schemas = [
       schemaOf([]),
       schemaOf([new Field('a', new Int32(), true), new Field('bé', new Int32())], metadata),
@@ -67,6 +72,23 @@ describe('a footer', () => {
         expect(footer).toMatchObject({ batches, dictionaries });
         expect(footer.decoded.schema.names).toEqual(schema.names);
         expect([...footer.decoded.schema.metadata]).toEqual([...schema.metadata]);
+      }),
+    );
+  });
+
+  it('has other metadata in place of that of its schema, as other readers see it', () => {
+    const own = schemaOf([new Field('a', new Int32(), true)], new Map([['own', 'text']]));
+    const texts = fc.array(fc.tuple(fc.string(), fc.string({ unit: 'binary' })), { maxLength: 5 });
+    fc.assert(
+      fc.property(blocks, texts, (batches, pairs) => {
+        const metadata = new Map(pairs);
+        const bytes = footerMetadata(own, batches, [], metadata);
+        const { schema } = decodeFooter(bytes, Infinity).decoded;
+        expect([...schema.metadata]).toEqual([...metadata]);
+        const other = Footer.decode(bytes);
+        expect([...other.schema.metadata]).toEqual([...metadata]);
+        expect(other.schema.fields.map(({ name }) => name)).toEqual(['a']);
+        expect(other.numRecordBatches).toBe(batches.length);
       }),
     );
   });
