@@ -14,7 +14,8 @@ if (isMainThread) {
     [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
   ]);
   const add = (entries) => {
-    for (const { duration, detail } of entries) millis[kinds.get(detail.kind) ?? 'other'] += duration;
+    for (const { duration, detail } of entries)
+      millis[kinds.get(detail.kind) ?? 'other'] += duration;
   };
   const observer = new PerformanceObserver((list) => add(list.getEntries()));
   observer.observe({ entryTypes: ['gc'] });

@@ -84,10 +84,13 @@ function worksOn(rows: number): readonly Work[] {
 async function millisEach(
   subject: Subject,
   client: TableSide,
-  { ask, times }: Work,
+  work: Work,
   turn: number,
 ): Promise<number> {
+  const { times } = work;
   const before = await subject.processorMillis();
-  for (let time = 0; time < times; time++) await ask(subject.side, client, turn * times + time);
+  for (let time = 0; time < times; time++) {
+    await work.ask(subject.side, client, turn * times + time);
+  }
   return ((await subject.processorMillis()) - before) / times;
 }

@@ -37,7 +37,8 @@ export interface StreamLimits {
 /** Decompresses the buffers of a batch, in order, and may take the memory of its body. */
 type DecodeBatch = (batch: PackedBatch) => Promise<readonly Uint8Array[]>;
 
-type Limits = Required<Omit<StreamLimits, 'decode' | 'take'>> & Pick<StreamLimits, 'decode' | 'take'>;
+type Limits = Required<Omit<StreamLimits, 'decode' | 'take'>> &
+  Pick<StreamLimits, 'decode' | 'take'>;
 
 /** Memory accounting of a stream. Methods refuse by throwing. */
 export interface StreamMeter {
