@@ -90,12 +90,14 @@ function put(row: i32, distance: f32, found: i32, rows: usize, distances: usize)
 
 /**
  * The distances of some rows by their codes of eight bits: `first + factor * scale * product`. Each
- * row has its factor and then its codes, `stride` bytes in all. The query has integers of 16 bits;
- * sums must fit into 32 bits.
+ * row has a head, which begins with its factor, and then its codes, `stride` bytes in all. The first
+ * terms lie `step` bytes apart. The query has integers of 16 bits; sums must fit into 32 bits.
  */
 export function measure(
   codes: usize,
   first: usize,
+  step: i32,
+  head: i32,
   stride: i32,
   query: usize,
   rows: usize,
@@ -110,7 +112,7 @@ export function measure(
     let a = i32x4.splat(0);
     let b = i32x4.splat(0);
     let asked = query;
-    for (let place = start + 4; place < end; place += 16, asked += 32) {
+    for (let place = start + <usize>head; place < end; place += 16, asked += 32) {
       const code = v128.load(place);
       a = i32x4.add(a, i32x4.dot_i16x8_s(i16x8.extend_low_i8x16_s(code), v128.load(asked)));
       b = i32x4.add(b, i32x4.dot_i16x8_s(i16x8.extend_high_i8x16_s(code), v128.load(asked, 16)));
@@ -122,6 +124,44 @@ export function measure(
       i32x4.extract_lane(sum, 2) +
       i32x4.extract_lane(sum, 3);
     const factor = load<f32>(start) * scale;
-    store<f32>(distances + (at << 2), load<f32>(first + (row << 2)) + factor * <f32>total);
+    store<f32>(
+      distances + (at << 2),
+      load<f32>(first + <usize>row * <usize>step) + factor * <f32>total,
+    );
   }
+}
+
+/**
+ * The squared distances of a point to others, which lie one behind the other from `others` on, as
+ * floats of 32 bits: `size` numbers each, a multiple of four. Their count is a multiple of four.
+ */
+export function squares(point: usize, others: usize, count: i32, size: i32, out: usize): void {
+  const step = (<usize>size) << 2;
+  for (let at = 0; at < count; at += 4, others += 4 * step, out += 16) {
+    let a = f32x4.splat(0);
+    let b = f32x4.splat(0);
+    let c = f32x4.splat(0);
+    let d = f32x4.splat(0);
+    let place = others;
+    for (let end = point + step, own = point; own < end; own += 16, place += 16) {
+      const values = v128.load(own);
+      const w = f32x4.sub(values, v128.load(place));
+      const x = f32x4.sub(values, v128.load(place + step));
+      const y = f32x4.sub(values, v128.load(place + 2 * step));
+      const z = f32x4.sub(values, v128.load(place + 3 * step));
+      a = f32x4.add(a, f32x4.mul(w, w));
+      b = f32x4.add(b, f32x4.mul(x, x));
+      c = f32x4.add(c, f32x4.mul(y, y));
+      d = f32x4.add(d, f32x4.mul(z, z));
+    }
+    store<f32>(out, sumOf(a));
+    store<f32>(out + 4, sumOf(b));
+    store<f32>(out + 8, sumOf(c));
+    store<f32>(out + 12, sumOf(d));
+  }
+}
+
+function sumOf(four: v128): f32 {
+  const even = f32x4.extract_lane(four, 0) + f32x4.extract_lane(four, 2);
+  return even + (f32x4.extract_lane(four, 1) + f32x4.extract_lane(four, 3));
 }

@@ -38,26 +38,63 @@ export function randomNumbers(seed: number): () => number {
  * follow one another, values lie evenly between 0 and 1 in no order, so that
  * `value < 0.1` keeps a tenth of the rows, scattered over all of them.
  */
-export function rowsFrom(firstId: number, count: number): Arrow.Table {
+export function rowsFrom(
+  firstId: number,
+  count: number,
+  vectorsOf: VectorSource = evenVectors,
+): Arrow.Table {
   const next = randomNumbers(firstId + 1);
   const batches: Arrow.RecordBatch[] = [];
   for (let start = 0; start < count; start += BATCH_ROWS) {
-    batches.push(batchFrom(firstId + start, Math.min(BATCH_ROWS, count - start), next));
+    const rows = Math.min(BATCH_ROWS, count - start);
+    batches.push(batchFrom(firstId + start, rows, next, vectorsOf));
   }
   return new arrow.Table(batches);
 }
 
+/** Makes vectors, one after the other, from random numbers. */
+type VectorSource = (rows: number, next: () => number) => Float32Array;
+
+/** Vectors of evenly random numbers. */
+export const evenVectors: VectorSource = (rows, next) =>
+  Float32Array.from({ length: rows * DIMENSION }, next);
+
+/** Number of clusters, and the spread of the numbers of a vector around those of its centre. */
+const CLUSTERS = 1000;
+const SPREAD = 0.4;
+const CENTRES_SEED = 77;
+
+let centres: Float32Array | undefined;
+
+/** Vectors in clusters, as embeddings lie: each near one of 1,000 random centres. */
+export const clusteredVectors: VectorSource = (rows, next) => {
+  centres ??= evenVectors(CLUSTERS, randomNumbers(CENTRES_SEED));
+  const vectors = new Float32Array(rows * DIMENSION);
+  for (let row = 0; row < rows; row++) {
+    const centre = DIMENSION * Math.floor(next() * CLUSTERS);
+    for (let at = 0; at < DIMENSION; at++) {
+      const apart = (next() + next() - 1) * SPREAD;
+      vectors[row * DIMENSION + at] = centres[centre + at]! + apart;
+    }
+  }
+  return vectors;
+};
+
 /** A vector to search for. */
-export function queryVector(seed: number): Float32Array {
-  const next = randomNumbers(seed);
-  return Float32Array.from({ length: DIMENSION }, next);
+export function queryVector(seed: number, vectorsOf: VectorSource = evenVectors): Float32Array {
+  return vectorsOf(1, randomNumbers(seed));
 }
 
-function batchFrom(firstId: number, rows: number, next: () => number): Arrow.RecordBatch {
+function batchFrom(
+  firstId: number,
+  rows: number,
+  next: () => number,
+  vectorsOf: VectorSource,
+): Arrow.RecordBatch {
   const { makeData } = arrow;
   const ids = BigInt64Array.from({ length: rows }, (_, row) => BigInt(firstId + row));
   const values = Float64Array.from({ length: rows }, next);
-  const floats = Float32Array.from({ length: rows * DIMENSION }, next);
+  const floats = vectorsOf(rows, next);
   const vectors = makeData({
     type: vectorType,
     length: rows,

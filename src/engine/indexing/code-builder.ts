@@ -3,13 +3,14 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { Pace } from '../base/pace.ts';
 import type { IndexWork } from './index-builder.ts';
 import type { FragmentIndex } from '../format/snapshot.ts';
-import { CodeWriter, portionRows } from '../index/vectors/code-file.ts';
-import {
-  VectorEncoder,
-  VectorSums,
-  vectorValues,
-  type VectorValues,
-} from '../index/vectors/vector-encoder.ts';
+import { hasCodeKernels } from '../index/vectors/code-kernels.ts';
+import { CodeWriter } from '../index/vectors/code-file.ts';
+import { partitionsFor, portionRows } from '../index/vectors/code-layout.ts';
+import { VectorEncoder } from '../index/vectors/vector-encoder.ts';
+import { VectorSample } from '../index/vectors/vector-sample.ts';
+import { VectorSums } from '../index/vectors/vector-sums.ts';
+import { vectorValues, type VectorValues } from '../index/vectors/vector-values.ts';
+import { PartitionBuilder, sampleFor } from './partition-builder.ts';
 import { shapeOf, type VectorIndex } from '../index/vectors/vector-kind.ts';
 import { childData } from '../../arrow/data.ts';
 import type { MaybePromise } from '../../protocol/maybe-promise.ts';
@@ -25,23 +26,50 @@ const NUMBERS_AT_ONCE = 2 ** 15;
  * whatever rows are deleted later. The file is durable when this returns and removed if it throws.
  */
 export async function indexVectors(work: VectorWork): Promise<FragmentIndex> {
-  const { snapshot, index } = work;
+  const { snapshot, fragment, index } = work;
   const { distance } = index;
   const shape = shapeOf(fieldOf(work).type, distance);
+  const rows = fragment.physicalRows;
+  const partitions = hasCodeKernels() ? partitionsFor(shape, rows) : 1;
   const sums = new VectorSums(shape.whole ? 0 : shape.size, distance);
-  if (!shape.whole) await eachRow(work, false, (vectors, row) => sums.add(vectors, row));
-  const { middle } = sums;
-  const encoder = new VectorEncoder(shape, distance, middle);
-  const writer = await CodeWriter.create(snapshot, index.uuid);
-  try {
-    await writePortions(work, encoder, writer, portionRows(shape));
+  const sample = new VectorSample(shape.size, rows, partitions === 1 ? 0 : sampleFor(partitions));
+  if (!shape.whole) {
+    await eachRow(work, false, (vectors, row, at) => {
+      sums.add(vectors, row);
+      sample.add(vectors, row, at);
+    });
+  }
+  const { middle, odd } = sums;
+  const parted = partitions > 1 && odd === 0;
+  const encoder = new VectorEncoder(shape, distance, middle, parted);
+  const writer = await CodeWriter.create(snapshot, index.uuid, parted);
+  const header = () => {
     const { error, step } = encoder;
-    const header = { shape, distance, middle: [...middle], error, step, odd: sums.odd };
-    return await writer.finish(index, header);
+    return { shape, distance, middle: [...middle], error, step, odd };
+  };
+  try {
+    if (!parted) {
+      await writePortions(work, encoder, writer, portionRows(shape));
+      return await writer.finish(index, header());
+    }
+    const parts = { shape, encoder, writer, sample, rows, turn: turnOf(work) };
+    const builder = await PartitionBuilder.train(parts, header());
+    await eachRow(work, true, (...row) => builder.add(...row));
+    const facts = await builder.finish();
+    return await writer.finish(index, { ...header(), partitions: facts });
   } catch (fault) {
     await writer.abandon();
     throw fault;
   }
+}
+
+/** Gives way to other requests, and stops with the work. */
+function turnOf({ onRows }: VectorWork): () => Promise<void> {
+  const pace = new Pace();
+  return () => {
+    onRows(0);
+    return pace.turn();
+  };
 }
 
 async function writePortions(

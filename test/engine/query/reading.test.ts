@@ -198,6 +198,7 @@ describe('a source that is attended', () => {
       indices: { candidates: () => note('candidates'), rows: () => note('rows') },
       vectors: {
         codes: () => note('codes'),
+        load: () => note('load'),
         deletions: () => note('deletions'),
         candidates: () => note('candidates'),
       },
@@ -223,6 +224,7 @@ describe('a source that is attended', () => {
     await expect(texts!.postings(snapshot, file, 'word')).rejects.toThrow('aborted');
     await expect(texts!.lengths(snapshot, file)).rejects.toThrow('aborted');
     await expect(vectors!.codes('', file)).rejects.toThrow('aborted');
+    await expect(vectors!.load('', file, {} as never, [])).rejects.toThrow('aborted');
     const lookup = { root: { kind: 'and', operands: [] }, exact: true, narrow: true } as const;
     const found = indices!.candidates(snapshot, snapshot.fragments[0]!, lookup);
     await expect(found).rejects.toThrow('aborted');

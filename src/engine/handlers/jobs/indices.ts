@@ -99,7 +99,7 @@ function contentOf(index: IndexDefinition, snapshot: Snapshot): object {
     index_version: 1,
     index_details: JSON.stringify(
       isVectorIndex(index) && column !== undefined
-        ? vectorDetails(index, column.type)
+        ? vectorDetails(index, column.type, snapshot.fragments)
         : (index.text ?? { type: index.type }),
     ),
   };

@@ -18,6 +18,8 @@ interface CodeKernels {
   measure(
     codes: number,
     first: number,
+    step: number,
+    head: number,
     stride: number,
     query: number,
     rows: number,
@@ -25,6 +27,7 @@ interface CodeKernels {
     distances: number,
     scale: number,
   ): void;
+  squares(point: number, others: number, count: number, size: number, out: number): void;
 }
 
 interface Memory {
@@ -64,7 +67,6 @@ export function hasCodeKernels(): boolean {
 
 /**
  * @throws Error without kernels, RangeError if the memory cannot be allocated.
- * @throws Error without kernels, RangeError if memory is short.
  */
 export function codeMemory(bytes: number): CodeMemory {
   compiled ??= compile();

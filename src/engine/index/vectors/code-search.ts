@@ -1,33 +1,48 @@
-import type { NearestRows } from './nearest-rows.ts';
-import {
-  BLOCK_ROWS,
-  CALL_ROWS,
-  SCRATCH,
-  type CodeDirectory,
-  type CodeLayout,
-} from './code-file.ts';
+import type { CodeDirectory } from './code-file.ts';
 import type { CodeMemory } from './code-kernels.ts';
-import type { EncodedQuery } from './encoded-query.ts';
+import { BLOCK_ROWS, CALL_ROWS, SCRATCH, type CodeLayout } from './code-layout.ts';
+import { placedQuery, type CodedPlace, type EncodedQuery } from './encoded-query.ts';
+import type { NearestRows } from './nearest-rows.ts';
 
-/** Rows of a file in memory. */
+/** Rows of a file that lie together in the memory. */
 export interface LoadedPortion {
+  /** Its number in the directory. */
+  readonly number: number;
   /** Offset in the memory. */
   readonly place: number;
-  /** The first of its rows. */
+  /** The first of its rows; unused in partitions, whose rows have numbers. */
   readonly first: number;
   readonly layout: CodeLayout;
+}
+
+/** Rows that are searched together: those around a centre, or a stretch of a file without partitions. */
+export interface LoadedPartition extends CodedPlace {
+  /** A distance to the centre that few rows are below. */
+  readonly inner: number;
+  /** Squared length of the centre. */
+  readonly squared: number;
+  readonly portions: readonly LoadedPortion[];
 }
 
 /** A file of codes in memory. */
 export interface LoadedCodes {
   readonly directory: CodeDirectory;
   readonly memory: CodeMemory;
-  readonly portions: readonly LoadedPortion[];
-  readonly bytes: number;
+  readonly partitions: readonly LoadedPartition[];
+  /** Offset in the memory of the centres of all partitions; null without partitions. */
+  readonly centres: number | null;
+  /** 1 for each portion that is in the memory. */
+  readonly loaded: Uint8Array;
+}
+
+/** Whether the portions of a partition are in the memory. */
+export function isLoaded({ loaded }: LoadedCodes, { portions }: LoadedPartition): boolean {
+  for (const { number } of portions) if (loaded[number] !== 1) return false;
+  return true;
 }
 
 /** Parameters of a search in one file. */
-interface CodeSearch {
+export interface CodeSearch {
   readonly query: EncodedQuery;
   /** Tolerated deviation of 1-bit estimates, in standard errors. */
   readonly errors: number;
@@ -42,23 +57,30 @@ interface CodeSearch {
 const FIRST_ROWS = 1024;
 
 /**
- * Offers rows that may be among the nearest, with distances estimated from 8-bit codes if there are
- * any. Yields after each group of rows.
+ * Offers rows of a partition that may be among the nearest, with distances estimated from 8-bit
+ * codes if there are any. Returns an error that few of these exceed; 0 if no row was offered.
  */
-export function* searchCodes(codes: LoadedCodes, search: CodeSearch): Generator<void> {
+export function searchPartition(
+  codes: LoadedCodes,
+  partition: LoadedPartition,
+  search: CodeSearch,
+): number {
   const views = viewsOf(codes);
-  for (const portion of codes.portions) {
+  // Other searches may have used the memory since the last partition.
+  bringQuery(views, search.query);
+  const { constant, tolerance, error } = placedQuery(search.query, partition);
+  let offered = 0;
+  for (const portion of partition.portions) {
     const { rows } = portion.layout;
-    // Other searches may have used the memory since the last portion.
-    bringQuery(views, search.query);
     for (let at = 0; at < rows;) {
       const most = at === 0 && search.nearest.limit === Infinity ? FIRST_ROWS : CALL_ROWS;
       const count = Math.min(most, rows - at);
-      offerStretch(codes, views, search, portion, at, count);
+      const stretch = { ...portion, at, count, constant, tolerance };
+      offered += offerStretch(codes, views, search, stretch);
       at += count;
     }
-    yield;
   }
+  return offered === 0 ? 0 : error;
 }
 
 interface Views {
@@ -84,14 +106,21 @@ function bringQuery(views: Views, { tables, numbers }: EncodedQuery): void {
   views.query.fill(0, numbers.length, numbers.length + 16);
 }
 
+/** Some rows of a portion, and what their distances have in common. */
+interface Stretch extends LoadedPortion {
+  readonly at: number;
+  readonly count: number;
+  readonly constant: number;
+  readonly tolerance: number;
+}
+
+/** Returns the number of offered rows. */
 function offerStretch(
-  { memory: { kernels }, directory }: LoadedCodes,
+  { memory: { buffer, kernels }, directory }: LoadedCodes,
   views: Views,
   { query, errors, may, nearest, first }: CodeSearch,
-  { place, first: portionFirst, layout }: LoadedPortion,
-  at: number,
-  count: number,
-): void {
+  { place, first: portionFirst, layout, at, count, constant, tolerance }: Stretch,
+): number {
   const found = kernels.near(
     place + at * layout.bitBytes,
     place + layout.first + 4 * at,
@@ -102,16 +131,24 @@ function offerStretch(
     SCRATCH.rows,
     SCRATCH.distances,
     query.scale,
-    query.base + errors * query.tolerance,
-    nearest.limit - query.constant,
+    query.base + errors * tolerance,
+    // A row as far as the farthest kept one may come before it in the table.
+    (nearest.limit - constant) * (1 + Math.sign(nearest.limit - constant) * 2 ** -22),
   );
+  if (found === 0) return 0;
+  const { partitions: parted } = directory;
+  const ids = parted && new Uint32Array(buffer, place + layout.ids + 4 * at, count);
   const offset = portionFirst + at;
-  const left = may === null ? found : compact(views, found, (row) => may(offset + row));
-  if (left === 0) return;
+  const rowOf = (row: number): number => (ids === undefined ? offset + row : ids[row]!);
+  const left = may === null ? found : compact(views, found, (row) => may(rowOf(row)));
+  if (left === 0) return 0;
   if (!directory.shape.whole) {
+    const codes = place + layout.codes + at * layout.stride;
     kernels.measure(
-      place + layout.codes + at * layout.stride,
-      place + layout.first + 4 * at,
+      codes,
+      parted === undefined ? place + layout.first + 4 * at : codes + 4,
+      parted === undefined ? 4 : layout.stride,
+      layout.head,
       layout.stride,
       SCRATCH.query,
       SCRATCH.rows,
@@ -120,9 +157,12 @@ function offerStretch(
       query.step,
     );
   }
-  const distances = views.distances.subarray(0, left);
-  for (let one = 0; one < left; one++) distances[one]! += query.constant;
-  nearest.offer(distances, views.rows.subarray(0, left), first + offset);
+  for (let one = 0; one < left; one++) {
+    views.distances[one]! += constant;
+    views.rows[one] = rowOf(views.rows[one]!);
+  }
+  nearest.offer(views.distances.subarray(0, left), views.rows.subarray(0, left), first);
+  return left;
 }
 
 /** Removes rows that are not selected. Returns the number of remaining rows. */

@@ -1,7 +1,8 @@
 import type { SearchMetric } from '../../request/search-metric.ts';
 import type { CodeDirectory } from './code-file.ts';
 import { rotationOf } from './rotation.ts';
-import { LONGEST, SHORTEST, weightsOf } from './vector-encoder.ts';
+import { weightsOf } from './vector-encoder.ts';
+import { LONGEST, SHORTEST } from './vector-sums.ts';
 
 /** Greatest value in a table. */
 const TABLE_MOST = 63;
@@ -11,18 +12,43 @@ const QUERY_MOST = 32_767;
 
 /** A query vector in the form that the kernels compare with the codes of one file. */
 export interface EncodedQuery {
-  /** Part of each distance that depends on the query alone. */
-  readonly constant: number;
+  readonly distance: SearchMetric;
+  /** The rotated query relative to the mean of the vectors; for products the query itself. */
+  readonly vector: Float64Array;
+  /** Its squared length. */
+  readonly squared: number;
+  /** Part of each product that depends on the query and the mean. */
+  readonly product: number;
+  /** Assumed greatest sine between vectors and their bits. */
+  readonly sine: number;
+  /** Standard error of the sums of the tables. */
+  readonly roughness: number;
   /** For each four values of the vector the contribution of their sixteen possible bits. */
   readonly tables: Uint8Array;
   readonly scale: number;
   readonly base: number;
-  /** Assumed greatest error of a product per unit of error in the tables' sum. */
-  readonly tolerance: number;
   readonly numbers: Int16Array;
   readonly step: number;
+}
+
+/** What the distances of a query to the rows around one centre have in common. */
+export interface PlacedQuery {
+  /** Part of each distance that depends on the query and the centre alone. */
+  readonly constant: number;
+  /** Standard error of a product from 1-bit codes. */
+  readonly tolerance: number;
   /** An error that few distances from 8-bit codes exceed. */
   readonly error: number;
+}
+
+/** Rows that are encoded relative to one point. */
+export interface CodedPlace {
+  /** The rotated centre relative to the mean of the vectors; null for the mean itself. */
+  readonly centre: Float32Array | null;
+  /** Greatest factor of 8-bit codes. */
+  readonly step: number;
+  /** Greatest distance of a row to the point. */
+  readonly radius: number;
 }
 
 /** Whether a query can be compared with codes: all of its values are finite. */
@@ -47,8 +73,9 @@ function bitsOf(query: Float32Array): EncodedQuery {
       }
     }
   }
-  const none = { constant: 0, base: 0, tolerance: 0, step: 0, error: 0 };
-  return { ...none, tables, scale: 1, numbers: new Int16Array() };
+  const none = { squared: 0, product: 0, base: 0, sine: 0, roughness: 0, step: 0 };
+  const vector = new Float64Array();
+  return { ...none, distance: 'hamming', vector, tables, scale: 1, numbers: new Int16Array() };
 }
 
 function onesOf(bits: number): number {
@@ -56,42 +83,78 @@ function onesOf(bits: number): number {
 }
 
 function numbersOf(query: Float32Array, directory: CodeDirectory): EncodedQuery {
-  const { error: sine, step } = directory;
-  const { vector, constant } = turned(query, directory);
-  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  return {
-    constant,
-    ...tablesOf(vector),
-    tolerance: length * sine,
-    ...integersOf(vector),
-    // Errors of codes are uniform within a step: three standard errors.
-    error: (3 * step * length) / Math.sqrt(12),
-  };
-}
-
-interface Turned {
-  readonly vector: Float64Array;
-  readonly constant: number;
+  const { distance, error: sine } = directory;
+  const { vector, product } = turned(query, directory);
+  const squared = squaresOf(vector);
+  return { distance, vector, squared, product, sine, ...tablesOf(vector), ...integersOf(vector) };
 }
 
 /** The query minus the mean of the vectors; for products the query itself. */
-function turned(query: Float32Array, { shape, distance, middle }: CodeDirectory): Turned {
+function turned(query: Float32Array, { shape, distance, middle }: CodeDirectory) {
   const vector = new Float64Array(query);
   if (distance === 'cosine') {
-    const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+    const length = Math.sqrt(squaresOf(vector));
     for (let at = 0; at < vector.length; at++) vector[at]! /= length;
   }
-  let constant = 1;
+  let product = 0;
   for (let at = 0; at < vector.length; at++) {
-    if (distance === 'dot') constant -= vector[at]! * middle[at]!;
+    if (distance === 'dot') product += vector[at]! * middle[at]!;
     else vector[at]! -= middle[at]!;
   }
-  if (distance !== 'dot') {
-    const squares = vector.reduce((sum, value) => sum + value * value, 0);
-    constant = weightsOf(distance).square * squares;
-  }
   rotationOf(shape.size).turn(vector);
-  return { vector, constant };
+  return { vector, product };
+}
+
+function squaresOf(vector: Float64Array): number {
+  return vector.reduce((sum, value) => sum + value * value, 0);
+}
+
+/** Relative error of sums of floats of 32 bits. */
+const ROUNDING = 2 ** -21;
+
+/** Prepares a query for the rows around a point. */
+export function placedQuery(
+  query: EncodedQuery,
+  { centre, step, radius }: CodedPlace,
+): PlacedQuery {
+  const { distance, vector, sine, roughness } = query;
+  if (distance === 'hamming') return { constant: 0, tolerance: 0, error: 0 };
+  const apart = distance === 'dot' ? Math.sqrt(query.squared) : apartFrom(query, centre);
+  const { square } = weightsOf(distance);
+  const constant =
+    distance === 'dot' ? 1 - query.product - productOf(vector, centre) : square * apart * apart;
+  return {
+    constant,
+    tolerance: Math.hypot(apart * sine, roughness),
+    error: greatestError(query, { centre, step, radius }, { constant, apart }),
+  };
+}
+
+/**
+ * Errors of codes and of the query's integers are uniform within a step: three standard errors. The
+ * distances around a centre are differences of numbers that may be much greater.
+ */
+function greatestError(
+  { distance, squared, step: queryStep }: EncodedQuery,
+  { centre, step, radius }: CodedPlace,
+  { constant, apart }: { readonly constant: number; readonly apart: number },
+): number {
+  const products = weightsOf(distance).product * (centre === null ? 0 : radius);
+  const uniform = (3 * (step * apart + products * queryStep)) / Math.sqrt(12);
+  return uniform + ROUNDING * (products * Math.sqrt(squared) + Math.abs(constant));
+}
+
+function apartFrom({ vector, squared }: EncodedQuery, centre: Float32Array | null): number {
+  if (centre === null) return Math.sqrt(squared);
+  let sum = 0;
+  for (let at = 0; at < vector.length; at++) sum += (vector[at]! - centre[at]!) ** 2;
+  return Math.sqrt(sum);
+}
+
+function productOf(vector: Float64Array, centre: Float32Array | null): number {
+  let sum = 0;
+  if (centre !== null) for (let at = 0; at < vector.length; at++) sum += vector[at]! * centre[at]!;
+  return sum;
 }
 
 /**
@@ -117,7 +180,7 @@ function tablesOf(vector: Float64Array) {
       tables[16 * at + bits] = Math.round((sum - least) / scale);
     }
   }
-  return { tables, scale, base };
+  return { tables, scale, base, roughness: scale * Math.sqrt(count / 12) };
 }
 
 /** Sum of the absolute values of four numbers. */

@@ -14,12 +14,22 @@ export interface IndexUse {
   readonly fast: boolean;
   /** Tolerated deviation of 1-bit estimates, in standard errors. */
   readonly errors: number;
+  readonly probes: ProbeBounds;
   /** Least number of rows that are compared by their own vectors. */
   readonly least: number;
 }
 
+/** Which partitions are searched, in the order of the least distances to expect of them. */
+export interface ProbeBounds {
+  /** Partitions that are searched in any case. */
+  readonly least: number;
+  readonly most: number;
+  /** Factor of the spread by which the others are judged (`leastDistance`). */
+  readonly widening: number;
+}
+
 /** Measured on uniformly random vectors, the hardest case: recall 0.97. */
-const ERRORS = 1;
+const ERRORS = 1.25;
 /** Below this length, estimates are inaccurate. */
 const SHORT = 32;
 const ERRORS_OF_SHORT = 3;
@@ -59,12 +69,18 @@ export function indexUse(
   if (!fast && !fragments.some((fragment) => isCovered(fragment, index))) return null;
   const size = vectors[0]?.length ?? 0;
   const usual = metric !== 'hamming' && size < SHORT ? ERRORS_OF_SHORT : ERRORS;
-  const more = Math.log2(Math.max(1, (probes ?? USUAL_PROBES) / USUAL_PROBES)) / 2;
+  const asked = probes ?? USUAL_PROBES;
+  const more = Math.log2(Math.max(1, asked / USUAL_PROBES)) / 2;
   const least = Math.max(keep, ef ?? 0, keep * (refine ?? 1));
   return {
     index,
     fast,
     errors: Math.min(MOST_ERRORS, usual + more),
+    probes: {
+      least: asked > USUAL_PROBES ? asked : 0,
+      most: asked < USUAL_PROBES ? Math.max(1, asked) : Infinity,
+      widening: 1 + Math.min(MOST_ERRORS, more) / 2,
+    },
     least: Math.min(least, MOST_KEPT),
   };
 }

@@ -15,8 +15,8 @@ export interface DistanceBounds {
 const KEPT_BYTES = 24;
 
 /**
- * Collects the nearest rows of a scan: a heap of bounded size whose root is the farthest row. Rows
- * are offered in table order, so a row as far as the root never replaces it.
+ * Collects the nearest rows of a scan: a heap of bounded size whose root is the farthest row. Of
+ * rows equally far the first of the table are kept, in whatever order rows are offered.
  */
 export class NearestRows {
   readonly #capacity: number;
@@ -47,14 +47,14 @@ export class NearestRows {
     return this.#size;
   }
 
-  /** Distances must be below this to be kept. */
+  /** Distances must be below this to be kept; or equal, for a row before the farthest. */
   get limit(): number {
     const upper = this.#upper ?? Infinity;
     return this.#size < this.#capacity ? upper : Math.min(upper, this.#distances[0] ?? -Infinity);
   }
 
   /**
-   * Offers the next rows of the table.
+   * Offers rows of the table.
    * @param distances NaN for rows without a distance, which are never kept.
    * @param rows Positions of the rows relative to `first`; null for consecutive rows.
    * @param first Position in the table of row 0.
@@ -65,12 +65,18 @@ export class NearestRows {
     }
   }
 
-  /** Offers one row after all rows before it. @param distance A 32-bit float. */
+  /** Offers one row. @param distance A 32-bit float. */
   offerRow(distance: number, position: number): void {
     if (!(distance >= this.#lower)) return;
     if (this.#upper !== null && distance >= this.#upper) return;
     if (this.#size < this.#capacity) this.#add(distance, position);
-    else if (distance < this.#distances[0]!) this.#replace(distance, position);
+    else if (this.#isNearer(distance, position)) this.#replace(distance, position);
+  }
+
+  /** Whether a row is nearer than the farthest kept one. */
+  #isNearer(distance: number, position: number): boolean {
+    const farthest = this.#distances[0]!;
+    return distance < farthest || (distance === farthest && position < this.#positions[0]!);
   }
 
   /** Returns the kept rows. No more rows may be offered. */

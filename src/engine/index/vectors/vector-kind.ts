@@ -5,7 +5,7 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { describe, fieldError, integerField, textField, type Fields } from '../../base/fields.ts';
 import { searchMetrics, type SearchMetric } from '../../request/search-metric.ts';
 import type { IndexDefinition, IndexType } from '../../format/snapshot.ts';
-import { MOST_NUMBERS, type CodeShape } from './code-file.ts';
+import { MOST_NUMBERS, partitionsFor, type CodeShape } from './code-layout.ts';
 
 /** A vector index, whose definition includes its distance. */
 export type VectorIndex = IndexDefinition & { readonly distance: SearchMetric };
@@ -121,15 +121,21 @@ function metricOf(name: string, text: string): SearchMetric {
   throw fieldError(name, expected, text.length < 20 ? JSON.stringify(text) : describe(text));
 }
 
-/** Details of an index in listings. */
-export function vectorDetails(index: VectorIndex, column: DataType): object {
-  const { size, whole } = shapeOf(column, index.distance);
+/** Details of an index in listings. @param files Those that rows of the table lie in. */
+export function vectorDetails(
+  index: VectorIndex,
+  column: DataType,
+  files: readonly { readonly physicalRows: number }[],
+): object {
+  const shape = shapeOf(column, index.distance);
+  const { size, whole } = shape;
+  const parted = files.some(({ physicalRows }) => partitionsFor(shape, physicalRows) > 1);
   return {
     type: index.type,
     asked: index.asked,
     distance_type: index.distance,
     dimension: whole ? size / 8 : size,
     codes: whole ? 'the vectors themselves' : 'rotated, 1 bit and 8 bits a number',
-    partitions: 'one for each file of rows',
+    partitions: parted ? 'about the root of the rows of each file' : 'one for each file of rows',
   };
 }

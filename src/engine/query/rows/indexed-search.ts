@@ -1,18 +1,16 @@
 import { placeIn } from '../../index/keys/row-set.ts';
 import type { Meters } from '../scan/meters.ts';
 import { NearestRows, type RowsByDistance } from '../../index/vectors/nearest-rows.ts';
-import { Pace } from '../../base/pace.ts';
 import type { NearestPlan, QueryPlan } from '../plan/plan.ts';
 import { rowAt, countOf } from '../scan/rows.ts';
 import type { ScanFile, Scanner } from '../scan/scan.ts';
+import { greatestError, LostCodes, searchFiles, type CoveredFile } from './code-visits.ts';
 import { selectedRows } from './selected-rows.ts';
 import { indexFileOf } from '../../index/keys/index-upkeep.ts';
-import type { Fragment, FragmentIndex } from '../../format/snapshot.ts';
-import { searchCodes } from '../../index/vectors/code-search.ts';
-import { encodeQuery, type EncodedQuery } from '../../index/vectors/encoded-query.ts';
+import type { Fragment } from '../../format/snapshot.ts';
+import { encodeQuery } from '../../index/vectors/encoded-query.ts';
 import { isCovered, type IndexUse } from '../../index/vectors/index-use.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
-import { itemAt } from '../../base/items.ts';
 import { setBit, getBit } from '../../../arrow/bitmap.ts';
 
 /** A search that may use an index. */
@@ -28,16 +26,6 @@ interface ChosenFiles {
   readonly files: readonly ScanFile[];
   /** Whether covered files have rows that are not among the chosen. */
   readonly some: boolean;
-}
-
-/** A file with its codes and the encoded queries. */
-interface CoveredFile {
-  readonly scanned: ScanFile;
-  readonly file: FragmentIndex;
-  /** Number of rows of earlier covered files, including deleted ones. */
-  readonly first: number;
-  readonly queries: readonly EncodedQuery[];
-  readonly may: ((row: number) => boolean) | null;
 }
 
 /** Up to this number of filtered rows, all vectors are compared. */
@@ -67,12 +55,10 @@ export async function chosenFiles(
     return { files: inOrder([...chosen, ...tail]), some: false };
   }
   const once = passing === null ? own : [...passing.keys()];
-  const { covered, left } = await coveredFiles(search, use, vectors, once, passing);
-  const found = await searchAll(search, use, vectors, covered);
+  const { covered, left, found } = await searched(search, use, vectors, once, passing);
   const chosen = rowsByFile(covered, found.rows);
-  const rowsIn = covered.reduce((sum, { scanned }) => sum + scanned.fragment.rows, 0);
   const rowsOut = total(chosen.map(({ chosen: rows = new Uint32Array() }) => rows));
-  meters.passed('index', { rowsIn, rowsOut, batches: covered.length });
+  meters.passed('index', { rowsIn: found.compared, rowsOut, batches: covered.length });
   const rest = left.map((scanned) => asPassing(scanned, passing));
   return {
     files: inOrder([...chosen, ...rest, ...tail]),
@@ -130,6 +116,30 @@ function joined(parts: readonly Uint32Array[]): Uint32Array {
   return all;
 }
 
+interface Searched extends Coverage {
+  readonly found: FoundByCodes;
+}
+
+/** Searches the files with usable codes; without those whose damage is found meanwhile. */
+async function searched(
+  search: IndexedSearch,
+  use: IndexUse,
+  vectors: VectorSource,
+  files: readonly ScanFile[],
+  passing: Passing | null,
+): Promise<Searched> {
+  const damaged = new Set<Fragment>();
+  for (;;) {
+    const coverage = await coveredFiles(search, use, vectors, files, passing, damaged);
+    try {
+      return { ...coverage, found: await searchAll(search, use, vectors, coverage.covered) };
+    } catch (error) {
+      if (!(error instanceof LostCodes)) throw error;
+      damaged.add(error.fragment);
+    }
+  }
+}
+
 interface Coverage {
   readonly covered: readonly CoveredFile[];
   /** Files without usable codes. */
@@ -142,6 +152,7 @@ async function coveredFiles(
   vectors: VectorSource,
   files: readonly ScanFile[],
   passing: Passing | null,
+  damaged: ReadonlySet<Fragment>,
 ): Promise<Coverage> {
   const covered: CoveredFile[] = [];
   const left: ScanFile[] = [];
@@ -149,7 +160,8 @@ async function coveredFiles(
   for (const scanned of files) {
     const { fragment } = scanned;
     const file = indexFileOf(fragment, index);
-    const codes = file === undefined ? null : await vectors.codes(plan.snapshot.folder, file);
+    const isRead = file !== undefined && !damaged.has(fragment);
+    const codes = isRead ? await vectors.codes(plan.snapshot.folder, file) : null;
     if (file === undefined || codes === null || codes.directory.odd > 0) {
       left.push(scanned);
       continue;
@@ -160,7 +172,7 @@ async function coveredFiles(
       rows === undefined
         ? notIn(await vectors.deletions(plan.snapshot, fragment))
         : isIn(rows, fragment.physicalRows);
-    covered.push({ scanned, file, first, queries, may });
+    covered.push({ scanned, file, codes, first, queries, may });
     first += fragment.physicalRows;
   }
   return { covered, left };
@@ -179,6 +191,8 @@ function isIn(rows: Uint32Array, of: number): ((row: number) => boolean) | null 
 
 interface FoundByCodes {
   readonly rows: readonly Float64Array[];
+  /** Number of codes that were compared. */
+  readonly compared: number;
   readonly some: boolean;
 }
 
@@ -190,27 +204,27 @@ async function searchAll(
   covered: readonly CoveredFile[],
 ): Promise<FoundByCodes> {
   const rows: Float64Array[] = [];
-  let some = false;
+  let [some, compared] = [false, 0];
   for (const at of search.nearest.vectors.keys()) {
-    const error = covered.reduce(
-      (most, { queries }) => Math.max(most, itemAt(queries, at).error),
-      0,
-    );
     const { keep, bounds } = search.nearest;
-    const lower = bounds.lower === null ? null : bounds.lower - error;
+    // Rows just below the bound may be above it by their vectors.
+    const margin = bounds.lower === null ? 0 : greatestError(covered, at);
+    const lower = bounds.lower === null ? null : bounds.lower - margin;
     for (let capacity = use.least + Math.max(3, use.least >> 3); ; capacity *= MORE) {
       const heap = new NearestRows(capacity, { lower, upper: null });
-      await searchFiles(search, use, vectors, covered, at, heap);
+      const visited = await searchFiles({ ...search, use, vectors, covered, at, nearest: heap });
+      const { error } = visited;
       const full = heap.size === capacity;
       const found = heap.found();
       const near = nearOf(found, keep ?? 0, use.least, error);
       if (full && near === capacity && error > 0 && capacity < MOST_CHOSEN) continue;
       rows.push(found.positions.subarray(0, near));
+      compared += visited.rows;
       some ||= full;
       break;
     }
   }
-  return { rows, some };
+  return { rows, compared, some };
 }
 
 /** Number of found rows that may be among the nearest, given the error of estimates. */
@@ -219,25 +233,6 @@ function nearOf({ distances }: RowsByDistance, keep: number, least: number, erro
   let count = Math.min(least, distances.length);
   while (count < distances.length && distances[count]! <= limit) count++;
   return count;
-}
-
-async function searchFiles(
-  { plan, meters }: IndexedSearch,
-  { errors }: IndexUse,
-  vectors: VectorSource,
-  covered: readonly CoveredFile[],
-  at: number,
-  nearest: NearestRows,
-): Promise<void> {
-  const pace = new Pace();
-  for (const { file, first, queries, may } of covered) {
-    const codes = await vectors.codes(plan.snapshot.folder, file);
-    // The codes were available before.
-    if (codes === null) throw new Error(`the file ${file.path} of an index is gone`);
-    const query = itemAt(queries, at);
-    const portions = searchCodes(codes, { query, errors, may, nearest, first });
-    while (meters.timed('index', () => portions.next()).done !== true) await pace.turn();
-  }
 }
 
 /** Found rows by file, ascending and without repetition. */

@@ -63,6 +63,7 @@ function attendedIndices(indices: IndexSource, signal: Attention): IndexSource {
 function attendedVectors(vectors: VectorSource, signal: Attention): VectorSource {
   return {
     codes: whileWaited((...args) => vectors.codes(...args), signal),
+    load: whileWaited((...args) => vectors.load(...args), signal),
     deletions: (...args) => vectors.deletions(...args),
     candidates: (...args) => vectors.candidates(...args),
   };

@@ -336,7 +336,7 @@ export class FragmentReader implements BatchSource {
   /** Reads an index file into the cache. */
   async prewarm(stored: StoredFile): Promise<void> {
     const isCodes = await this.#files.use(stored, async (file) => holdsCodes(file));
-    if (isCodes) await this.#codes.codes(stored);
+    if (isCodes) await this.#codes.warm(stored);
     else await this.#indexReader.prewarm(stored);
   }
 
