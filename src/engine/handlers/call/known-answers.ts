@@ -124,6 +124,8 @@ interface CachedAnswer {
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
   readonly #answers = new LRUCache<string, CachedAnswer>({ maxSize: MEMORY_BYTES });
+  /** What was found in this turn of the event loop. Its requests arrived before, so each may rest on the first look. */
+  readonly #held = new Map<StoreWatch, MaybePromise<boolean>>();
 
   constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
@@ -139,7 +141,7 @@ export class KnownAnswers {
   ): MaybePromise<Answer | undefined> {
     const cached = this.#answers.get(question);
     if (cached === undefined || !cached.lasts || !isNewEnough(cached, headers)) return undefined;
-    return andThen(holds(cached.watch), (held) => (held ? cached.answer : undefined));
+    return andThen(this.#holds(cached.watch), (held) => (held ? cached.answer : undefined));
   }
 
   /** Caches an answer with its basis. */
@@ -151,6 +153,16 @@ export class KnownAnswers {
     if (watch === undefined) return;
     const lasts = prompt !== undefined || this.#answers.get(question)?.answer.body === answer.body;
     this.#answers.set(question, { answer, newest, watch, lasts }, { size: bytes });
+  }
+
+  #holds(watch: StoreWatch): MaybePromise<boolean> {
+    const before = this.#held.get(watch);
+    if (before !== undefined) return before;
+    // Runs before anything else is received.
+    if (this.#held.size === 0) process.nextTick(() => this.#held.clear());
+    const held = holds(watch);
+    this.#held.set(watch, held);
+    return held;
   }
 
   #readAgain(records: readonly ReadCheck[]): StoreWatch | undefined {

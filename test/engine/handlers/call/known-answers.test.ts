@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EmbeddedBackend } from '../../../../src/engine/handlers/call/backend.ts';
@@ -193,6 +194,7 @@ describe('an answer that is given again', () => {
     await write('C', 'catalog');
     expect(await times(2)).toBe(0);
     await store.close();
+    await nextTurn();
     expect(await refusalOf(ask(backend, DESCRIBE))).toBe(
       '17 ServiceUnavailable: the store of the catalog does not answer',
     );
@@ -238,6 +240,7 @@ describe('an answer of a store that has to be waited for', () => {
     });
     /** What is answered, how often the store was read for it and how often the answer was made. */
     const asked = async () => {
+      await nextTurn();
       const before = [reads, made] as const;
       const { body } = await ask(backend, DESCRIBE);
       return [body, reads - before[0], made - before[1]];
@@ -355,5 +358,23 @@ describe('small reads of two processes', () => {
     } finally {
       await other.close();
     }
+  });
+});
+
+describe('the records of an answer', () => {
+  it('are compared once for the requests of a turn of the event loop, and again in the next turn', async () => {
+    let compared = 0;
+    let holds = true;
+    const watch = { holds: () => (compared++, holds) };
+    const known = new KnownAnswers({ watch: () => watch, getMany: async () => [] });
+    const answer = { status: 200, body: 'known' };
+    known.keep('question', answer, { records: [], newest: null });
+    const found = async () => known.find('question', { headers: {} });
+    expect(await Promise.all([found(), found(), found()])).toEqual([answer, answer, answer]);
+    expect(compared).toBe(1);
+    holds = false;
+    await nextTurn();
+    expect(await Promise.all([found(), found()])).toEqual([undefined, undefined]);
+    expect(compared).toBe(2);
   });
 });
