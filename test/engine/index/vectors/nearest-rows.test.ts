@@ -36,6 +36,14 @@ describe('the nearest rows', () => {
     );
   });
 
+  it('are the first of those equally far, in whatever order they are offered', () => {
+    const rows = new NearestRows(3, none);
+    rows.offer(Float32Array.of(2, 2, 2), null, 200);
+    rows.offer(Float32Array.of(2, 1, 2), null, 100);
+    rows.offer(Float32Array.of(3, 2), null, 0);
+    expect([...rows.found().positions]).toEqual([101, 1, 100]);
+  });
+
   it('are all of them when there is no limit', () => {
     const all = Array.from({ length: 5000 }, (_, at) => 5000 - at);
     expect(kept(all, Infinity).map(([position]) => position)).toEqual(all.map((one) => one - 1));
