@@ -1,4 +1,4 @@
-// Runs the benchmarks: npm run bench -- [NAME…] [--rounds N] [--quick] [--large] [--warm-disk SIZE] [--against FOLDER]
+// Runs the benchmarks: npm run bench -- [NAME…] [--rounds N] [--quick] [--large] [--warm-disk SIZE] [--minutes N] [--against FOLDER]
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -29,8 +29,8 @@ const QUESTIONS = [
   'scale',
   'bucket',
 ];
-/** What is asked when it is named alone: it installs its peers, and one of them is built by Go. */
-const BY_NAME = ['peers'];
+/** What is asked when it is named alone: one installs its peers, and the other one takes long. */
+const BY_NAME = ['peers', 'aged'];
 /** Further flags of a question: rows of Lance tables are read by the same library on both sides. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   lance: ['--own-peer'],
@@ -38,11 +38,13 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Those that compare two builds too. */
 const OF_BUILDS = ['gateway', 'forward', 'data', 'commit', 'index', 'audit', 'lance'];
+/** What compares them itself, when it is named. */
+const WITH_OLD = ['aged'];
 
 const options = readOptions();
 const { against } = options;
 const asked = against === undefined ? QUESTIONS : OF_BUILDS;
-const known = against === undefined ? [...QUESTIONS, ...BY_NAME] : OF_BUILDS;
+const known = against === undefined ? [...QUESTIONS, ...BY_NAME] : [...OF_BUILDS, ...WITH_OLD];
 const unknown = options.names.find((name) => !known.includes(name));
 if (unknown !== undefined) {
   const flag = against === undefined ? '' : ' with --against';
@@ -77,8 +79,9 @@ function commitOf(folder: string): string {
 
 /** Each question has a process of its own, so that none leaves anything to the next. */
 async function ask(name: string): Promise<number> {
-  const file = against === undefined ? `./${name}.ts` : './builds.ts';
-  const names = against === undefined ? [] : [name];
+  const isOwn = against === undefined || WITH_OLD.includes(name);
+  const file = isOwn ? `./${name}.ts` : './builds.ts';
+  const names = isOwn ? [] : [name];
   const flags = [...flagsOf(options), ...(FLAGS[name] ?? [])];
   const child = fork(new URL(file, import.meta.url), [...flags, ...names]);
   const [code] = (await once(child, 'exit')) as [number | null];

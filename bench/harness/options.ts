@@ -13,6 +13,8 @@ export interface BenchOptions {
   readonly warmDisk: number;
   /** The folder of another checkout, built, that this one is compared with; undefined for the peers. */
   readonly against: string | undefined;
+  /** How long a process works before it is measured as an aged one. */
+  readonly minutes: number;
   /** Whether the peer is the LanceDB of the project, and not the newest one. */
   readonly ownPeer: boolean;
   /** Which questions; all of them when empty. */
@@ -24,7 +26,7 @@ const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, Gi
 /**
  * Reads the flags of `npm run bench`: `--rounds N` (7; 8 with `--against`), `--quick`, `--large`,
  * `--warm-disk SIZE` (4GiB; 1GiB with `--against`, 0 with `--quick`), `--against FOLDER`,
- * `--own-peer`, and the names of the questions.
+ * `--minutes N` (10; 0.1 with `--quick`), `--own-peer`, and the names of the questions.
  * @throws Error for a flag or value that is not known.
  */
 export function readOptions(args: readonly string[] = process.argv.slice(2)): BenchOptions {
@@ -37,6 +39,7 @@ export function readOptions(args: readonly string[] = process.argv.slice(2)): Be
       large: { type: 'boolean', default: false },
       'warm-disk': { type: 'string' },
       against: { type: 'string' },
+      minutes: { type: 'string' },
       'own-peer': { type: 'boolean', default: false },
     },
   });
@@ -49,18 +52,22 @@ export function readOptions(args: readonly string[] = process.argv.slice(2)): Be
     warmDisk: bytesOf(
       values['warm-disk'] ?? (quick ? '0' : values.against === undefined ? '4GiB' : '1GiB'),
     ),
+    minutes: Number(values.minutes ?? (quick ? 0.1 : 10)),
     ownPeer: values['own-peer'],
     names: positionals,
   };
 }
 
 /** The flags that make another process read the same options. */
-export function flagsOf({ rounds, quick, large, against }: BenchOptions): readonly string[] {
+export function flagsOf(options: BenchOptions): readonly string[] {
+  const { rounds, quick, large, against, minutes } = options;
   return [
     '--rounds',
     String(rounds),
     '--warm-disk',
     '0',
+    '--minutes',
+    String(minutes),
     ...(quick ? ['--quick'] : []),
     ...(large ? ['--large'] : []),
     ...(against === undefined ? [] : ['--against', against]),

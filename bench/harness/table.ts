@@ -3,7 +3,7 @@ import { median, type Samples } from './rounds.ts';
 /** One question of a benchmark, answered. */
 export interface Row {
   readonly work: string;
-  readonly unit: 'ms' | 'µs' | '/s' | '%';
+  readonly unit: 'ms' | 'µs' | '/s' | '%' | 'MiB';
   /** The project first, then what it is compared with. */
   readonly samples: readonly Samples[];
   /** What the ratio should be, if that is settled: `≤ 0.8`. */

@@ -12,6 +12,7 @@ import { madeFolder } from './init-command.ts';
 import type { Run, Output } from './output/output.ts';
 import { startGateway } from './service/serve.ts';
 import { answerHeartbeats } from './processes/heartbeat.ts';
+import { letHeapGrow } from './processes/heap-growth.ts';
 import { relayMetrics } from './processes/shared-metrics.ts';
 import { printBanner } from './start-banner.ts';
 import { stopSignal } from './output/stop-signal.ts';
@@ -32,6 +33,7 @@ export function addServe(program: Command, run: Run): void {
   withConfig(program.command('serve'), flaggedPaths)
     .description('start the gateway; stops on SIGTERM or SIGINT')
     .action(async (flags: NamingFlags, command: Command) => {
+      letHeapGrow();
       if (!namesFolder(flags)) await enterMadeFolder(run.output);
       const config = configOf(command, true);
       const log = openLog(config);

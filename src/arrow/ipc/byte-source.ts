@@ -3,6 +3,7 @@ import { ArrowError, corrupt } from '../arrow-error.ts';
 const nothing = new Uint8Array(0);
 
 type Came = (bytes: number) => void | Promise<void>;
+type Take = (length: number) => Uint8Array<ArrayBuffer>;
 
 /** Reads exact numbers of bytes from chunks of any size, holding one chunk at a time. */
 export class ByteSource {
@@ -24,14 +25,16 @@ export class ByteSource {
    * The next `length` bytes in a buffer of their own, or `undefined` if the
    * input ends exactly here. Throws `corrupt` if it ends in between.
    * @param came Called with bytes before they are kept; waited for.
+   * @param take Gives the buffer; memory of its own unless given.
    */
   async read(
     length: number,
     what: string,
     came?: Came,
+    take: Take = allocate,
   ): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (length > 0 && !(await this.#fill())) return undefined;
-    const result = allocate(length);
+    const result = take(length);
     let filled = 0;
     while (filled < length) {
       if (!(await this.#fill())) {
@@ -49,8 +52,13 @@ export class ByteSource {
   }
 
   /** The next `length` bytes; throws `corrupt` if the input ends before. */
-  async need(length: number, what: string, came?: Came): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = await this.read(length, what, came);
+  async need(
+    length: number,
+    what: string,
+    came?: Came,
+    take?: Take,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = await this.read(length, what, came, take);
     if (bytes === undefined) throw corrupt(`The stream ends before ${what}.`);
     return bytes;
   }

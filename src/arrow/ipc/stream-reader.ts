@@ -30,12 +30,15 @@ export interface StreamLimits {
   readonly meter?: StreamMeter;
   /** Decompresses large batches elsewhere; they are decompressed here, in turns, unless given. */
   readonly decode?: DecodeBatch | undefined;
+  /** Gives memory for the rows of a batch that is not compressed, of so many bytes; new memory unless given. */
+  readonly take?: ((length: number) => Uint8Array<ArrayBuffer>) | undefined;
 }
 
 /** Decompresses the buffers of a batch, in order, and may take the memory of its body. */
 type DecodeBatch = (batch: PackedBatch) => Promise<readonly Uint8Array[]>;
 
-type Limits = Required<Omit<StreamLimits, 'decode'>> & Pick<StreamLimits, 'decode'>;
+type Limits = Required<Omit<StreamLimits, 'decode' | 'take'>> &
+  Pick<StreamLimits, 'decode' | 'take'>;
 
 /** Memory accounting of a stream. Methods refuse by throwing. */
 export interface StreamMeter {
@@ -104,6 +107,7 @@ export async function openStream(
       metadataBytes: limits.metadataBytes ?? 16_777_216,
       meter: limits.meter ?? unmetered,
       decode: limits.decode,
+      take: limits.take,
     });
   } catch (error) {
     await bytes.close();
@@ -198,12 +202,15 @@ class StreamReader implements ArrowStream {
   }
 
   /** Declared sizes are accounted for before memory is taken. */
-  async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<readonly Uint8Array[]> {
+  async #readBuffers(
+    { bodyLength, kind }: Message,
+    header: BatchHeader,
+  ): Promise<readonly Uint8Array[]> {
     const { meter, batchBytes, decode } = this.#limits;
     meter.plan(bodyLength);
-    const body = await this.#source.need(bodyLength, 'the body of a message', (bytes) =>
-      this.#hold(bytes),
-    );
+    const take = kind === 'batch' && header.codec === undefined ? this.#limits.take : undefined;
+    const hold = (bytes: number) => this.#hold(bytes);
+    const body = await this.#source.need(bodyLength, 'the body of a message', hold, take);
     const decompressed = decompressedBytes(header, body, batchBytes);
     meter.decompress(decompressed);
     await this.#hold(decompressed);

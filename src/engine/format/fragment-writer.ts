@@ -68,9 +68,13 @@ export class FragmentWriter {
     return this.#writer.bytes;
   }
 
-  async write(batch: RecordBatch): Promise<void> {
+  /**
+   * Writes a batch.
+   * @returns Whether the file has all batches before it; false if this one was copied.
+   */
+  async write(batch: RecordBatch): Promise<boolean> {
     this.#statistics?.add(batch);
-    await this.#add(this.#writer.batch(batch));
+    return this.#add(this.#writer.batch(batch));
   }
 
   /**
@@ -95,12 +99,16 @@ export class FragmentWriter {
     await this.#storage.remove(this.#path);
   }
 
-  async #add(pieces: readonly Uint8Array[]): Promise<void> {
+  async #add(pieces: readonly Uint8Array[]): Promise<boolean> {
     const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, this.#heldBytes);
-    if (bytes >= ENOUGH_BYTES) return this.#flush(pieces);
+    if (bytes >= ENOUGH_BYTES) {
+      await this.#flush(pieces);
+      return true;
+    }
     // A copy: a few rows may be slices of much memory.
     this.#held.push(Buffer.concat(pieces));
     this.#heldBytes = bytes;
+    return false;
   }
 
   async #flush(last: readonly Uint8Array[]): Promise<void> {

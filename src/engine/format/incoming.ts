@@ -1,10 +1,11 @@
-import type { RecordBatch, Schema } from 'apache-arrow';
+import type { Data, RecordBatch, Schema } from 'apache-arrow';
 import { ArrowError } from '../../arrow/arrow-error.ts';
 import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { openStream } from '../../arrow/ipc/stream-reader.ts';
 import { checkSupported, conform } from '../../arrow/types.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError, type ErrorName } from '../../protocol/errors.ts';
+import type { ReadMemory } from './memory/read-memory.ts';
 import { BodyMeter, type RequestMemory } from './memory/request-memory.ts';
 import { batchOfData } from '../../arrow/data.ts';
 import { nullsOf } from '../../arrow/nullability.ts';
@@ -16,7 +17,13 @@ import { encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
  */
 export interface Incoming {
   readonly schema: Schema;
-  readonly batches: AsyncIterable<RecordBatch>;
+  readonly batches: IncomingBatches;
+}
+
+/** Batches whose memory may be used again. */
+export interface IncomingBatches extends AsyncIterable<RecordBatch> {
+  /** To be called with a batch once nothing looks at its rows any more. It need not be called. */
+  stored?(batch: RecordBatch): void;
 }
 
 /** Columns that queries add to a table's columns; reserved in tables. */
@@ -47,13 +54,26 @@ export async function openIncoming(
   try {
     const bytes = maxArrowBytes === null ? body : bounded(body, maxArrowBytes);
     const decode = unpack && ((batch: PackedBatch) => unpack(batch, signal()));
-    const stream = await openStream(bytes, { meter, decode });
+    const take = (length: number) => memory.bodies.take(length);
+    const stream = await openStream(bytes, { meter, decode, take });
     checkSupported(stream.schema);
     checkNames(stream.schema);
-    return { schema: stream.schema, batches: stream.batches() };
+    const batches = {
+      [Symbol.asyncIterator]: () => stream.batches(),
+      stored: (batch: RecordBatch) => giveBack(batch.data, memory.bodies),
+    };
+    return { schema: stream.schema, batches };
   } catch (error) {
     throw asRefusal(error);
   }
+}
+
+/** Returns the memory in which rows lie. Values of dictionaries came before them, in memory of their own. */
+function giveBack({ buffers, children }: Data, memory: ReadMemory): void {
+  for (const buffer of Object.values(buffers) as readonly (Uint8Array | undefined)[]) {
+    if (buffer !== undefined) memory.giveBack(buffer.buffer);
+  }
+  for (const child of children) giveBack(child, memory);
 }
 
 /** Limits of a body. */

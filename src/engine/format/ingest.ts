@@ -4,7 +4,7 @@ import { slice } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import { Flushes } from '../../storage/flushes.ts';
 import { nextTurn } from '../base/pace.ts';
-import { eachOf, asRefusal } from './incoming.ts';
+import { eachOf, asRefusal, type IncomingBatches } from './incoming.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { DATA } from './layout.ts';
 import type { TableFolder } from './snapshot.ts';
@@ -32,20 +32,27 @@ const STORED = { largeBytes: 2 ** 16, largeRows: 8192 };
 export async function ingest(
   table: TableFolder,
   schema: Schema,
-  batches: AsyncIterable<RecordBatch>,
+  batches: IncomingBatches,
   flushes?: Flushes,
 ): Promise<readonly WrittenFile[]> {
   const sink = new Sink(table, schema);
   try {
     const small = new SmallBatches(STORED);
+    /** The last batch that lies nowhere else, and may still be written. */
+    let last: RecordBatch | undefined;
     await eachOf(batches, async (batch) => {
+      let isWritten = false;
       for (const piece of pieces(conform(batch, schema))) {
         if (batchBytes(piece) > TURN_BYTES) await nextTurn();
-        await sink.writeAll(small.add(piece));
+        isWritten = (await sink.writeAll(small.add(piece))) || isWritten;
       }
+      if (!isWritten) return;
+      if (last !== undefined) batches.stored?.(last);
+      last = small.isEmpty ? batch : undefined;
     });
     await sink.writeAll(small.rest());
     const files = await sink.finish();
+    if (last !== undefined) batches.stored?.(last);
     if (flushes === undefined) await sink.flushes.settled();
     else flushes.add(sink.flushes.settled());
     return files;
@@ -76,16 +83,19 @@ class Sink {
     this.#schema = schema;
   }
 
-  async writeAll(batches: Iterable<RecordBatch>): Promise<void> {
-    for (const batch of batches) await this.#write(batch);
+  /** @returns Whether the files have all earlier batches; false if these were copied. */
+  async writeAll(batches: Iterable<RecordBatch>): Promise<boolean> {
+    let isWritten = false;
+    for (const batch of batches) isWritten = (await this.#write(batch)) || isWritten;
+    return isWritten;
   }
 
-  async #write(batch: RecordBatch): Promise<void> {
+  async #write(batch: RecordBatch): Promise<boolean> {
     if (this.#writer !== undefined && this.#writer.bytes + batchBytes(batch) > MAX_FILE_BYTES) {
       await this.#roll();
     }
     this.#writer ??= await FragmentWriter.create(this.#table, this.#schema);
-    await this.#writer.write(batch);
+    return this.#writer.write(batch);
   }
 
   /**

@@ -27,6 +27,11 @@ export class SmallBatches {
     this.#joining = joining;
   }
 
+  /** Whether no batch waits for others. */
+  get isEmpty(): boolean {
+    return this.#held.length === 0;
+  }
+
   /** Adds a batch. Yields batches that are complete. */
   *add(batch: RecordBatch): Generator<RecordBatch> {
     const bytes = batchBytes(batch);

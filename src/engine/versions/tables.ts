@@ -1,5 +1,5 @@
 import { sep } from 'node:path';
-import type { RecordBatch, Schema } from 'apache-arrow';
+import type { Schema } from 'apache-arrow';
 import type { Storage } from '../../storage/storage.ts';
 import type { Flushes } from '../../storage/flushes.ts';
 import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/records/commit-loop.ts';
@@ -15,6 +15,7 @@ import { appended, empty, ManifestSnapshots } from '../format/change.ts';
 import type { WrittenFile } from '../format/fragment-writer.ts';
 import { withLiveIndices } from '../index/keys/index-upkeep.ts';
 import { discard, ingest } from '../format/ingest.ts';
+import type { IncomingBatches } from '../format/incoming.ts';
 import { KeyedMutex } from '../format/memory/keyed-mutex.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { ManifestStore } from './lines/manifest-store.ts';
@@ -240,7 +241,7 @@ export class Tables {
   async begin(
     table: TableRecord,
     schema: Schema,
-    batches: AsyncIterable<RecordBatch>,
+    batches: IncomingBatches,
     flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
     const folder = this.#folderOf(table);
@@ -300,7 +301,7 @@ export class Tables {
   async write(
     table: TableRecord,
     schema: Schema,
-    batches: AsyncIterable<RecordBatch>,
+    batches: IncomingBatches,
     flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
     return ingest(this.#folderOf(table), schema, batches, flushes);

@@ -14,9 +14,6 @@ const UNUSED_MILLIS = 10_000;
  * read is dear: the system clears it first, and since reads outlive the young
  * generation, the garbage collector marks everything each time that some of it
  * was dropped. Memory that nobody gives back is collected like any other.
- *
- * Bodies of requests die young and are not put here: measured, inserts
- * then need up to twice the processor time.
  */
 export class ReadMemory {
   readonly #buffers: ArrayBuffer[] = [];
@@ -27,7 +24,7 @@ export class ReadMemory {
   readonly #unused = setTimeout(() => this.#clear(), UNUSED_MILLIS).unref();
 
   /** Memory of the given length. Its former contents are still in it. */
-  take(length: number): Uint8Array {
+  take(length: number): Uint8Array<ArrayBuffer> {
     if (length < SMALLEST) return new Uint8Array(length);
     const memory = this.#fitting(length) ?? this.#make(Math.ceil(length / STEP) * STEP);
     this.#lent.add(memory);

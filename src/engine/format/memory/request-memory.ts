@@ -3,6 +3,7 @@ import type { RequestBudget } from '../../../protocol/budget.ts';
 import { TryAgain } from '../../../protocol/errors.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { nextTurn } from '../../base/pace.ts';
+import { ReadMemory } from './read-memory.ts';
 
 /** Requests that hold less never wait, so that a large request does not delay small ones. */
 const SMALL_BYTES = 2 ** 20;
@@ -21,6 +22,8 @@ interface Waiter {
 export class RequestMemory {
   /** Capacity in bytes. */
   readonly bytes: number;
+  /** Where the rows of bodies lie until they are stored. */
+  readonly bodies = new ReadMemory();
   readonly #waitMillis: number;
   #held = 0;
   readonly #waiters: Waiter[] = [];
