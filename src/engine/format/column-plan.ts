@@ -58,8 +58,22 @@ function newPlan(snapshot: Snapshot, fragment: Fragment, columns: readonly strin
     if (!places.includes(place)) places.push(place);
     return { file, place };
   });
-  const fields = found.map(({ field }) => field);
-  return { schema: schemaOf(fields, snapshot.schema.metadata), files, sources };
+  return { schema: plannedSchema(snapshot.schema, columns), files, sources };
+}
+
+/** The last schema of planned columns: it is the same for all fragments of a version. */
+const schemas = new WeakMap<
+  Schema,
+  { readonly columns: readonly string[]; readonly schema: Schema }
+>();
+
+function plannedSchema(table: Schema, columns: readonly string[]): Schema {
+  const cached = schemas.get(table);
+  if (cached !== undefined && isSame(cached.columns, columns)) return cached.schema;
+  const fields = columns.map((name) => table.fields.find((field) => field.name === name)!);
+  const schema = schemaOf(fields, table.metadata);
+  schemas.set(table, { columns, schema });
+  return schema;
 }
 
 /** Assembles rows of a batch from the columns that were read of each file. */
@@ -83,5 +97,5 @@ function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
   const id = snapshot.fieldIds[position];
   if (field === undefined || id === undefined) throw new Error(`the table has no column ${name}`);
   const dataFile = fragment.files.find(({ fields }) => fields.includes(id));
-  return { field, dataFile, place: dataFile?.fields.indexOf(id) ?? -1 };
+  return { dataFile, place: dataFile?.fields.indexOf(id) ?? -1 };
 }
