@@ -1,15 +1,15 @@
 import cluster from 'node:cluster';
 import { StoreError } from '../../store/store-error.ts';
 import { openQuota } from '../../store/open/open-store.ts';
-import type {
-  Quota,
-  QuotaAnswer,
-  QuotaCharge,
-  QuotaRate,
-  QuotaReading,
-  QuotaUse,
-} from '../../store/quota.ts';
+import type { Quota, QuotaAnswer, QuotaCharge, QuotaReading, QuotaUse } from '../../store/quota.ts';
 import type { Config } from '../config/config-table.ts';
+import {
+  atFirstCall,
+  isOfLimit,
+  leaseAllows,
+  takenFrom,
+  type CounterLease,
+} from './counter-lease.ts';
 import type {
   Kept,
   QuotaReplies,
@@ -68,27 +68,12 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** What this process keeps of a counter. */
-interface Lease {
-  readonly rate: QuotaRate | null;
-  readonly concurrency: number | null;
-  units: number;
-  slots: number;
-  /** What the counter has beside that, and the time until it is whole, as the supervisor said last. */
-  left: number;
-  slotsLeft: number;
-  fullMicros: number;
-  isUsed: boolean;
-  /** Whether slots of requests that end are kept for others. */
-  isOpen: boolean;
-}
-
 /** Counters of the process that supervises this one, and what this one keeps of them. */
 export class ProcessQuota implements Quota {
   readonly #port: SupervisorPort;
   readonly #unlisten: () => void;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #leases = new Map<string, Lease>();
+  readonly #leases = new Map<string, CounterLease>();
   /** How often counters were asked of since the last turn of the timer. */
   readonly #asks = new Map<string, number>();
   /** Counters of which something to keep was asked for. */
@@ -110,7 +95,7 @@ export class ProcessQuota implements Quota {
 
   take(charges: readonly QuotaCharge[]): QuotaAnswer | Promise<QuotaAnswer> {
     const leases = this.#leasesFor(charges);
-    return leases === undefined ? this.#ask(charges) : taken(charges, leases, this.#leave);
+    return leases === undefined ? this.#ask(charges) : takenFrom(charges, leases, this.#leave);
   }
 
   async used(most: number): Promise<readonly QuotaUse[]> {
@@ -130,11 +115,12 @@ export class ProcessQuota implements Quota {
   }
 
   /** What is kept of each counter; undefined if it is not enough. */
-  #leasesFor(charges: readonly QuotaCharge[]): readonly Lease[] | undefined {
-    const leases: Lease[] = [];
+  #leasesFor(charges: readonly QuotaCharge[]): readonly CounterLease[] | undefined {
+    const leases: CounterLease[] = [];
     for (const charge of charges) {
       const lease = this.#leases.get(charge.key);
-      if (lease === undefined || leases.includes(lease) || !allows(lease, charge)) return undefined;
+      if (lease === undefined || leases.includes(lease) || !leaseAllows(lease, charge))
+        return undefined;
       leases.push(lease);
     }
     return leases;
@@ -158,7 +144,11 @@ export class ProcessQuota implements Quota {
     });
     const { granted, readings } = await reply;
     const holds = granted && charges.some(({ concurrency }) => concurrency !== null);
-    return { granted, readings, release: once(() => holds && this.#send({ quota: 'give', id })) };
+    return {
+      granted,
+      readings,
+      release: atFirstCall(() => holds && this.#send({ quota: 'give', id })),
+    };
   }
 
   /** Whether some more of a counter is to be kept: it is asked of again and again, and all that was kept is used up. */
@@ -168,7 +158,7 @@ export class ProcessQuota implements Quota {
     const asks = (this.#asks.get(key) ?? 0) + 1;
     this.#asks.set(key, asks);
     const lease = this.#leases.get(key);
-    const isEnough = lease !== undefined && allows(lease, charge);
+    const isEnough = lease !== undefined && leaseAllows(lease, charge);
     if (asks < BUSY_ASKS || isEnough || this.#asked.has(key)) return false;
     this.#asked.add(key);
     return true;
@@ -177,7 +167,7 @@ export class ProcessQuota implements Quota {
   #keep(charge: QuotaCharge, { units, slots }: Kept, reading: QuotaReading): void {
     const { key, rate, concurrency } = charge;
     let lease = this.#leases.get(key);
-    if (lease !== undefined && !isSame(lease, charge)) {
+    if (lease !== undefined && !isOfLimit(lease, charge)) {
       // The limit was changed.
       this.#send({ quota: 'back', parts: this.#closed([key]), recall: null });
       lease = undefined;
@@ -206,7 +196,7 @@ export class ProcessQuota implements Quota {
   }
 
   /** The slot of a request that ended. */
-  readonly #leave = (key: string, lease: Lease): void => {
+  readonly #leave = (key: string, lease: CounterLease): void => {
     const now = lease.isOpen ? lease : this.#leases.get(key);
     if (now !== undefined && now.concurrency === lease.concurrency) now.slots += 1;
     else this.#send({ quota: 'back', parts: [{ ...NOTHING, key, slots: 1 }], recall: null });
@@ -291,56 +281,6 @@ export class ProcessQuota implements Quota {
 }
 
 const NOTHING = { rate: null, units: 0, slots: 0, isAll: false } as const;
-
-/** Takes the charges of a request from what is kept. @param leave Called with each slot that it returns. */
-function taken(
-  charges: readonly QuotaCharge[],
-  leases: readonly Lease[],
-  leave: (key: string, lease: Lease) => void,
-): QuotaAnswer {
-  const readings = charges.map((charge, at) => readingAfter(charge, leases[at]!));
-  const release = once(() => {
-    for (const [at, { key, concurrency }] of charges.entries()) {
-      if (concurrency !== null) leave(key, leases[at]!);
-    }
-  });
-  return { granted: true, readings, release };
-}
-
-function readingAfter({ rate, cost, concurrency }: QuotaCharge, lease: Lease): QuotaReading {
-  if (rate !== null) lease.units -= cost;
-  if (concurrency !== null) lease.slots -= 1;
-  lease.isUsed = true;
-  return {
-    waitMicros: 0,
-    left: rate === null ? null : lease.left + lease.units,
-    fullMicros: lease.fullMicros,
-    slotsLeft: concurrency === null ? null : lease.slotsLeft + lease.slots,
-    busy: false,
-  };
-}
-
-function allows(lease: Lease, charge: QuotaCharge): boolean {
-  const hasUnits = charge.rate === null || lease.units >= charge.cost;
-  const hasSlots = charge.concurrency === null || lease.slots > 0;
-  return hasUnits && hasSlots && isSame(lease, charge);
-}
-
-function isSame(lease: Lease, { rate, concurrency }: QuotaCharge): boolean {
-  return (
-    lease.concurrency === concurrency &&
-    lease.rate?.intervalMicros === rate?.intervalMicros &&
-    lease.rate?.burst === rate?.burst
-  );
-}
-
-function once(work: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (!isDone) work();
-    isDone = true;
-  };
-}
 
 function isReplies(message: unknown): message is QuotaReplies {
   return typeof message === 'object' && message !== null && 'quotaReplies' in message;
