@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type * as Background from '../../src/audit/segments/background-sealing.ts';
 import type { AuditRecord } from '../../src/audit/record/record.ts';
@@ -7,6 +7,7 @@ import type * as Sealing from '../../src/audit/segments/sealing.ts';
 import type * as Keys from '../../src/audit/signing/keys.ts';
 import type * as Time from '../../src/audit/record/time.ts';
 import type * as Writer from '../../src/audit/writer.ts';
+import { DATA_FORMAT, formatPath } from '../../src/engine/catalog/journal/data-format.ts';
 import { built } from '../harness/built.ts';
 
 export const DAYS = 10;
@@ -34,6 +35,8 @@ export async function writeLog(data: string, records: number): Promise<WrittenLo
   const { sealFinished } = await built<typeof Sealing>('audit/segments/sealing.js');
   const { writeOnThread } = await built<typeof Background>('audit/segments/background-sealing.js');
   const { timeOf } = await built<typeof Time>('audit/record/time.js');
+  await mkdir(data, { recursive: true });
+  await writeFile(formatPath(data), `${DATA_FORMAT}\n`);
   const folder = join(data, 'private', 'audit');
   const log = await openAuditLog({ folder, rotateBytes: ROTATE_BYTES });
   const step = (BigInt(DAYS) * 86_400_000_000n) / BigInt(records);
