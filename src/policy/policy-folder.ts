@@ -179,7 +179,10 @@ export function policyDigest(texts: PolicyTexts): string {
   return hash.digest('hex');
 }
 
-/** A file system that answers as quickly is asked for so many files on this thread: a call on another costs ten times the work. */
+/**
+ * A file system that answers within this time, in ms, is asked on this thread for at most this number of files: a call
+ * on another thread costs ten times the work.
+ */
 const QUICK_MILLIS = 2;
 const QUICK_FILES = 64;
 

@@ -30,7 +30,7 @@ export interface StreamLimits {
   readonly meter?: StreamMeter;
   /** Decompresses large batches elsewhere; they are decompressed here, in turns, unless given. */
   readonly decode?: DecodeBatch | undefined;
-  /** Gives memory for the rows of a batch that is not compressed, of so many bytes; new memory unless given. */
+  /** Gives memory of a length, in bytes, for the rows of an uncompressed batch; new memory if absent. */
   readonly take?: ((length: number) => Uint8Array<ArrayBuffer>) | undefined;
 }
 

@@ -62,9 +62,10 @@ export interface QuotaReplies {
   readonly quotaReplies: readonly QuotaReply[];
 }
 
-/** A process keeps at most so many units and slots of a counter, and this part of what is left of it. */
+/** Most units and slots that a process keeps of a counter at once. */
 const MOST_UNITS = 1024;
 const MOST_SLOTS = 64;
+/** It keeps at most what is left, divided by this. */
 const SHARE = 32;
 /** How long a process may take to return what it keeps, in ms. */
 export const RECALL_MILLIS = 50;

@@ -7,7 +7,7 @@ import { EngineTable, streamOf, type Columns } from '../../support/engine-table.
 import { buildIndex } from '../../support/indices.ts';
 import { vectorsOf } from '../../support/vector-column.ts';
 
-/* Files of so many rows have partitions. */
+/* Files of this number of rows have partitions. */
 const ROWS = 6000;
 const SIZE = 32;
 const NEAREST = 10;

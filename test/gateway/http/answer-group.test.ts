@@ -23,7 +23,7 @@ function request(target: string): string {
   return `GET ${target} HTTP/1.1\r\nhost: h\r\n\r\n`;
 }
 
-/** What a client receives until it has so many answers. */
+/** What a client receives until it has a number of answers. */
 async function received(socket: Socket, answers: number): Promise<string> {
   let text = '';
   for await (const chunk of socket) {
