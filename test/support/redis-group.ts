@@ -21,6 +21,8 @@ export interface RedisGroup {
    * @returns Bytes of changes that the replica never received.
    */
   failOver(work: () => Promise<void>): Promise<number>;
+  /** Stops the master of the catalog's keys in the middle of what it does. @returns Lets it go on. */
+  standStill(): Promise<() => void>;
   stop(): Promise<void>;
 }
 
@@ -47,6 +49,7 @@ export async function startSentinels(): Promise<RedisGroup> {
   return {
     url: `redis+sentinel://${hosts}/main`,
     failOver: (work) => replaced(master, replica, work),
+    standStill: async () => stoodStill(master),
     async stop() {
       for (const each of [...sentinels, replica, master]) await each.stop();
       await rm(folder, { recursive: true });
@@ -92,6 +95,7 @@ export async function startCluster(): Promise<RedisGroup> {
       await following(replica);
       return replaced(master, replica, work);
     },
+    standStill: async () => stoodStill((await holders(nodes)).master),
     async stop() {
       for (const node of nodes) await node.stop();
     },
@@ -127,6 +131,11 @@ async function replaced(
   replica.resume();
   await eventually(async () => expectPart(await replica.command('ROLE'), 'master'));
   return lost;
+}
+
+function stoodStill(master: RedisServer): () => void {
+  master.pause();
+  return () => master.resume();
 }
 
 /** How many bytes of changes a master has written for its replicas. */
