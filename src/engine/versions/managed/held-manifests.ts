@@ -22,7 +22,7 @@ const KNOWN_FINISHED = 10_000;
 /** Bytes of held manifests that are kept until they get their final names. */
 const HELD_BYTES = 16 * 2 ** 20;
 
-/** Paths that manifests were held by, and that are gone for ever: each commit would look for that of the version before. */
+/** Paths in object stores that manifests were held by, and that are gone for ever: looking for them costs a request. */
 const finished = new LRUCache<string, true>({ max: KNOWN_FINISHED });
 
 /** Bytes of manifests that this process holds in object stores, by path: nothing else writes there. */
@@ -95,10 +95,11 @@ export async function isHeld(
   staging: string,
 ): Promise<boolean> {
   const path = pathIn(location, staging);
+  if (!isObjectKey(location)) return isOwn(storage, location, staging);
   if (finished.has(path)) return false;
-  const isThere = await isOwn(storage, location, staging);
-  // Each version is held by a name of its own, once. A folder may be away and come again.
-  if (!isThere && isObjectKey(location)) finished.set(path, true);
+  const isThere = await fileExists(storage, path);
+  // Each version is held by a name of its own, once.
+  if (!isThere) finished.set(path, true);
   return isThere;
 }
 

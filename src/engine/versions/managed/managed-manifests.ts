@@ -91,7 +91,7 @@ export async function removeOtherNames(
   const names = new Set([staging, claimed ?? staging]);
   const keys = [...names].map((name) => pathIn(location, name));
   await discardAll(storage, keys);
-  rememberFinished(location, staging);
+  if (isObjectKey(location)) rememberFinished(location, staging);
 }
 
 /** Removes the manifests of versions whose records are gone. */

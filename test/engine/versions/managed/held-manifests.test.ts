@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { holdStaged } from '../../../../src/engine/versions/managed/held-manifests.ts';
-import { finaliseManifest } from '../../../../src/engine/versions/managed/managed-manifests.ts';
 import { BucketStorage } from '../../../../src/storage/bucket/bucket-storage.ts';
-import { LocalStorage } from '../../../../src/storage/local-storage.ts';
 import { objectRoot } from '../../../../src/storage/object-key.ts';
-import type { Ownership } from '../../../../src/storage/storage.ts';
 import { BucketServer, hasBuckets } from '../../../support/bucket-server.ts';
 import { testFolders } from '../../../support/folder.ts';
 
@@ -50,48 +45,5 @@ describe.runIf(hasBuckets)('a staged manifest that its writer replaces after it 
       row: { name: 'ConcurrentModification' },
       message: expect.stringContaining('was replaced while it was committed'),
     });
-  });
-});
-
-describe('a manifest that was held in a folder', () => {
-  const names = {
-    manifest: '_versions/1.manifest',
-    staging: '_versions/1.manifest.held',
-    claimed: '_versions/1.manifest-x',
-  };
-
-  /** A storage of a folder that tells which names it was asked for. */
-  class Asked extends LocalStorage {
-    readonly names: string[] = [];
-
-    override ownership(folder: string, name: string): Promise<Ownership> {
-      this.names.push(name);
-      return super.ownership(folder, name);
-    }
-  }
-
-  async function held(location: string): Promise<void> {
-    await mkdir(join(location, '_versions'), { recursive: true });
-    for (const name of [names.staging, names.claimed]) await writeFile(join(location, name), 'it');
-  }
-
-  it('is not looked for by that name once it has its own alone', async () => {
-    const [location, storage] = [await newFolder(), new Asked()];
-    await held(location);
-    expect(await finaliseManifest(storage, location, names)).toBe(true);
-    expect(await readdir(join(location, '_versions'))).toEqual(['1.manifest']);
-    storage.names.length = 0;
-    expect(await finaliseManifest(storage, location, names)).toBe(true);
-    expect(storage.names).toEqual([names.manifest]);
-  });
-
-  it('gets its own name after the folder was away', async () => {
-    const [location, storage] = [join(await newFolder(), 't.lance'), new Asked()];
-    await held(location);
-    await rename(location, `${location}.away`);
-    expect(await finaliseManifest(storage, location, names)).toBe(false);
-    await rename(`${location}.away`, location);
-    expect(await finaliseManifest(storage, location, names)).toBe(true);
-    expect(await readdir(join(location, '_versions'))).toEqual(['1.manifest']);
   });
 });
