@@ -46,12 +46,15 @@ async function unlessDamaged<Found>(finding: Promise<Found | null>): Promise<Fou
 /** Rows that were read, and a function that returns their memory. */
 interface ReadRows {
   readonly batch: RecordBatch;
+  /** Whether all columns are cached ones, so that no memory is to be returned. */
+  readonly isCached: boolean;
   readonly release: () => void;
 }
 
 /** Picks rows of a range that was read. @param stretch Positions in the batch, ascending. */
-function pickedPart({ batch, release }: ReadRows, stretch: Uint32Array): RecordBatch {
-  if (batch.numRows === stretch.length && batchBytes(batch) <= FEW_BYTES) return batch;
+function pickedPart({ batch, isCached, release }: ReadRows, stretch: Uint32Array): RecordBatch {
+  const isAll = batch.numRows === stretch.length;
+  if (isAll && (isCached || batchBytes(batch) <= FEW_BYTES)) return batch;
   const [first = 0] = stretch;
   const part = take(
     batch,
@@ -418,6 +421,7 @@ export class FragmentReader implements BatchSource {
     );
     return andThen(allOf(found), (read) => ({
       batch: plannedBatch(plan, read, range?.count ?? rows),
+      isCached: lease.isEmpty,
       release: () => lease.release(),
     }));
   }

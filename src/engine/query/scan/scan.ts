@@ -251,9 +251,12 @@ export class Scanner {
 
 /** Columns of a few rows that were kept; undefined if some are missing. */
 function retainedColumns({ retained }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
-  const has = (name: string) =>
-    retained?.schema.fields.some((field) => field.name === name) === true;
-  return retained !== undefined && stored.every(has) ? projectColumns(retained, stored) : undefined;
+  if (retained === undefined) return undefined;
+  const { fields } = retained.schema;
+  const isSame = stored.length === fields.length && fields.every(({ name }, at) => name === stored[at]);
+  if (isSame) return retained;
+  const has = (name: string) => fields.some((field) => field.name === name);
+  return stored.every(has) ? projectColumns(retained, stored) : undefined;
 }
 
 function beside(left: RecordBatch, right: RecordBatch): RecordBatch {
