@@ -51,5 +51,7 @@ function write({ response, body, encoding }: ShortAnswer): void {
 /** Bytes as a text of as many characters; empty if they are many. */
 function textOf(bytes: Uint8Array): string {
   const { buffer, byteOffset, byteLength } = bytes;
-  return byteLength > FEW_BYTES ? '' : Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+  return byteLength > FEW_BYTES
+    ? ''
+    : Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }

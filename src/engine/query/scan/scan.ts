@@ -253,7 +253,8 @@ export class Scanner {
 function retainedColumns({ retained }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
   if (retained === undefined) return undefined;
   const { fields } = retained.schema;
-  const isSame = stored.length === fields.length && fields.every(({ name }, at) => name === stored[at]);
+  const isSame =
+    stored.length === fields.length && fields.every(({ name }, at) => name === stored[at]);
   if (isSame) return retained;
   const has = (name: string) => fields.some((field) => field.name === name);
   return stored.every(has) ? projectColumns(retained, stored) : undefined;
