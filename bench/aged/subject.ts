@@ -44,6 +44,7 @@ export class Subject {
       // The mixed work has wrong keys among its requests.
       config: 'limits: { failed_identifications: null }\n',
       nodeFlags: ['--import', PRELOADED],
+      variables: { ARROWGATE_WARM_UP: 'true' },
     });
     return new Subject(service, name);
   }

@@ -3,25 +3,27 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isAlive, ownMark, type ProcessMark } from '../store/process-mark.ts';
+import { isAlive, ownMark, type ProcessMark } from './process-mark.ts';
 
 /** Age of a folder of an unknown machine from which it counts as left behind, in ms. */
 const FOREIGN_MILLIS = 7 * 24 * 3600 * 1000;
 
-/** `library-HOST-PID-BIRTH-…`: the gateway that made the folder. */
-const NAME = /^library-(?<host>[0-9a-f]{16})-(?<pid>\d+)-(?<born>\d*)-/;
+/** What follows the kind in `KIND-HOST-PID-BIRTH-…`: the gateway that made the folder. */
+const MAKER = /^(?<host>[0-9a-f]{16})-(?<pid>\d+)-(?<born>\d*)-/;
 
-/**
- * Folders for the temporary files of library processes: what a sort or the build of an index does not hold
- * in memory. The library removes its files itself, except in a process that is killed.
- */
-export class LibraryScratch {
+/** Folders for temporary files of a process and of its children. A later process removes them if this one is killed. */
+export class ProcessScratch {
+  readonly #kind: string;
   readonly #folder: string;
   readonly #opened: Promise<void>;
   #prefix = '';
 
-  /** @param folder Where they are made, if it can be written; otherwise in the folder of the system. */
-  constructor(folder: string) {
+  /**
+   * @param kind What the folders are for: their names begin with it.
+   * @param folder Where they are made, if it can be written; otherwise in the folder of the system.
+   */
+  constructor(kind: string, folder: string = tmpdir()) {
+    this.#kind = `${kind}-`;
     this.#folder = folder;
     this.#opened = this.#open();
   }
@@ -31,7 +33,7 @@ export class LibraryScratch {
     return this.#opened;
   }
 
-  /** Makes a folder for one process. */
+  /** Makes a folder. @throws the system's error if there is no place for it. */
   make(): string {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
@@ -43,29 +45,30 @@ export class LibraryScratch {
 
   async #open(): Promise<void> {
     const own = await ownMark();
-    this.#prefix = `library-${hashOf(own.host)}-${own.pid}-${own.born}-`;
+    this.#prefix = `${this.#kind}${hashOf(own.host)}-${own.pid}-${own.born}-`;
     void this.#clear(own);
   }
 
   /** Removes what gateways that are gone have left. Nobody waits for it. Never rejects. */
   async #clear(own: ProcessMark): Promise<void> {
-    for (const parent of [this.#folder, tmpdir()]) {
+    for (const parent of new Set([this.#folder, tmpdir()])) {
       for (const name of await readdir(parent).catch(() => [])) {
+        if (!name.startsWith(this.#kind)) continue;
         const path = join(parent, name);
-        if (await isLeft(path, name, own)) await removeScratch(path);
+        if (await isLeft(path, name.slice(this.#kind.length), own)) await removeScratch(path);
       }
     }
   }
 }
 
-/** Removes the folder of a process. What cannot be removed goes at the next start. */
+/** Removes a folder. What cannot be removed goes at the next start. */
 export async function removeScratch(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(() => undefined);
 }
 
-/** Whether the gateway that made a folder is gone. */
-async function isLeft(path: string, name: string, own: ProcessMark): Promise<boolean> {
-  const { host, pid, born = '' } = NAME.exec(name)?.groups ?? {};
+/** Whether the gateway that made a folder is gone. @param maker Its name behind the kind. */
+async function isLeft(path: string, maker: string, own: ProcessMark): Promise<boolean> {
+  const { host, pid, born = '' } = MAKER.exec(maker)?.groups ?? {};
   if (host === undefined) return false;
   if (host === hashOf(own.host)) {
     return (await isAlive({ host: own.host, pid: Number(pid), born }, own)) === false;
