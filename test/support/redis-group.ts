@@ -9,6 +9,8 @@ import { DURABLE, RedisServer } from './redis-server.ts';
 /** How long a member may be silent before the others replace it, in ms. */
 const SILENCE = 1000;
 const SENTINELS = 3;
+/** How long the members of a cluster may take to find each other, in ms. */
+const JOIN_MILLIS = 120_000;
 
 /** Servers of Redis of which a replica replaces a master that died. */
 export interface RedisGroup {
@@ -19,6 +21,8 @@ export interface RedisGroup {
    * @returns Bytes of changes that the replica never received.
    */
   failOver(work: () => Promise<void>): Promise<number>;
+  /** Stops the master of the catalog's keys in the middle of what it does. @returns Lets it go on. */
+  standStill(): Promise<() => void>;
   stop(): Promise<void>;
 }
 
@@ -45,6 +49,7 @@ export async function startSentinels(): Promise<RedisGroup> {
   return {
     url: `redis+sentinel://${hosts}/main`,
     failOver: (work) => replaced(master, replica, work),
+    standStill: async () => stoodStill(master),
     async stop() {
       for (const each of [...sentinels, replica, master]) await each.stop();
       await rm(folder, { recursive: true });
@@ -66,8 +71,6 @@ export async function startCluster(): Promise<RedisGroup> {
     'yes',
     '--cluster-announce-ip',
     '127.0.0.1',
-    '--cluster-node-timeout',
-    String(SILENCE),
     // A replica that was cut off for long may become master all the same.
     '--cluster-replica-validity-factor',
     '0',
@@ -77,11 +80,14 @@ export async function startCluster(): Promise<RedisGroup> {
   );
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
   const words = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
-  await promisify(execFile)('redis-cli', words);
-  for (const node of nodes)
+  await promisify(execFile)('redis-cli', words, { timeout: JOIN_MILLIS });
+  for (const node of nodes) {
     await eventually(async () =>
       expectPart(await node.command('CLUSTER', 'INFO'), 'cluster_state:ok'),
     );
+    // Not earlier: a node that is silent for so long while they meet would never be asked again.
+    await node.command('CONFIG', 'SET', 'cluster-node-timeout', String(SILENCE));
+  }
   return {
     url: `redis+cluster://${addresses.join(',')}`,
     async failOver(work) {
@@ -89,6 +95,7 @@ export async function startCluster(): Promise<RedisGroup> {
       await following(replica);
       return replaced(master, replica, work);
     },
+    standStill: async () => stoodStill((await holders(nodes)).master),
     async stop() {
       for (const node of nodes) await node.stop();
     },
@@ -124,6 +131,11 @@ async function replaced(
   replica.resume();
   await eventually(async () => expectPart(await replica.command('ROLE'), 'master'));
   return lost;
+}
+
+function stoodStill(master: RedisServer): () => void {
+  master.pause();
+  return () => master.resume();
 }
 
 /** How many bytes of changes a master has written for its replicas. */

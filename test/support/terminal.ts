@@ -45,7 +45,7 @@ export function steady(text: string): string {
     .replaceAll(/arrowgate-\w{6}/g, 'arrowgate-xxxxxx')
     .replaceAll(/^(credential +|(?:.*\b)?key )[a-z0-9]{12}\b/gm, '$1xxxxxxxxxxxx')
     .replaceAll(/^[a-z0-9]{12}(?= +user:)/gm, 'xxxxxxxxxxxx')
-    .replaceAll(/^(key: )[\w-]{16}\b/gm, '$1xxxxxxxxxxxxxxxx')
+    .replaceAll(/^(key: )[\w-]{16}(?![\w-])/gm, '$1xxxxxxxxxxxxxxxx')
     .replaceAll(/\b[0-9a-f]{64}\b/g, (digest) => digest.replaceAll(/./g, 'x'))
     .replaceAll(/\b20\d{6}T\d{6}Z-[0-9a-f]{8}/g, '00000000T000000Z-xxxxxxxx')
     .replaceAll(/(?<=SHA-256\s+|-xxxxxxxx \d+\s+)[\w-]{43}/g, (hash) => hash.replaceAll(/./g, 'x'))

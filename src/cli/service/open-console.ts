@@ -12,11 +12,13 @@ import type { Engine } from '../../engine/engine.ts';
 import { openNotes } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
 import type { ArchivedLogs } from './audit-archive.ts';
-import { catalogAccess } from './console-catalog.ts';
 import { storeOf, type DataFolder } from './data-folder.ts';
 import { integrityWork } from './integrity-work.ts';
 import type { Opened } from './opened.ts';
 import { actRecorder } from './recorded-command.ts';
+import type { CatalogAccess } from '../../console/catalog-access.ts';
+import type { Upkeep } from '../../engine/upkeep.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 
 interface ConsoleParts {
   readonly config: Config;
@@ -71,4 +73,30 @@ export function openConsole(
   });
   opened.add(() => console.close());
   return console;
+}
+
+/** The latest moment that a date can stand for. */
+const LAST_MILLIS = 8_640_000_000_000_000;
+
+/** The catalog as the console uses it. @param retentionMillis How long a dropped table is kept for certain. */
+function catalogAccess(engine: Engine, retentionMillis: number): CatalogAccess {
+  const upkeepOf = async (): Promise<Upkeep> => {
+    if (engine.upkeep !== null) return engine.upkeep;
+    const why = (await engine.backend.health()) ?? 'it is only read now';
+    throw new CatalogError('ServiceUnavailable', `the catalog is unavailable: ${why}`);
+  };
+  return {
+    dropped: async () => {
+      const found = await (await upkeepOf()).dropped.list();
+      return found.map(({ id, path, droppedMillis }) => {
+        const untilMillis = Math.min(droppedMillis + retentionMillis, LAST_MILLIS);
+        return { id, path, droppedMillis, untilMillis };
+      });
+    },
+    undrop: async (path, id, as) => {
+      await (await upkeepOf()).dropped.undrop(path, id, as);
+    },
+    judgePast: async (table, rules, signal) =>
+      (await upkeepOf()).judgePast({ table, rules, signal }),
+  };
 }

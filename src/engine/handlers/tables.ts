@@ -21,7 +21,6 @@ import { declareTable } from './tables/declare-table.ts';
 import { registerTable } from './tables/register-table.ts';
 import { backfillColumns, type BackfillColumnsParts } from './columns/backfill-columns.ts';
 import { createIndex } from './jobs/create-index.ts';
-import { foreignCodeHandlers } from './jobs/foreign-code.ts';
 import { jobHandlers } from './jobs/jobs.ts';
 import type { TransactionParts } from './jobs/transaction-actions.ts';
 import { transactionHandlers } from './jobs/transactions.ts';
@@ -45,6 +44,10 @@ const noLog =
   'this service keeps no log of merges beside its tables: a merge is part of the table, on stable storage, once it is answered';
 const noComparison =
   'this service does not compare branches: query both, or insert into main what a query of the branch answers';
+const noFunctions =
+  'this service runs no code of clients: it keeps no functions; a computed column takes SQL';
+const noViews =
+  'this service keeps no materialized views: it has nothing that follows the tables of a source_query';
 
 function refuse(message: string): Handler {
   return () => Promise.reject(new CatalogError('Unsupported', message));
@@ -55,7 +58,7 @@ interface AbsentParts {
   readonly tables: TableView;
 }
 
-/** Routes of newer clients for missing features: each explains the absence or answers null. */
+/** Operations whose features are missing here: each explains the absence or answers null. */
 function absentHandlers(parts: AbsentParts): HandlerTable {
   return {
     CreateMultipartWrite: refuse(noParts),
@@ -69,6 +72,10 @@ function absentHandlers(parts: AbsentParts): HandlerTable {
     UnsetLsmWriteSpec: refuse(noLog),
     DiffTableBranch: refuse(noComparison),
     CherryPickTableBranch: refuse(noComparison),
+    CreateFunction: refuse(noFunctions),
+    GetFunction: refuse(noFunctions),
+    CreateMaterializedView: refuse(noViews),
+    RefreshMaterializedView: refuse(noViews),
     GetLsmStats: (call) => none(parts, call, 'lsm_stats'),
     GetLsmWriteSpec: (call) => none(parts, call, 'lsm_write_spec'),
   };
@@ -126,7 +133,6 @@ export function workHandlers(parts: WorkParts & { readonly page: number }): Hand
     ...transactionHandlers(parts),
     ...jobHandlers(parts, parts.page),
     PrewarmPageCache: warmColumns(parts),
-    ...foreignCodeHandlers,
     ...absentHandlers(parts),
   };
 }

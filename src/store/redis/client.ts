@@ -15,6 +15,11 @@ export const REDIS_COMMAND_MILLIS = 2000;
 export const REDIS_CONNECT_MILLIS = 2000;
 const DISCONNECT_MILLIS = 100;
 const LONGEST_PAUSE = 1000;
+/**
+ * Shortest pause before a cluster is connected again, in ms. A connection that ends while the names
+ * of a cluster are looked up would end its client for good, so the old ones must have ended by then.
+ */
+const CLUSTER_PAUSE = 3 * DISCONNECT_MILLIS;
 
 /**
  * Connects, and reconnects whenever the connection is lost. Without a connection commands
@@ -53,7 +58,7 @@ function clientOf(address: RedisAddress, ca: Buffer | undefined): RedisClient {
   if (kind === 'cluster') {
     return new Cluster([...hosts], {
       enableOfflineQueue: false,
-      clusterRetryStrategy: pause,
+      clusterRetryStrategy: (times) => Math.max(CLUSTER_PAUSE, pause(times)),
       redisOptions: common,
     });
   }
