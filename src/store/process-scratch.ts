@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isAlive, ownMark, type ProcessMark } from './process-mark.ts';
@@ -55,6 +55,7 @@ export class ProcessScratch {
       for (const name of await readdir(parent).catch(() => [])) {
         if (!name.startsWith(this.#kind)) continue;
         const path = join(parent, name);
+        if (parent === tmpdir() && !(await isOwn(path))) continue;
         if (await isLeft(path, name.slice(this.#kind.length), own)) await removeScratch(path);
       }
     }
@@ -66,6 +67,12 @@ export async function removeScratch(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(() => undefined);
 }
 
+/** Whether this user made a folder. Another one could change it into a link while it is removed. */
+async function isOwn(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isDirectory() === true && found.uid === process.getuid?.();
+}
+
 /** Whether the gateway that made a folder is gone. @param maker Its name behind the kind. */
 async function isLeft(path: string, maker: string, own: ProcessMark): Promise<boolean> {
   const { host, pid, born = '' } = MAKER.exec(maker)?.groups ?? {};
@@ -73,7 +80,7 @@ async function isLeft(path: string, maker: string, own: ProcessMark): Promise<bo
   if (host === hashOf(own.host)) {
     return (await isAlive({ host: own.host, pid: Number(pid), born }, own)) === false;
   }
-  const found = await stat(path).catch(() => undefined);
+  const found = await lstat(path).catch(() => undefined);
   return found !== undefined && Date.now() - found.mtimeMs > FOREIGN_MILLIS;
 }
 
