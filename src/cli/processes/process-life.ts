@@ -21,8 +21,9 @@ const SWEEP = 64;
  * says that it has it; if that process dies before, no process would close it, and
  * its client would wait for ever.
  */
-class HandedConnections {
+export class HandedConnections {
   #handles: Handle[] = [];
+  #isOver = false;
 
   /** @param child The process; messages to it are counted from now on. */
   constructor(child: ChildProcess) {
@@ -33,14 +34,17 @@ class HandedConnections {
     };
   }
 
-  /** Closes those that were not taken: their clients learn that they must come again. */
+  /** Closes those that were not taken, and all that follow: their clients learn that they must come again. */
   close(): void {
+    this.#isOver = true;
     for (const handle of this.#handles) if (handle.fd !== -1) handle.close();
     this.#handles = [];
   }
 
   #note(handle: unknown): void {
     if (!isHandle(handle)) return;
+    // `cluster` hands on to a process that has ended until it finds its channel closed, too.
+    if (this.#isOver) setImmediate(() => this.close());
     this.#handles.push(handle);
     if (this.#handles.length >= SWEEP) this.#handles = this.#handles.filter(({ fd }) => fd !== -1);
   }

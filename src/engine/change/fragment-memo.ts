@@ -1,4 +1,5 @@
-import type { Place, ScanFile } from '../query/scan/scan.ts';
+import type { Place } from '../query/scan/place.ts';
+import type { ScanFile } from '../query/scan/scan.ts';
 import { sameSchema } from '../format/incoming.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 

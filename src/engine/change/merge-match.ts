@@ -2,7 +2,7 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { take } from '../../arrow/select.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { ColumnPath } from '../request/column-path.ts';
-import type { Place } from '../query/scan/scan.ts';
+import type { Place } from '../query/scan/place.ts';
 import { GrowingWords, NONE } from './key-index.ts';
 import { conditionColumns, rowsMeeting, type MergeCondition } from './merge-condition.ts';
 import { KeyWriter } from './key-writer.ts';

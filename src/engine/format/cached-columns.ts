@@ -32,7 +32,7 @@ export function cachedColumns(
   const found: ColumnsFound = new Map();
   const missing: number[] = [];
   for (const place of read.places) {
-    const data = cache.find(keyOf(file, read.index, place));
+    const data = cache.find(keyOf(file, read.index, place), read.range !== undefined);
     if (data === undefined) missing.push(place);
     else found.set(place, cut(data, read.range));
   }
@@ -42,7 +42,9 @@ export function cachedColumns(
   if (retained.length === 0 && readNow(found, file, { ...read, places: passing }, take))
     return found;
   return Promise.all([
-    ...retained.map(async (place) => found.set(place, await keptColumn(cache, file, read, place))),
+    ...retained.map(async (place) =>
+      found.set(place, cut(await keptColumn(cache, file, read, place), read.range)),
+    ),
     readInto(found, file, { ...read, places: passing }, take),
   ]).then(() => found);
 }
@@ -61,23 +63,26 @@ function readNow(
   return true;
 }
 
-function keyOf({ path }: OpenDataFile, index: number, place: number): ColumnKey {
-  return `${path}/${index}/${place}`;
+/** The keys of a file's columns, batch by batch: a text that was a key before is found faster. */
+const keys = new WeakMap<OpenDataFile, ColumnKey[]>();
+
+function keyOf(opened: OpenDataFile, index: number, place: number): ColumnKey {
+  const own = keys.get(opened) ?? [];
+  keys.set(opened, own);
+  return (own[index * opened.file.schema.fields.length + place] ??=
+    `${opened.path}/${index}/${place}`);
 }
 
-/**
- * Whether the cache may keep a column. Parts of columns are not kept, nor dictionary columns:
- * dictionaries are in memory anyway.
- */
+/** Whether the cache may keep a column. Dictionary columns are not kept: dictionaries are in memory anyway. */
 function isWanted(
   cache: ColumnCache,
   opened: OpenDataFile,
   { index, range }: ColumnsRead,
   place: number,
 ): boolean {
-  if (range !== undefined || hasDictionary(itemAt(opened.file.schema.fields, place).type))
-    return false;
-  return cache.wants(keyOf(opened, index, place), opened.file.columnBytes(index, place));
+  if (hasDictionary(itemAt(opened.file.schema.fields, place).type)) return false;
+  const bytes = opened.file.columnBytes(index, place);
+  return cache.wants(keyOf(opened, index, place), bytes, range !== undefined);
 }
 
 async function keptColumn(

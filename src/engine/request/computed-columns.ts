@@ -20,20 +20,29 @@ export const NO_COLUMNS: ColumnNeed = { stored: [], placed: [] };
 /** Fields derived from positions. */
 const OF_PLACE: readonly Field[] = [ROW_ID, ROW_OFFSET];
 
-/** The fields of a table and the derived ones; a stored column hides a derived one. */
+/** Cached by schema, so that caches can be attached to the lists. */
+const widened = new WeakMap<Schema, Map<string, readonly Field[]>>();
+
+/**
+ * The fields of a table and derived ones of this file; a stored column hides a derived one. The list is the
+ * same one each time.
+ */
 export function withComputed(schema: Schema, computed: readonly Field[]): readonly Field[] {
+  const key = computed.map(({ name }) => name).join();
+  const lists = widened.get(schema) ?? new Map<string, readonly Field[]>();
+  const fields = lists.get(key) ?? fieldsBeside(schema, computed);
+  widened.set(schema, lists.set(key, fields));
+  return fields;
+}
+
+function fieldsBeside(schema: Schema, computed: readonly Field[]): readonly Field[] {
   const names = new Set(schema.fields.map((field) => field.name));
   return [...schema.fields, ...computed.filter((field) => !names.has(field.name))];
 }
 
-/** Cached by schema, so that caches can be attached to the list. */
-const rowFields = new WeakMap<Schema, readonly Field[]>();
-
 /** The fields of a table's rows: stored and derived ones. */
 export function rowFieldsOf(schema: Schema): readonly Field[] {
-  const fields = rowFields.get(schema) ?? withComputed(schema, OF_PLACE);
-  rowFields.set(schema, fields);
-  return fields;
+  return withComputed(schema, OF_PLACE);
 }
 
 /** The columns to read to provide some columns. */

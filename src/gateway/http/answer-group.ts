@@ -3,6 +3,9 @@ import type { ServerResponse } from 'node:http';
 /** Number of answers after which a group is written at once, so that none waits for the work of many requests. */
 const MOST = 32;
 
+/** Bytes up to this number are written as text with the head. */
+const FEW_BYTES = 2 ** 14;
+
 /** A short answer of HTTP/1 whose head is set. */
 interface ShortAnswer {
   readonly response: ServerResponse;
@@ -35,11 +38,20 @@ export function writeGroup(): void {
  * behind it, and two pieces cost more to write.
  */
 function write({ response, body, encoding }: ShortAnswer): void {
-  if (typeof body !== 'string' || body === '') {
+  const text = typeof body === 'string' ? body : textOf(body);
+  if (text === '') {
     response.end(body);
     return;
   }
-  response.write(body, encoding);
+  response.write(text, encoding);
   response.socket?.uncork();
   response.end();
+}
+
+/** Bytes as a text of as many characters; empty if they are many. */
+function textOf(bytes: Uint8Array): string {
+  const { buffer, byteOffset, byteLength } = bytes;
+  return byteLength > FEW_BYTES
+    ? ''
+    : Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }

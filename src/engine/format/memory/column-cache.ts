@@ -3,15 +3,22 @@ import { hintCollection, type MemoryBudget } from './memory-budget.ts';
 
 /** Greatest number of remembered keys. */
 const MOST_KEYS = 2 ** 16;
-/** Counts are halved after this many touches per remembered key. */
+/** How long touches of columns count, and touches of rows, of which a column needs more. */
 const TOUCHES_PER_KEY = 8;
+const ROW_TOUCHES_PER_KEY = 256;
 /** A handful of keys must not be forgotten within moments. */
 const FEWEST_KEYS = 2 ** 10;
 
 /** How often things were touched lately. What is not touched any more is forgotten by and by. */
 class TouchCounts {
   readonly #counts = new Map<string, number>();
+  readonly #touchesPerKey: number;
   #touches = 0;
+
+  /** @param touchesPerKey Counts are halved after this many touches per remembered key. */
+  constructor(touchesPerKey: number) {
+    this.#touchesPerKey = touchesPerKey;
+  }
 
   /** Counts one touch more and answers how many there were. */
   add(key: string): number {
@@ -19,7 +26,7 @@ class TouchCounts {
     this.#counts.set(key, count);
     this.#touches++;
     const keys = Math.max(FEWEST_KEYS, this.#counts.size);
-    if (this.#touches >= keys * TOUCHES_PER_KEY || this.#counts.size > MOST_KEYS) this.#age();
+    if (this.#touches >= keys * this.#touchesPerKey || this.#counts.size > MOST_KEYS) this.#age();
     return count;
   }
 
@@ -49,16 +56,23 @@ interface Entry {
 const TOUCHES_TO_KEEP = 2;
 /** In a scan that is repeated, what comes first has been touched once more than what is still to come. */
 const TURN = 1;
+/** Reading some rows of a column alone costs as much as reading so many bytes of it. */
+const ROWS_COST = 2 ** 16;
+/** Rows are read anywhere, so that some columns are touched more often than others by chance. */
+const ROWS_ADVANTAGE = 2;
 
 /**
  * Caches columns that are read often. A column enters only if it was requested more often lately than
- * those it evicts, so a scan of more than fits changes nothing. Data files never change, so nothing is
+ * those it evicts, so a scan of more than fits changes nothing. Reads of some rows count by their cost: a column
+ * enters once they have cost as much as to read it. Data files never change, so nothing is
  * invalidated; an evicted column lives as long as a reader holds it.
  */
 export class ColumnCache {
   readonly #budget: MemoryBudget;
   readonly #entries = new Map<ColumnKey, Entry>();
-  readonly #touches = new TouchCounts();
+  readonly #touches = new TouchCounts(TOUCHES_PER_KEY);
+  /** Reads of some rows of a column. */
+  readonly #rowTouches = new TouchCounts(ROW_TOUCHES_PER_KEY);
   readonly #memory = new Set<ArrayBufferLike>();
 
   constructor(budget: MemoryBudget) {
@@ -66,10 +80,10 @@ export class ColumnCache {
     budget.whenShort(() => this.#giveWay());
   }
 
-  /** A cached column. Each call counts as a use. */
-  find(key: ColumnKey): Data | undefined {
+  /** A cached column. Each call counts as a use. @param rows Whether only some of its rows are wanted. */
+  find(key: ColumnKey, rows = false): Data | undefined {
     if (this.#budget.bytes === 0) return undefined;
-    this.#touches.add(key);
+    (rows ? this.#rowTouches : this.#touches).add(key);
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     this.#entries.delete(key);
@@ -77,17 +91,23 @@ export class ColumnCache {
     return entry.data;
   }
 
-  /** Whether a column that was missing is worth caching, by its size in bytes. */
-  wants(key: ColumnKey, bytes: number): boolean {
-    const touches = this.#touches.of(key);
+  /** Whether a column that was missing is worth caching, by its size in bytes. @param rows As for `find`. */
+  wants(key: ColumnKey, bytes: number, rows = false): boolean {
+    const touches = this.#touchesOf(key, bytes);
     if (touches < TOUCHES_TO_KEEP || bytes > this.#budget.bytes) return false;
+    const advantage = rows ? ROWS_ADVANTAGE : 1;
     let room = this.#budget.left;
     for (const [coldest, entry] of this.#entries) {
       if (room >= bytes) return true;
-      if (this.#touches.of(coldest) + TURN >= touches) return false;
+      if (advantage * this.#touchesOf(coldest, entry.bytes) + TURN >= touches) return false;
       room += entry.bytes;
     }
     return room >= bytes;
+  }
+
+  /** Touches of a column, and those of its rows by their share of its cost. */
+  #touchesOf(key: ColumnKey, bytes: number): number {
+    return this.#touches.of(key) + this.#rowTouches.of(key) * Math.min(1, ROWS_COST / bytes);
   }
 
   /**

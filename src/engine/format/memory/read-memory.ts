@@ -80,6 +80,11 @@ export class MemoryLease {
     this.#memory = memory;
   }
 
+  /** Whether no memory is lent. */
+  get isEmpty(): boolean {
+    return this.#lent.length === 0;
+  }
+
   take(length: number): Uint8Array {
     const bytes = this.#memory.take(length);
     this.#lent.push(bytes.buffer);

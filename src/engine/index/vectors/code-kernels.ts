@@ -53,6 +53,8 @@ const PAGE = 2 ** 16;
 export interface CodeMemory {
   readonly buffer: ArrayBuffer;
   readonly kernels: CodeKernels;
+  /** What was brought last for the kernels to compare with. */
+  brought: object | null;
 }
 
 let compiled: object | null | undefined;
@@ -73,7 +75,7 @@ export function codeMemory(bytes: number): CodeMemory {
   if (compiled === null) throw new Error('there are no kernels for codes of vectors');
   const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE) });
   const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
-  return { buffer: memory.buffer, kernels: exports };
+  return { buffer: memory.buffer, kernels: exports, brought: null };
 }
 
 function compile(): object | null {

@@ -67,7 +67,8 @@ export function searchPartition(
 ): number {
   const views = viewsOf(codes);
   // Other searches may have used the memory since the last partition.
-  bringQuery(views, search.query);
+  if (codes.memory.brought !== search.query) bringQuery(views, search.query);
+  codes.memory.brought = search.query;
   const { constant, tolerance, error } = placedQuery(search.query, partition);
   let offered = 0;
   for (const portion of partition.portions) {
@@ -75,7 +76,7 @@ export function searchPartition(
     for (let at = 0; at < rows;) {
       const most = at === 0 && search.nearest.limit === Infinity ? FIRST_ROWS : CALL_ROWS;
       const count = Math.min(most, rows - at);
-      const stretch = { ...portion, at, count, constant, tolerance };
+      const stretch = { portion, at, count, constant, tolerance };
       offered += offerStretch(codes, views, search, stretch);
       at += count;
     }
@@ -90,7 +91,16 @@ interface Views {
   readonly distances: Float32Array;
 }
 
-function viewsOf({ memory: { buffer } }: LoadedCodes): Views {
+/** The views of each memory. */
+const known = new WeakMap<CodeMemory, Views>();
+
+function viewsOf({ memory }: LoadedCodes): Views {
+  const views = known.get(memory) ?? newViews(memory);
+  known.set(memory, views);
+  return views;
+}
+
+function newViews({ buffer }: CodeMemory): Views {
   return {
     tables: new Uint8Array(buffer, SCRATCH.tables, SCRATCH.query - SCRATCH.tables),
     query: new Int16Array(buffer, SCRATCH.query, (SCRATCH.rows - SCRATCH.query) / 2),
@@ -107,7 +117,8 @@ function bringQuery(views: Views, { tables, numbers }: EncodedQuery): void {
 }
 
 /** Some rows of a portion, and what their distances have in common. */
-interface Stretch extends LoadedPortion {
+interface Stretch {
+  readonly portion: LoadedPortion;
   readonly at: number;
   readonly count: number;
   readonly constant: number;
@@ -119,8 +130,9 @@ function offerStretch(
   { memory: { buffer, kernels }, directory }: LoadedCodes,
   views: Views,
   { query, errors, may, nearest, first }: CodeSearch,
-  { place, first: portionFirst, layout, at, count, constant, tolerance }: Stretch,
+  { portion, at, count, constant, tolerance }: Stretch,
 ): number {
+  const { place, first: portionFirst, layout } = portion;
   const found = kernels.near(
     place + at * layout.bitBytes,
     place + layout.first + 4 * at,

@@ -81,12 +81,16 @@ export class NearestRows {
 
   /** Returns the kept rows. No more rows may be offered. */
   found(): RowsByDistance {
-    const order = Uint32Array.from({ length: this.#size }, (_, at) => at);
+    const size = this.#size;
+    const order = new Uint32Array(size);
+    for (let at = 0; at < size; at++) order[at] = at;
     order.sort((left, right) => (this.#farther(left, right) ? 1 : -1));
-    return {
-      positions: Float64Array.from(order, (at) => this.#positions[at]!),
-      distances: Float32Array.from(order, (at) => this.#distances[at]!),
-    };
+    const [positions, distances] = [new Float64Array(size), new Float32Array(size)];
+    for (let at = 0; at < size; at++) {
+      positions[at] = this.#positions[order[at]!]!;
+      distances[at] = this.#distances[order[at]!]!;
+    }
+    return { positions, distances };
   }
 
   #add(distance: number, position: number): void {

@@ -75,7 +75,8 @@ export function partitionOrder(
   const spread = spreadOf(directory.partitions.spreads, keep) * widening;
   const weights = weightsOf(directory.distance);
   const squares = centreSquares(codes, query, centres);
-  for (const [at, partition] of partitions.entries()) {
+  for (let at = 0; at < partitions.length; at++) {
+    const partition = partitions[at]!;
     const view = viewOf(query, weights.square, partition, squares[at]!);
     const isEmpty = partition.portions.length === 0;
     distances[at] = isEmpty ? Infinity : view.distance;
@@ -88,7 +89,16 @@ export function partitionOrder(
 
 /** The distance up to which centres are near: that of the last of `LEAST_PROBES`. */
 export function nearCentres(distances: Float64Array): number {
-  return distances.toSorted()[LEAST_PROBES - 1] ?? Number.MAX_VALUE;
+  if (distances.length < LEAST_PROBES) return Number.MAX_VALUE;
+  const near = new Float64Array(LEAST_PROBES).fill(Infinity);
+  for (let at = 0; at < distances.length; at++) {
+    const distance = distances[at]!;
+    let place = LEAST_PROBES - 1;
+    if (distance >= near[place]!) continue;
+    for (; place > 0 && near[place - 1]! > distance; place--) near[place] = near[place - 1]!;
+    near[place] = distance;
+  }
+  return near[LEAST_PROBES - 1]!;
 }
 
 /** The spread for a number of rows, between the measured ones in proportion to its logarithm. */

@@ -136,6 +136,9 @@ export function vectorDetails(
     distance_type: index.distance,
     dimension: whole ? size / 8 : size,
     codes: whole ? 'the vectors themselves' : 'rotated, 1 bit and 8 bits a number',
-    partitions: parted ? 'about the root of the rows of each file' : 'one for each file of rows',
+    // Files of earlier programs have none, which only the files themselves tell.
+    partitions: parted
+      ? 'at most about the root of the rows of each file'
+      : 'one for each file of rows',
   };
 }

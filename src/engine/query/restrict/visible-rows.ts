@@ -6,7 +6,7 @@ import type { OpenPart, VirtualPart } from '../../../protocol/virtual-table.ts';
 import type { Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
 import { countOf, fewOf, listed, rowAt, type Rows } from '../scan/rows.ts';
-import type { Place } from '../scan/scan.ts';
+import type { Place } from '../scan/place.ts';
 import { VirtualRows } from '../scan/virtual-rows.ts';
 import { asVisible, type VisibleSnapshot } from '../scan/visible-snapshot.ts';
 import type { BoundRestrictions } from './bound-restrictions.ts';

@@ -10,7 +10,7 @@ import type { SortPlan } from '../plan/sort-plan.ts';
 import type { WorstRow } from './best-files.ts';
 import { ascending, BatchPlaces } from '../scan/gather.ts';
 import { rowAt, type Rows } from '../scan/rows.ts';
-import type { Place } from '../scan/scan.ts';
+import type { Place } from '../scan/place.ts';
 import { orderKeys, orderOf } from './sort-keys.ts';
 
 /** Greatest end of a window whose rows are kept while others are dropped. */

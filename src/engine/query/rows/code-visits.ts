@@ -1,4 +1,5 @@
 import { itemAt } from '../../base/items.ts';
+import { LeastFirst } from '../../base/least-first.ts';
 import { Pace } from '../../base/pace.ts';
 import type { Fragment, FragmentIndex } from '../../format/snapshot.ts';
 import {
@@ -12,6 +13,7 @@ import { placedQuery, type EncodedQuery } from '../../index/vectors/encoded-quer
 import type { IndexUse } from '../../index/vectors/index-use.ts';
 import type { NearestRows } from '../../index/vectors/nearest-rows.ts';
 import { partitionOrder } from '../../index/vectors/partition-order.ts';
+import { placeIn } from '../../index/keys/row-set.ts';
 import type { QueryPlan } from '../plan/plan.ts';
 import type { Meters } from '../scan/meters.ts';
 import type { ScanFile } from '../scan/scan.ts';
@@ -58,8 +60,6 @@ export interface CodeVisits {
 interface Visit {
   readonly own: CoveredFile;
   readonly partition: LoadedPartition;
-  /** Distance to its centre. */
-  readonly distance: number;
   /** Least distance to expect of its rows. */
   readonly least: number;
 }
@@ -82,13 +82,14 @@ export async function searchFiles(search: CodeVisits): Promise<Visited> {
   const pace = new Pace();
   let [rows, turn, error, probed] = [0, ROWS_AT_ONCE, 0, 0];
   const visits = meters.timed('index', () => visitsOf(search));
-  for (const [place, { own, partition, least }] of visits.entries()) {
+  for (let place = 0, visit; (visit = visits(place)) !== undefined; place++) {
+    const { own, partition, least } = visit;
     if (partition.centre !== null) probed++;
     // As long as there are too few rows, every partition is searched.
     const { limit } = nearest;
     if (limit < Infinity && (probed > probes.most || (least > limit && probed > probes.least)))
       break;
-    if (!isLoaded(own.codes, partition)) await load(search, visits, place);
+    if (!isLoaded(own.codes, partition)) await load(search, visits, place, visit);
     const { first, may } = own;
     const one = { query: itemAt(own.queries, at), errors, may, nearest, first };
     const deviation = meters.timed('index', () => searchPartition(own.codes, partition, one));
@@ -107,36 +108,46 @@ function rowsOf({ directory }: LoadedCodes, { portions }: LoadedPartition): numb
   return rows;
 }
 
-/** All partitions, the most promising first. */
-function visitsOf({ covered, use, at }: CodeVisits): readonly Visit[] {
-  const visits: Visit[] = [];
-  for (const own of covered) {
-    const query = itemAt(own.queries, at);
-    const order = partitionOrder(own.codes, query, use.least, use.probes.widening);
-    for (const [place, partition] of own.codes.partitions.entries()) {
-      const [distance, least] = [order.distances[place]!, order.least[place]!];
-      visits.push({ own, partition, distance, least });
-    }
+/** The partitions by their place in an order, the most promising first; undefined behind the end. */
+type Visits = (place: number) => Visit | undefined;
+
+function visitsOf({ covered, use, at }: CodeVisits): Visits {
+  const count = covered.reduce((sum, { codes }) => sum + codes.partitions.length, 0);
+  const [least, distances] = [new Float64Array(count), new Float64Array(count)];
+  const starts: number[] = [];
+  let start = 0;
+  for (const { codes, queries } of covered) {
+    const query = itemAt(queries, at);
+    const order = partitionOrder(codes, query, use.least, use.probes.widening);
+    least.set(order.least, start);
+    distances.set(order.distances, start);
+    starts.push(start);
+    start += codes.partitions.length;
   }
-  return visits.sort((one, other) =>
-    one.least === other.least ? one.distance - other.distance : one.least < other.least ? -1 : 1,
-  );
+  const sorted = new LeastFirst(least, distances);
+  return (place) => {
+    const number = sorted.at(place);
+    if (number === undefined) return undefined;
+    const which = placeIn(starts, number + 1) - 1;
+    const own = itemAt(covered, which);
+    const partition = itemAt(own.codes.partitions, number - itemAt(starts, which));
+    return { own, partition, least: least[number]! };
+  };
 }
 
 /** Reads a partition, and those of its file that are likely to follow. */
 async function load(
   { plan, vectors, nearest }: CodeVisits,
-  visits: readonly Visit[],
+  visits: Visits,
   place: number,
+  { own, partition }: Visit,
 ): Promise<void> {
-  const { own } = itemAt(visits, place);
   const { codes, file, scanned } = own;
-  const next = visits
-    .slice(place, place + READ_AT_ONCE)
-    .filter(
-      ({ own: other, least }, which) => which === 0 || (other === own && least <= nearest.limit),
-    )
-    .map(({ partition }) => partition);
+  const next = [partition];
+  for (let at = place + 1; at < place + READ_AT_ONCE; at++) {
+    const visit = visits(at);
+    if (visit?.own === own && visit.least <= nearest.limit) next.push(visit.partition);
+  }
   if (await vectors.load(plan.snapshot.folder, file, codes, next)) return;
   throw new LostCodes(scanned.fragment);
 }

@@ -60,5 +60,7 @@ export function answeredColumns(
 function questionOf(selections: readonly Selection[] | null, extras: Extras): string | undefined {
   if ((selections?.length ?? 0) > MOST_COLUMNS) return undefined;
   if (selections?.some(({ kind }) => kind !== 'column') === true) return undefined;
-  return JSON.stringify([selections?.map(({ name }) => name) ?? null, extras]);
+  const names = selections === null ? '' : `.${selections.map(({ name }) => name).join('\0')}`;
+  const { distance, score, queryIndex, rowId } = extras;
+  return `${distance}${score}${queryIndex}${rowId}${names}`;
 }

@@ -57,6 +57,12 @@ function attendedIndices(indices: IndexSource, signal: Attention): IndexSource {
   return {
     candidates: whileWaited((...args) => indices.candidates(...args), signal),
     rows: whileWaited((...args) => indices.rows(...args), signal),
+    together:
+      indices.together &&
+      ((...args) => {
+        signal.throwIfAborted();
+        return indices.together!(...args);
+      }),
   };
 }
 

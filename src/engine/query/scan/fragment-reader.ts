@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
-import type { RecordBatch } from 'apache-arrow';
+import type { Data, RecordBatch } from 'apache-arrow';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
 import { concat, take } from '../../../arrow/select.ts';
 import { candidatesOf, type CandidateBatch, type Candidates } from '../../index/keys/candidates.ts';
@@ -16,6 +16,7 @@ import { planColumns, plannedBatch, type ColumnPlan } from '../../format/column-
 import { readDeletions } from '../../format/deletion-file.ts';
 import { MemoryBudget } from '../../format/memory/memory-budget.ts';
 import { OpenFiles, type OnDamage, type OpenDataFile } from '../../format/memory/open-files.ts';
+import { idsOfBatches, joinedStretches, type ReadStretch } from './joined-rows.ts';
 import { idsOfBatch, liveRows, physicalRange, rowsWithin, type RowIds } from './live-rows.ts';
 import { TextReader } from '../../index/text/text-reader.ts';
 import { textSource, type TextSource } from '../../index/text/text-source.ts';
@@ -27,6 +28,7 @@ import { onlyItem } from '../../base/items.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { andThen } from '../../../protocol/maybe-promise.ts';
 import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
+import type { TakeMemory } from '../../../arrow/sealed/portion-checks.ts';
 import { allOf } from '../../../protocol/maybe-promise.ts';
 import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
@@ -46,12 +48,15 @@ async function unlessDamaged<Found>(finding: Promise<Found | null>): Promise<Fou
 /** Rows that were read, and a function that returns their memory. */
 interface ReadRows {
   readonly batch: RecordBatch;
+  /** Whether all columns are cached ones, so that no memory is to be returned. */
+  readonly isCached: boolean;
   readonly release: () => void;
 }
 
 /** Picks rows of a range that was read. @param stretch Positions in the batch, ascending. */
-function pickedPart({ batch, release }: ReadRows, stretch: Uint32Array): RecordBatch {
-  if (batch.numRows === stretch.length && batchBytes(batch) <= FEW_BYTES) return batch;
+function pickedPart({ batch, isCached, release }: ReadRows, stretch: Uint32Array): RecordBatch {
+  const isAll = batch.numRows === stretch.length;
+  if (isAll && (isCached || batchBytes(batch) <= FEW_BYTES)) return batch;
   const [first = 0] = stretch;
   const part = take(
     batch,
@@ -159,9 +164,21 @@ export interface IndexSource {
     columns: readonly string[],
     rows: Uint32Array,
   ): Promise<PickedRows>;
+  /** Reads a few live rows of several batches as those of one; absent where that saves nothing. */
+  readonly together?: ReadTogether | undefined;
 }
 
-/** Some rows of a batch. */
+type ReadTogether = (
+  snapshot: Snapshot,
+  fragment: Fragment,
+  batches: readonly RowsOfBatch[],
+  columns: readonly string[],
+) => MaybePromise<PickedRows>;
+
+/** Live rows of a batch, ascending. */
+type RowsOfBatch = Pick<CandidateBatch, 'index' | 'start' | 'rows'>;
+
+/** Some rows of a batch, or of several. */
 export interface PickedRows {
   readonly batch: RecordBatch;
   readonly rowIds: RowIds;
@@ -213,6 +230,7 @@ export class FragmentReader implements BatchSource {
     this.indices = {
       candidates: (...args) => this.#candidates(...args),
       rows: (...args) => this.#rows(...args),
+      together: (...args) => this.#together(...args),
     };
     this.#codes = new CodeStore(this.#files, budget, (error) => this.onDamage(error));
     const rows = {
@@ -376,6 +394,36 @@ export class FragmentReader implements BatchSource {
     return { batch: onlyItem(parts) ?? concat(parts), rowIds };
   }
 
+  /** Reads the rows of each batch as `#rows` does, and joins them column by column. */
+  #together(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    batches: readonly RowsOfBatch[],
+    columns: readonly string[],
+  ): MaybePromise<PickedRows> {
+    const plan = planColumns(snapshot, fragment, columns);
+    const stretches = batches.flatMap(({ index, rows }) =>
+      stretchesOf(rows).map((stretch) => this.#stretch(plan, index, stretch)),
+    );
+    const ids = fragment.storedRowIds
+      ? Promise.all(batches.map(({ index }) => this.#storedIds(snapshot, fragment, index)))
+      : [];
+    return andThen(allOf(stretches), (read) =>
+      andThen(ids, (stored) => ({
+        batch: joinedStretches(plan, read),
+        rowIds: idsOfBatches(fragment.firstRowId, batches, stored),
+      })),
+    );
+  }
+
+  #stretch(plan: ColumnPlan, index: number, rows: Uint32Array): MaybePromise<ReadStretch> {
+    const [first = 0] = rows;
+    const range = { start: first, count: (rows.at(-1) ?? first) + 1 - first };
+    const found = this.#ofFiles(plan, index, range, (length) => new Uint8Array(length));
+    const wanted = range.count === rows.length ? null : rows.map((row) => row - first);
+    return andThen(found, (files) => ({ files, rows: wanted, count: rows.length }));
+  }
+
   /** Position and length of a batch, from the first file. */
   async #frame(snapshot: Snapshot, fragment: Fragment, index: number) {
     return this.#first(snapshot, fragment, async ({ file, starts }) => ({
@@ -409,16 +457,26 @@ export class FragmentReader implements BatchSource {
   /** Reads columns of a batch; synchronously if all are available. */
   #columns(plan: ColumnPlan, { index, rows, range }: Reading): MaybePromise<ReadRows> {
     const lease = new MemoryLease(this.#memory);
-    const found = plan.files.map(({ stored, places }) =>
-      this.#files.use(stored, (file) =>
-        cachedColumns(this.#columnCache, file, { index, range, places }, (length) =>
-          lease.take(length),
-        ),
-      ),
-    );
-    return andThen(allOf(found), (read) => ({
+    const found = this.#ofFiles(plan, index, range, (length) => lease.take(length));
+    return andThen(found, (read) => ({
       batch: plannedBatch(plan, read, range?.count ?? rows),
+      isCached: lease.isEmpty,
       release: () => lease.release(),
     }));
+  }
+
+  /** The columns of a batch that a plan reads, from each of its files. */
+  #ofFiles(
+    { files }: ColumnPlan,
+    index: number,
+    range: RowRange | undefined,
+    take: TakeMemory,
+  ): MaybePromise<readonly ReadonlyMap<number, Data>[]> {
+    const found = files.map(({ stored, places }) =>
+      this.#files.use(stored, (file) =>
+        cachedColumns(this.#columnCache, file, { index, range, places }, take),
+      ),
+    );
+    return allOf(found);
   }
 }

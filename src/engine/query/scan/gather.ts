@@ -3,9 +3,10 @@ import { concat, take } from '../../../arrow/select.ts';
 import type { ColumnNeed } from '../../request/computed-columns.ts';
 import { sortByWords } from './radix-order.ts';
 import { listed } from './rows.ts';
-import type { Place, Scanner } from './scan.ts';
+import type { Place } from './place.ts';
+import type { Scanner } from './scan.ts';
 import { fragmentDataBytes, type Snapshot } from '../../format/snapshot.ts';
-import { itemAt } from '../../base/items.ts';
+import { itemAt, onlyItem } from '../../base/items.ts';
 
 /** Places of the batches of a scan, for fetching rows by position. */
 export class BatchPlaces {
@@ -31,6 +32,11 @@ export class BatchPlaces {
   at(index: number): Place {
     return itemAt(this.#places, index);
   }
+
+  /** The only place; undefined if there are several. */
+  get only(): Place | undefined {
+    return onlyItem(this.#places);
+  }
 }
 
 /** Fetches rows by position, in the given order. Each batch is read once. */
@@ -40,6 +46,8 @@ export async function gather(
   positions: Float64Array,
   need: ColumnNeed,
 ): Promise<RecordBatch> {
+  const kept = keptRows(scanner, places, positions, need);
+  if (kept !== undefined) return kept;
   const order = ascending(positions);
   const parts: RecordBatch[] = [];
   for (let start = 0; start < order.length;) {
@@ -50,6 +58,18 @@ export async function gather(
     start = end;
   }
   return take(concat(parts), inverse(order));
+}
+
+/** Rows of the only place, if their columns are kept. */
+function keptRows(
+  scanner: Scanner,
+  { only }: BatchPlaces,
+  positions: Float64Array,
+  need: ColumnNeed,
+): RecordBatch | undefined {
+  if (only?.retained === undefined) return undefined;
+  const rows = Uint32Array.from(positions, (position) => position - only.offset);
+  return scanner.kept(only, need, rows);
 }
 
 /** The order that sorts positions. */

@@ -50,12 +50,22 @@ export class KeptPositions {
 /** Digits of this width are used from this number of rows on; fewer rows have smaller digits. */
 const WIDE = { rows: 2 ** 14, bits: 16 };
 const NARROW_BITS = 8;
+/** Up to this number of rows, comparing them costs less than counting digits. */
+const FEW_ROWS = 64;
 
 /**
- * Stable radix sort by two words, the high one first. Takes a few passes whatever the words are.
+ * Stable sort by two words, the high one first. A radix sort of many rows takes a few passes whatever the
+ * words are.
  * @param high Words by row; null if all are the same; `low` likewise.
  */
 export function sortByWords(rows: Uint32Array, high: Uint32Array | null, low: Uint32Array): void {
+  if (rows.length <= FEW_ROWS) {
+    rows.sort((one, other) => {
+      const difference = high === null ? 0 : high[one]! - high[other]!;
+      return difference === 0 ? low[one]! - low[other]! : difference;
+    });
+    return;
+  }
   const bits = rows.length < WIDE.rows ? NARROW_BITS : WIDE.bits;
   const starts = new Uint32Array(2 ** bits);
   let from = rows;

@@ -1,24 +1,17 @@
-import {
-  makeData,
-  makeVector,
-  Uint64,
-  type Field,
-  type RecordBatch,
-  type Vector,
-} from 'apache-arrow';
+import type { RecordBatch } from 'apache-arrow';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
 import { batchOfData } from '../../../arrow/data.ts';
 import { schemaOf } from '../../../arrow/nested-type.ts';
-import { projectColumns, withColumn } from '../../../arrow/select.ts';
+import { concat, take } from '../../../arrow/select.ts';
 import type { CandidateBatch, Candidates } from '../../index/keys/candidates.ts';
 import type { FragmentLookup } from '../../index/keys/lookup.ts';
 import type { BatchRange, BatchSource, FragmentBatch, PickedRows } from './fragment-reader.ts';
-import { idsOf, type RowIds } from './live-rows.ts';
+import { chosenPlace, joinedPlace, retainedColumns, withPlaced, type Place } from './place.ts';
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { workAhead } from '../../format/memory/read-memory.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
-import { ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
-import { countOf, fewOf, relativeRows, pick, rowAt, stretch, type Rows } from './rows.ts';
+import type { ColumnNeed } from '../../request/computed-columns.ts';
+import { countOf, fewOf, listed, relativeRows, pick, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, or some of its batches, and the number of rows of the table before it. */
 export interface ScanFile {
@@ -34,28 +27,6 @@ export interface ScanFile {
   readonly chosen?: Uint32Array | undefined;
   /** Index lookup of the filter; absent if no index covers the file. */
   readonly lookup?: FragmentLookup | undefined;
-}
-
-/** Place of a batch in its table. */
-export interface Place {
-  readonly fragment: Fragment;
-  /** Position of the batch in its file. */
-  readonly index: number;
-  readonly rowIds: RowIds;
-  /** Number of rows of the table before its first. */
-  readonly offset: number;
-  readonly rows: number;
-  /** Position in the data file of the batch's first physical row. */
-  readonly start: number;
-  /** Live physical rows of the batch, ascending; null for all. */
-  readonly live: Uint32Array | null;
-  /**
-   * For rows chosen by an index: the number of live rows of the batch before each. The rows are
-   * numbered among themselves, and `live` holds only these.
-   */
-  readonly ranks?: Uint32Array | undefined;
-  /** The rows with their columns, if they are few. */
-  readonly retained?: RecordBatch | undefined;
 }
 
 /** A batch with the requested columns, and its place. */
@@ -109,6 +80,10 @@ export class Scanner {
     for (const file of files) {
       const { fragment, batches, certain } = file;
       const found = await this.candidates(file);
+      if (found !== null && file.chosen !== undefined && this.#isFew(found, need)) {
+        yield this.#together(file, found, need);
+        continue;
+      }
       if (found !== null) {
         yield* this.#chosen(file, found, found.exact ? needIfCertain : need, ahead);
         continue;
@@ -151,26 +126,39 @@ export class Scanner {
     return workAhead(batches, ahead, (batch) => this.chosenBatch(file, batch, need, exact));
   }
 
+  /** Whether chosen rows are few enough to be read together. */
+  #isFew({ batches, count }: Candidates, need: ColumnNeed): boolean {
+    const isRead = need.stored.length > 0 && this.#source.indices?.together !== undefined;
+    return isRead && batches.length > 1 && count <= KEPT_ROWS;
+  }
+
+  /** A few rows of several batches that were chosen, as those of one: a batch for each costs more than its rows. */
+  async #together(
+    { fragment, offset }: ScanFile,
+    { batches, exact }: Candidates,
+    need: ColumnNeed,
+  ): Promise<PlacedBatch> {
+    const read = this.#source.indices?.together?.(this.#snapshot, fragment, batches, need.stored);
+    const [first, ...others] = batches.map((batch) => chosenPlace(fragment, offset, batch));
+    if (read === undefined || first === undefined) throw new Error('no rows to read together');
+    const picked = await read;
+    const place = joinedPlace([first, ...others], picked);
+    const all = stretch(0, place.rows);
+    return { place, batch: withPlaced(picked.batch, place, need.placed, all), certain: exact };
+  }
+
   /**
    * Rows of a batch that an index found.
    * @param certain Whether each passes the filter of the scan.
    */
   async chosenBatch(
     { fragment, offset }: ScanFile,
-    { index, start, rows, before, ranks }: CandidateBatch,
+    found: CandidateBatch,
     need: ColumnNeed,
     certain: boolean,
   ): Promise<PlacedBatch> {
-    const place = {
-      fragment,
-      index,
-      rowIds: { kind: 'range', first: 0n } as const,
-      offset: offset + before,
-      rows: rows.length,
-      start,
-      live: rows,
-      ranks,
-    };
+    const { rows } = found;
+    const place = chosenPlace(fragment, offset, found);
     const { batch, rowIds } = await this.#picked(place, need, rows);
     const retained = rows.length <= KEPT_ROWS ? batch : undefined;
     const numbered = { ...place, rowIds, retained };
@@ -183,7 +171,15 @@ export class Scanner {
    * @param need Columns that a place of few rows keeps.
    */
   async *chosen(file: ScanFile, candidates: Candidates, need: ColumnNeed): AsyncGenerator<Place> {
-    for await (const { place } of this.#chosen(file, candidates, need, 0)) yield place;
+    if (this.#isFew(candidates, need)) yield (await this.#together(file, candidates, need)).place;
+    else for await (const { place } of this.#chosen(file, candidates, need, 0)) yield place;
+  }
+
+  /** Rows of a place whose columns are kept, in the given order; undefined where some are missing. */
+  kept(place: Place, need: ColumnNeed, rows: Uint32Array): RecordBatch | undefined {
+    const retained = retainedColumns(place, need);
+    if (retained === undefined) return undefined;
+    return withPlaced(take(retained, rows), place, need.placed, { kind: 'list', rows });
   }
 
   #picked(place: Place, { stored }: ColumnNeed, rows: Uint32Array): Promise<PickedRows> {
@@ -197,6 +193,8 @@ export class Scanner {
     if (place.ranks !== undefined) {
       const retained = retainedColumns(place, need);
       if (retained !== undefined) return withPlaced(pick(retained, rows), place, need.placed, rows);
+      if (place.parts !== undefined)
+        return withPlaced(await this.#apart(place.parts, need, rows), place, need.placed, rows);
       const row = rowAt(rows);
       const live = Uint32Array.from({ length: countOf(rows) }, (_, at) => place.live![row(at)]!);
       const { batch } = await this.#picked(place, need, live);
@@ -210,6 +208,22 @@ export class Scanner {
     const picked = pick(found.batch, relativeRows(rows, found.skipped));
     if (rows.kind === 'list') found.release?.();
     return withPlaced(picked, place, need.placed, rows);
+  }
+
+  /** More columns of rows that were read together. */
+  async #apart(parts: readonly Place[], { stored }: ColumnNeed, rows: Rows): Promise<RecordBatch> {
+    const [count, row] = [countOf(rows), rowAt(rows)];
+    const found: RecordBatch[] = [];
+    let [first, at] = [0, 0];
+    for (const part of parts) {
+      const own: number[] = [];
+      for (; at < count && row(at) < first + part.rows; at++) own.push(row(at) - first);
+      first += part.rows;
+      if (own.length === 0) continue;
+      const some = listed(Uint32Array.from(own), part.rows);
+      found.push(await this.read(part, { stored, placed: [] }, some));
+    }
+    return concat(found);
   }
 
   /**
@@ -249,39 +263,8 @@ export class Scanner {
   }
 }
 
-/** Columns of a few rows that were kept; undefined if some are missing. */
-function retainedColumns({ retained }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
-  const has = (name: string) =>
-    retained?.schema.fields.some((field) => field.name === name) === true;
-  return retained !== undefined && stored.every(has) ? projectColumns(retained, stored) : undefined;
-}
-
 function beside(left: RecordBatch, right: RecordBatch): RecordBatch {
   const schema = schemaOf([...left.schema.fields, ...right.schema.fields], left.schema.metadata);
   const columns = [...left.data.children, ...right.data.children];
   return batchOfData(schema, columns, left.numRows);
-}
-
-function withPlaced(
-  batch: RecordBatch,
-  place: Place,
-  fields: readonly Field[],
-  rows: Rows,
-): RecordBatch {
-  return fields.reduce(
-    (wider, field) => withColumn(wider, field, placed(field, place, rows)),
-    batch,
-  );
-}
-
-/** The positions of a batch's rows in the table. */
-function offsetsOf({ offset, ranks }: Place): RowIds {
-  if (ranks === undefined) return { kind: 'range', first: BigInt(offset) };
-  return { kind: 'list', ids: BigUint64Array.from(ranks, (rank) => BigInt(offset + rank)) };
-}
-
-function placed(field: Field, place: Place, rows: Rows): Vector {
-  const ids = field === ROW_ID ? place.rowIds : offsetsOf(place);
-  const data = idsOf(ids, countOf(rows), rowAt(rows));
-  return makeVector(makeData({ type: new Uint64(), data }));
 }

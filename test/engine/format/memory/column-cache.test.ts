@@ -16,6 +16,13 @@ function read(cache: ColumnCache, key: string, bytes = BYTES): boolean {
   return false;
 }
 
+/** Reads some rows of a column, which would take so many bytes as a whole; whether it was there. */
+function readRows(cache: ColumnCache, key: string, bytes: number): boolean {
+  if (cache.find(key, true) !== undefined) return true;
+  if (cache.wants(key, bytes, true)) cache.keep(key, column(), bytes);
+  return false;
+}
+
 function readAll(cache: ColumnCache, keys: readonly string[]): readonly string[] {
   return keys.filter((key) => read(cache, key));
 }
@@ -93,5 +100,25 @@ describe('a cache of columns', () => {
     for (const cache of [small, none]) {
       for (let time = 0; time < 5; time++) expect(read(cache, 'a')).toBe(false);
     }
+  });
+
+  it('keeps a column once reads of its rows have cost as much as itself', () => {
+    const cache = new ColumnCache(new MemoryBudget(2 ** 24));
+    const reads = (key: string, bytes: number) => {
+      for (let times = 0; ; times++) if (readRows(cache, key, bytes)) return times;
+    };
+    expect(reads('small', 2 ** 10)).toBe(2);
+    expect(reads('large', 2 ** 20)).toBe(32);
+  });
+
+  it('does not exchange columns whose rows are read by chance', () => {
+    const cache = new ColumnCache(new MemoryBudget(10 * BYTES));
+    const keys = keysOf('large', 40);
+    const chance = (time: number) => keys[(time * time * 7 + time * 3) % 40]!;
+    for (let time = 0; time < 400; time++) readRows(cache, chance(time), BYTES);
+    const kept = keys.filter((key) => cache.find(key) !== undefined);
+    for (let time = 0; time < 400; time++) readRows(cache, chance(time), BYTES);
+    expect(kept).toHaveLength(10);
+    expect(keys.filter((key) => cache.find(key) !== undefined)).toEqual(kept);
   });
 });
