@@ -169,7 +169,7 @@ export class Service {
     const child = spawn('sh', ['-c', `${this.#limits}exec "$0" "$@"`, process.execPath, ...words], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...COLD, ...variables },
+      env: { ...COLD, ...process.env, ...variables },
       ...(user !== undefined && { uid: user, gid: user }),
     });
     this.#child = child;
