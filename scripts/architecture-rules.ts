@@ -169,9 +169,9 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/store/embedded/write-room.ts',
     'src/store/embedded/notes.ts',
     'src/store/process-mark.ts',
+    // Temporary files that processes leave.
+    'src/store/process-scratch.ts',
     'src/storage/',
-    // Temporary files of the Lance library, which their processes leave.
-    'src/lance/library-scratch.ts',
     'src/lance/worker/library-main.ts',
     // Rows that the gateway has written for the process.
     'src/lance/worker/shared-rows.ts',

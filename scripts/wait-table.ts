@@ -528,6 +528,7 @@ export const intervals: Readonly<Record<string, string>> = {
   'audit/checkpoints/publisher.ts': 'interval of checkpoints',
   'audit/segments/background-sealing.ts': 'interval of sealing, and its thread, in the background',
   'cli/service/recovery-rounds.ts': 'interval of examinations of processes that were killed',
+  'cli/service/warm-up.ts': 'pauses of the warm-up while clients ask the process',
   'cli/audit/audit-search.ts': 'interval of `--follow`, until the user stops it',
   'engine/catalog/journal/journal-keeper.ts': 'interval of snapshots',
   'engine/catalog/journal/journal.ts': 'collects changes that the store may forget',

@@ -41,9 +41,10 @@ export class Subject {
   static async start(name: string, options: ServiceOptions = {}): Promise<Subject> {
     const service = await Service.start({
       ...options,
-      // The mixed work has wrong keys among its requests.
-      config: 'limits: { failed_identifications: null }\n',
+      // The mixed work has wrong keys among its requests, and other work on the machine must not end it.
+      config: 'limits: { failed_identifications: null }\ncoordination: { wait: 60s }\n',
       nodeFlags: ['--import', PRELOADED],
+      variables: { ARROWGATE_WARM_UP: 'true' },
     });
     return new Subject(service, name);
   }

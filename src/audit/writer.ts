@@ -8,7 +8,6 @@ import { AttemptsNotes } from './instances/attempts-note.ts';
 import { recordOwner } from './instances/owner.ts';
 import { signStart, type StartOptions } from './instances/start.ts';
 import { BlockMemory } from './chain/block.ts';
-import { recordText } from './record/encoding.ts';
 import { RecordQueue } from './chain/queue.ts';
 import type { AuditRecord } from './record/record.ts';
 
@@ -90,7 +89,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const queue = new RecordQueue(lines, memory);
   return {
     instance,
-    write: (record, durable) => queue.add(recordText(record), durable),
+    write: (record, durable) => queue.add(record, durable),
     healthy: () => lines.fault,
     weakness: () => checkpoints?.fault(),
     close: async () => {

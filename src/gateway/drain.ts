@@ -1,6 +1,7 @@
 /** The state of a shutdown, and the requests in flight. */
 export class Drain {
   #running = 0;
+  #begun = 0;
   /** Called when no request is in flight any more. */
   #waiting: (() => void)[] = [];
   #stopping = false;
@@ -21,6 +22,11 @@ export class Drain {
     return this.#running;
   }
 
+  /** How many requests have begun since the start. */
+  get begun(): number {
+    return this.#begun;
+  }
+
   /** Announces the shutdown; requests are still served. */
   begin(): void {
     this.#stopping = true;
@@ -35,6 +41,7 @@ export class Drain {
   /** Counts work as running until it settles. It must not reject. */
   track(work: Promise<void>): void {
     this.#running += 1;
+    this.#begun += 1;
     void work.then(this.#ended);
   }
 

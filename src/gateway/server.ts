@@ -56,6 +56,8 @@ export interface ServerOptions extends Limits {
   readonly host: string;
   /** 0 takes any free one. */
   readonly port: number;
+  /** Path of a Unix socket of this process alone, which is listened on instead. */
+  readonly socket?: string;
   /** How long requests in flight may continue after `stop()`, in ms. */
   readonly drainMillis: number;
   /** Connections that may wait to be accepted; Node's default if absent. */
@@ -69,6 +71,7 @@ export interface ServerOptions extends Limits {
 }
 
 export interface Listening {
+  /** Or the path of the socket. */
   readonly url: string;
   /** Asks clients not to reuse connections; requests are still served. */
   announce(): void;
@@ -87,7 +90,7 @@ export async function listen(gateway: Gateway, options: ServerOptions): Promise<
   await started(serving);
   const slow = setInterval(() => connections.closeSlow(), options.idleMillis).unref();
   return {
-    url: urlOf(server, options.host),
+    url: options.socket ?? urlOf(server, options.host),
     announce: () => {
       gateway.drain.begin();
       connections.announce();
@@ -168,8 +171,9 @@ function wireConnections({ server, connections, control }: Serving): void {
 }
 
 async function started({ server, gateway, options }: Serving): Promise<void> {
-  const { port, host, backlog } = options;
-  server.listen({ port, host, ...(backlog === undefined ? {} : { backlog }) });
+  const { port, host, backlog, socket } = options;
+  const place = socket === undefined ? { port, host } : { path: socket, exclusive: true };
+  server.listen({ ...place, ...(backlog === undefined ? {} : { backlog }) });
   await once(server, 'listening');
   server.on('error', (error) => gateway.log.error({ err: error }, 'the listener failed'));
 }

@@ -7,7 +7,7 @@ import {
   type LibraryEnvironment,
   type TaskInput,
 } from './library-process.ts';
-import type { LibraryScratch } from './library-scratch.ts';
+import type { ProcessScratch } from '../store/process-scratch.ts';
 import { LibrarySuspects, type AskingTask } from './library-suspects.ts';
 import type { LibraryTask, StoreAccess } from './wire/messages.ts';
 import { PieceMemory } from './wire/piece-memory.ts';
@@ -26,7 +26,7 @@ export interface LibraryPoolOptions {
   /** Memory of each process, in bytes. */
   readonly memory: number;
   readonly environment?: LibraryEnvironment | undefined;
-  readonly scratch: LibraryScratch;
+  readonly scratch: ProcessScratch;
   /** Called with a sentence when a process has ended that nobody ended. */
   readonly onFault: (fault: string) => void;
 }

@@ -19,7 +19,7 @@ import type {
 } from './wire/messages.ts';
 import { withLargeReads } from './large-reads.ts';
 import { libraryFault } from './library-fault.ts';
-import { removeScratch } from './library-scratch.ts';
+import { removeScratch } from '../store/process-scratch.ts';
 
 /** The built program: the process runs no TypeScript. Found from the sources as well as from what is built of them. */
 const MAIN = fileURLToPath(new URL('../../dist/lance/worker/library-main.js', import.meta.url));

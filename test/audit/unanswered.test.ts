@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { BlockMemory } from '../../src/audit/chain/block.ts';
 import { HashChain } from '../../src/audit/chain/hash-chain.ts';
 import { readAttemptsNote } from '../../src/audit/instances/attempts-note.ts';
 import { recordText } from '../../src/audit/record/encoding.ts';
@@ -164,4 +165,48 @@ it('records that were not kept change no open attempt', () => {
       ['d', 3n],
     ]),
   );
+});
+
+it('both halves of a request in one block leave no attempt open', () => {
+  const chain = new HashChain('one', () => undefined);
+  const memory = new BlockMemory(1_000_000);
+  const frame = (
+    place: number,
+    ...halves: readonly (readonly [string, 'attempt' | 'outcome'])[]
+  ) => {
+    const block = memory.take();
+    for (const [id, phase] of halves) {
+      const half = record(id, { phase });
+      expect(block.add(half, recordText(half))).toBe(true);
+    }
+    const framed = chain.frame(BigInt(place), [{ bytes: block.bytes, lines: block.count }]);
+    const lines = Buffer.from(framed).toString().trimEnd().split('\n');
+    expect(lines.map((line) => line.includes('"phase":"outcome"'))).toEqual(
+      halves.map(([, phase]) => phase === 'outcome'),
+    );
+    chain.onDurable();
+  };
+  frame(
+    1,
+    ['a', 'attempt'],
+    ['b', 'attempt'],
+    ['b', 'outcome'],
+    ['c', 'attempt'],
+    ['b', 'outcome'],
+  );
+  expect(chain.openAttempts()).toEqual({
+    count: 5n,
+    open: new Map([
+      ['a', 1n],
+      ['c', 4n],
+    ]),
+  });
+  frame(6, ['d', 'attempt'], ['a', 'outcome'], ['d', 'outcome'], ['e', 'attempt']);
+  expect(chain.openAttempts()).toEqual({
+    count: 9n,
+    open: new Map([
+      ['c', 4n],
+      ['e', 9n],
+    ]),
+  });
 });

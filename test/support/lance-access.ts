@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { LanceAccess } from '../../src/engine/handlers/rows/library-reads.ts';
 import { LanceRows } from '../../src/lance/lance-rows.ts';
 import { LibraryPool } from '../../src/lance/library-pool.ts';
-import { LibraryScratch } from '../../src/lance/library-scratch.ts';
+import { ProcessScratch } from '../../src/store/process-scratch.ts';
 
 /** A process of the Lance library for an engine in this process. Close it after the engine. */
 export async function libraryAccess(): Promise<LanceAccess & { close(): Promise<void> }> {
@@ -12,7 +12,7 @@ export async function libraryAccess(): Promise<LanceAccess & { close(): Promise<
   const pool = new LibraryPool({
     processes: 1,
     memory: 2 ** 31,
-    scratch: new LibraryScratch(folder),
+    scratch: new ProcessScratch('library', folder),
     onFault: (fault) => {
       throw new Error(fault);
     },

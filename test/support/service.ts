@@ -46,6 +46,9 @@ export interface ServiceOptions {
   readonly config?: string;
 }
 
+/** Tests start more processes than two cores can warm up. */
+const COLD = { ARROWGATE_WARM_UP: 'false' };
+
 /** One audit record, as its line says it. */
 export type AuditLine = Readonly<Record<string, unknown>>;
 
@@ -166,7 +169,7 @@ export class Service {
     const child = spawn('sh', ['-c', `${this.#limits}exec "$0" "$@"`, process.execPath, ...words], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...variables },
+      env: { ...process.env, ...COLD, ...variables },
       ...(user !== undefined && { uid: user, gid: user }),
     });
     this.#child = child;

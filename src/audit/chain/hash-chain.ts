@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Framing, LogLine } from '../../storage/line-log.ts';
 import { instancePrefix } from '../record/encoding.ts';
-import { recordsOfBlock } from './block.ts';
+import { visitRecords } from './block.ts';
 import { OpenAttempts, type AttemptsNote } from './open-attempts.ts';
 
 /** Length of a base64url SHA-256 digest. */
@@ -94,10 +94,11 @@ export class HashChain implements Framing {
         this.#attempts.add(bytes, linker.number);
         linker.addText(bytes);
       } else {
-        for (const text of recordsOfBlock(bytes)) {
-          this.#attempts.add(text, linker.number);
+        visitRecords(bytes, (text, isPaired) => {
+          // Both halves together leave no attempt open.
+          if (!isPaired) this.#attempts.add(text, linker.number);
           linker.addBytes(text);
-        }
+        });
         this.#blocks.push(bytes);
       }
     }

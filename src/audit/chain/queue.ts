@@ -1,4 +1,6 @@
 import type { LineLog } from '../../storage/line-log.ts';
+import { recordText } from '../record/encoding.ts';
+import type { AuditRecord } from '../record/record.ts';
 import type { BlockMemory, RecordBlock } from './block.ts';
 
 /** Maximum delay before the log gets a record that no caller awaits, in ms. */
@@ -22,13 +24,14 @@ export class RecordQueue {
     this.#memory = memory;
   }
 
-  /** Adds the text of a record. As `AuditLog.write`. */
-  add(text: string, durable: boolean): Promise<void> | undefined {
+  /** As `AuditLog.write`. */
+  add(record: AuditRecord, durable: boolean): Promise<void> | undefined {
+    const text = recordText(record);
     if (durable || this.#closed) return this.#alone(text, durable);
-    if (this.#open?.add(text) === true) return this.#room;
+    if (this.#open?.add(record, text) === true) return this.#room;
     this.#handOver();
     const block = this.#memory.take();
-    if (!block.add(text)) {
+    if (!block.add(record, text)) {
       this.#memory.free(block.bytes);
       return this.#alone(text, false);
     }

@@ -136,6 +136,12 @@ export const settings = {
   policies: setting(textSetting, './policies', './policies', 'folder of the policy files', {
     flag: 'policies',
   }),
+  warm_up: setting(
+    yesOrNo,
+    true,
+    'true',
+    'whether a process runs its code on a temporary catalog when it has just started and nobody asks it, so that the first requests are fast',
+  ),
   admin_key: setting<string | null>(
     textSetting,
     null,

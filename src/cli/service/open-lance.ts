@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { LanceAccess } from '../../engine/handlers/rows/library-reads.ts';
 import { LanceRows } from '../../lance/lance-rows.ts';
 import { LibraryPool } from '../../lance/library-pool.ts';
-import { LibraryScratch } from '../../lance/library-scratch.ts';
+import { ProcessScratch } from '../../store/process-scratch.ts';
 import { StoreLooks } from '../../lance/store-looks.ts';
 import type { VendingStores } from '../../storage/vending/credential-vendor.ts';
 import type { Config } from '../config/config-table.ts';
@@ -39,7 +39,7 @@ export function openLance(
     environment: libraryEnvironment(stores),
     processes: config['lance.processes'],
     memory: config['lance.memory'],
-    scratch: new LibraryScratch(dataFolderOf(config).libraryScratch),
+    scratch: new ProcessScratch('library', dataFolderOf(config).libraryScratch),
     onFault: (fault) => log.warn({ fault }, 'a process of the Lance library ended'),
   });
   opened.add(() => pool.close());

@@ -62,14 +62,17 @@ interface PolicyServices {
 
 /** The policy, and the issuers of tokens, which change with it. */
 export function openPolicy(
-  { config, log, opened, metrics }: Start,
+  { config, log, opened, metrics, followsPolicy = true }: Start,
   first: ServedPolicy,
   { reader, archive, reloads }: PolicyServices,
-): { readonly policy: PolicyWatch; readonly tokens: Tokens } {
+): { readonly policy: Omit<PolicyWatch, 'close'>; readonly tokens: Tokens } {
   const folder = resolve(config.policies);
   warn(first.snapshot, log);
   const tokens = new Tokens(first.snapshot.issuers, { log });
   opened.add(() => tokens.close());
+  if (!followsPolicy) {
+    return { policy: { current: () => first.snapshot, refused: () => undefined }, tokens };
+  }
   const onChange = (snapshot: PolicySnapshot, change: PolicyChange | undefined): void => {
     metrics.count('policyReloads', 'ok');
     tokens.replace(snapshot.issuers);

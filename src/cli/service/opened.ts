@@ -36,6 +36,8 @@ export interface Start {
   readonly opened: Opened;
   readonly metrics: Metrics;
   readonly certificate: Certificate | undefined;
+  /** Whether changes of the policy take effect; absent for yes. */
+  readonly followsPolicy?: boolean;
   /** The program around the gateway, if it authenticates callers. */
   readonly identify?: IdentifyHost | undefined;
 }

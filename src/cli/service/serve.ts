@@ -51,6 +51,7 @@ import type { AuditLog } from '../../audit/writer.ts';
 import type { EngineReadings } from '../../engine/readings.ts';
 import type { MetricName } from '../../gateway/telemetry/metric-table.ts';
 import { readinessSamples } from '../../gateway/readiness.ts';
+import { WarmUp } from './warm-up.ts';
 import type { Traces } from '../../gateway/telemetry/traces.ts';
 
 const readings: Readonly<Partial<Record<MetricName, keyof EngineReadings>>> = {
@@ -140,12 +141,17 @@ export async function startGateway(
     joinMetrics(metrics);
     const gateway = await compose({ config, log, output, opened, metrics, certificate });
     const listeners = await openListeners(gateway, config, certificate);
+    const warmUp = config.warm_up
+      ? new WarmUp({ traffic: gateway.drain, compose, log })
+      : undefined;
     return {
       ...listeners,
       stop: async () => {
+        void warmUp?.stop();
         try {
           await listeners.stop();
         } finally {
+          await warmUp?.stop();
           await opened.close();
         }
       },

@@ -53,8 +53,9 @@ export class Metrics {
   readonly #sources = new Map<MetricName, MetricSource>();
   #others: () => Promise<readonly MetricValues[]> = async () => [await this.values()];
 
-  constructor(version: string) {
-    collectDefaultMetrics({ register: this.#process });
+  /** @param ofProcess Whether Node's own metrics are among them; they are measured until the process ends. */
+  constructor(version: string, ofProcess = true) {
+    if (ofProcess) collectDefaultMetrics({ register: this.#process });
     this.source('info', () => [{ labels: { version }, value: 1 }]);
   }
 
