@@ -5,7 +5,7 @@ import { answerSizes, rowsAnswer } from '../../src/engine/query/plan/answer.ts';
 import { execute } from '../../src/engine/query/execute.ts';
 import { planQuery } from '../../src/engine/query/plan/plan.ts';
 import { parseQueryRequest } from '../../src/engine/request/request.ts';
-import type { BatchSource } from '../../src/engine/query/scan/fragment-reader.ts';
+import type { BatchSource } from '../../src/engine/query/scan/batch-source.ts';
 import type { Snapshot } from '../../src/engine/format/snapshot.ts';
 import type { Answer, AnswerBody } from '../../src/protocol/backend.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';

@@ -1,7 +1,7 @@
 import { Field, Uint64, type Data, type RecordBatch, type Schema } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
-import { STORED_ROW_ID } from '../query/scan/fragment-reader.ts';
+import { STORED_ROW_ID } from '../query/scan/batch-source.ts';
 import type { WrittenFile } from '../format/fragment-writer.ts';
 import type { Fragment } from '../format/snapshot.ts';
 import { pairs } from '../base/items.ts';

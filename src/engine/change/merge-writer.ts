@@ -10,7 +10,7 @@ import { needOf, ROW_ID } from '../request/computed-columns.ts';
 import { gather, BatchPlaces } from '../query/scan/gather.ts';
 import { Scanner } from '../query/scan/scan.ts';
 import { newFragment } from '../format/change.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../query/scan/batch-source.ts';
 import { ingest, PIECE_BYTES } from '../format/ingest.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import { countedFrom } from '../query/scan/live-rows.ts';

@@ -8,7 +8,7 @@ import { readAhead } from '../query/scan/meters.ts';
 import { countOf, listed, rowAt, stretch, type Rows } from '../query/scan/rows.ts';
 import type { Place } from '../query/scan/place.ts';
 import { Scanner, type PlacedBatch, type ScanFile } from '../query/scan/scan.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../query/scan/batch-source.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import { FragmentMemo } from './fragment-memo.ts';
 

@@ -1,6 +1,6 @@
 import type { Store } from '../../store/store.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../query/scan/batch-source.ts';
 import type { Committer } from '../catalog/records/commit-loop.ts';
 import type { LocalTables } from '../catalog/local-tables.ts';
 import { Catalog } from '../catalog/catalog.ts';

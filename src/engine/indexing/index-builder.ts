@@ -14,7 +14,7 @@ import { takeData } from '../../arrow/take.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { planSort } from '../query/plan/sort-plan.ts';
 import { orderOf } from '../query/rows/sort-keys.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../query/scan/batch-source.ts';
 import type { Fragment, FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import { keyTypeOf } from '../index/keys/index-kind.ts';
 import { PageWriter, pageSchema, encodeRows } from '../index/keys/page-writer.ts';

@@ -1,5 +1,5 @@
 import type { Contents } from '../format/change.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../query/scan/batch-source.ts';
 import { columnKey, uncovered } from '../index/keys/index-upkeep.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import { indexTexts } from './text-fragment-builder.ts';

@@ -1,4 +1,4 @@
-import type { BatchSource, FragmentBatch, IndexSource } from './scan/fragment-reader.ts';
+import type { BatchSource, FragmentBatch, IndexSource } from './scan/batch-source.ts';
 import { execute } from './execute.ts';
 import { planSteps, stepsText, type PlanStep } from './rows/explain.ts';
 import { CountingMeters, type StepCounts, type StepName } from './scan/meters.ts';

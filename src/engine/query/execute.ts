@@ -1,6 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { RequestBudget } from '../../protocol/budget.ts';
-import type { BatchSource } from './scan/fragment-reader.ts';
+import type { BatchSource } from './scan/batch-source.ts';
 import { lookedUpRows } from './rows/looked-up-rows.ts';
 import { noMeters, type Meters } from './scan/meters.ts';
 import type { QueryPlan } from './plan/plan.ts';

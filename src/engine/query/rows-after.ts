@@ -1,6 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import { execute } from './execute.ts';
-import type { BatchSource } from './scan/fragment-reader.ts';
+import type { BatchSource } from './scan/batch-source.ts';
 import { columnsRead } from './scan/projection.ts';
 import { rowsOfFile } from './scan/pruning.ts';
 import { coalesce } from './scan/rows.ts';

@@ -13,7 +13,7 @@ import { reservedBytes } from '../query/plan/reserved-bytes.ts';
 import { countRowsWhere, predicateOf } from '../query/rows/count.ts';
 import { rowsAfter } from '../query/rows-after.ts';
 import { attended } from '../query/scan/attended.ts';
-import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../query/scan/batch-source.ts';
 import type { VisibleSnapshot } from '../query/scan/visible-snapshot.ts';
 import type { VirtualRows } from '../query/scan/virtual-rows.ts';
 import { needOf } from '../request/computed-columns.ts';

@@ -15,7 +15,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
 import { writeDeletions } from '../../../src/engine/format/deletion-file.ts';
 import type { Snapshot } from '../../../src/engine/format/snapshot.ts';
-import type { BatchSource } from '../../../src/engine/query/scan/fragment-reader.ts';
+import type { BatchSource } from '../../../src/engine/query/scan/batch-source.ts';
 import { defaultBudget, RequestBudget } from '../../../src/protocol/budget.ts';
 import { execute } from '../../../src/engine/query/execute.ts';
 import { planQuery } from '../../../src/engine/query/plan/plan.ts';

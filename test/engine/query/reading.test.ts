@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
 import { attended } from '../../../src/engine/query/scan/attended.ts';
 import { countRows } from '../../../src/engine/query/rows/count.ts';
-import type { BatchSource } from '../../../src/engine/query/scan/fragment-reader.ts';
+import type { BatchSource } from '../../../src/engine/query/scan/batch-source.ts';
 import { fragmentKey } from '../../../src/engine/format/snapshot.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';

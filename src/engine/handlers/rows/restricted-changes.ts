@@ -27,7 +27,7 @@ import {
   type BoundRestrictions,
 } from '../../query/restrict/bound-restrictions.ts';
 import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
-import type { BatchSource } from '../../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../../query/scan/batch-source.ts';
 import type { Call } from '../call/handler.ts';
 import { notApplied } from '../call/restricted-calls.ts';
 import { requireApplicable, restrictedTable } from '../call/restricted-reads.ts';

@@ -3,7 +3,7 @@ import type { Stored, TableRecord } from '../../format/records.ts';
 import type { Call, Handler } from '../call/handler.ts';
 import type { Fields } from '../../base/fields.ts';
 import type { Chain } from '../../format/chain.ts';
-import type { BatchSource } from '../../query/scan/fragment-reader.ts';
+import type { BatchSource } from '../../query/scan/batch-source.ts';
 import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { HeavyWork } from '../../workers/heavy-work.ts';
 import type { Tags } from '../../versions/lines/tags.ts';

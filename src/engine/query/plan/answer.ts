@@ -9,7 +9,7 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import type { AnswerMemory } from '../../format/memory/answer-memory.ts';
 import { coalesce, isLarge } from '../scan/rows.ts';
 import type { BatchSize } from '../../format/stored-sizes.ts';
-import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { BatchSource } from '../scan/batch-source.ts';
 import {
   RepeatableBody,
   before,

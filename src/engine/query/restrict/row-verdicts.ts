@@ -9,7 +9,7 @@ import { rowsInThread } from '../../request/formula.ts';
 import { AHEAD, readAhead } from '../scan/meters.ts';
 import { prunedFiles } from '../scan/pruning.ts';
 import { Scanner, type PlacedBatch, type ScanFile } from '../scan/scan.ts';
-import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { BatchSource } from '../scan/batch-source.ts';
 import { closing, type BoundRestrictions } from './bound-restrictions.ts';
 
 /** Rows of a stored batch that the caller may see. */

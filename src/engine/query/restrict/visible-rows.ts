@@ -4,7 +4,7 @@ import { schemaOf } from '../../../arrow/nested-type.ts';
 import { batchOfColumns, take } from '../../../arrow/select.ts';
 import type { OpenPart, VirtualPart } from '../../../protocol/virtual-table.ts';
 import type { Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
-import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { BatchSource } from '../scan/batch-source.ts';
 import { countOf, fewOf, listed, rowAt, type Rows } from '../scan/rows.ts';
 import type { Place } from '../scan/place.ts';
 import { VirtualRows } from '../scan/virtual-rows.ts';

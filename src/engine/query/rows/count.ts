@@ -1,4 +1,4 @@
-import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { BatchSource } from '../scan/batch-source.ts';
 import type { VisibleSnapshot } from '../scan/visible-snapshot.ts';
 import { needOf, NO_COLUMNS, rowFieldsOf } from '../../request/computed-columns.ts';
 import { predicateFormula, countWhere } from '../../request/formula.ts';

@@ -1,4 +1,4 @@
-import type { BatchSource, FragmentBatch, IndexSource } from './fragment-reader.ts';
+import type { BatchSource, FragmentBatch, IndexSource } from './batch-source.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
 

@@ -10,7 +10,7 @@ import { projectColumns, withColumn } from '../../../arrow/select.ts';
 import type { CandidateBatch } from '../../index/keys/candidates.ts';
 import type { Fragment } from '../../format/snapshot.ts';
 import { ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
-import type { PickedRows } from './fragment-reader.ts';
+import type { PickedRows } from './batch-source.ts';
 import { idsOf, type RowIds } from './live-rows.ts';
 import { countOf, rowAt, type Rows } from './rows.ts';
 

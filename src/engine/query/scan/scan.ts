@@ -5,7 +5,7 @@ import { schemaOf } from '../../../arrow/nested-type.ts';
 import { concat, take } from '../../../arrow/select.ts';
 import type { CandidateBatch, Candidates } from '../../index/keys/candidates.ts';
 import type { FragmentLookup } from '../../index/keys/lookup.ts';
-import type { BatchRange, BatchSource, FragmentBatch, PickedRows } from './fragment-reader.ts';
+import type { BatchRange, BatchSource, FragmentBatch, PickedRows } from './batch-source.ts';
 import { chosenPlace, joinedPlace, retainedColumns, withPlaced, type Place } from './place.ts';
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { workAhead } from '../../format/memory/read-memory.ts';

@@ -5,7 +5,7 @@ import type { RowRange } from '../../../arrow/ipc/row-range.ts';
 import { slice, take } from '../../../arrow/select.ts';
 import { candidatesOf } from '../../index/keys/candidates.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
-import type { BatchRange, BatchSource, FragmentBatch, IndexSource } from './fragment-reader.ts';
+import type { BatchRange, BatchSource, FragmentBatch, IndexSource } from './batch-source.ts';
 import type { DataFile, Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
 import { DroppedMemory } from '../../format/memory/memory-budget.ts';
 import { batchBytes } from '../../format/small-batches.ts';

@@ -1,6 +1,6 @@
 import { ArrowError } from '../../../arrow/arrow-error.ts';
 import { DamagedFile } from '../../../arrow/sealed/file-seal.ts';
-import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { BatchSource } from '../scan/batch-source.ts';
 import { indexFileOf } from '../../index/keys/index-upkeep.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
 import { DamagedText } from '../../index/text/text-reader.ts';

@@ -2,7 +2,7 @@ import { textsOf } from '../../index/keys/text-column.ts';
 import { TokenTable, type TokenTest } from '../../index/text/token-table.ts';
 import type { Tokenizer } from '../../tokens/tokenizer.ts';
 import { Pace } from '../../base/pace.ts';
-import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { BatchSource } from '../scan/batch-source.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
 import type { PartHeader } from '../../index/text/part-header.ts';
 import type { Postings } from '../../index/text/postings.ts';

@@ -8,7 +8,7 @@ import { Pace } from '../../base/pace.ts';
 import { allFiles, type QueryPlan } from '../plan/plan.ts';
 import { KEPT_ROWS, type Scanner } from '../scan/scan.ts';
 import { fetchRows } from './search-rows.ts';
-import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { BatchSource } from '../scan/batch-source.ts';
 import { allowedRows, findTexts, rowPlaces, type ScoredRows } from './text-search.ts';
 import type { TextPlan } from '../../index/text/text-plan.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
