@@ -25,12 +25,9 @@ import { firstFile, storedIn, type Fragment, type Snapshot } from '../../format/
 import { storedSizes, type BatchSize } from '../../format/stored-sizes.ts';
 import { batchBytes } from '../../format/small-batches.ts';
 import { onlyItem } from '../../base/items.ts';
-import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
-import { andThen } from '../../../protocol/maybe-promise.ts';
+import { allOf, andThen, isAvailable, type MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import type { TakeMemory } from '../../../arrow/sealed/portion-checks.ts';
-import { allOf } from '../../../protocol/maybe-promise.ts';
-import { isAvailable } from '../../../protocol/maybe-promise.ts';
 import {
   STORED_ROW_ID,
   type BatchRange,
