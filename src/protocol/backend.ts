@@ -92,6 +92,8 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
    * `sent` is not called.
    */
   readonly whole?: Uint8Array | undefined;
+  /** Rows of `whole`, where its maker knows them. */
+  readonly rows?: number | undefined;
 }
 
 /** A body that is sent: nothing, a text that is already serialised, or bytes as they come. */

@@ -110,6 +110,7 @@ describe('QueryTable', () => {
     expect(Buffer.from(bytes.subarray(0, 6)).toString()).toBe('ARROW1');
     const table = tableFromIPC(bytes);
     expect([...table.getChildAt(0)!]).toEqual([2n ** 53n + 1n, 5n]);
+    expect(answer.read?.rows()).toBe(2n);
   });
 
   it('answers the schema even when no row is found', async () => {
@@ -117,6 +118,7 @@ describe('QueryTable', () => {
     const table = tableFromIPC(await bytesOf(answer.body));
     expect(table.numRows).toBe(0);
     expect(table.schema.fields.map(({ name }) => name)).toEqual(['id', '_rowid']);
+    expect(answer.read?.rows()).toBe(0n);
   });
 
   it('refuses what fails on a row of the first batch before anything is sent', async () => {

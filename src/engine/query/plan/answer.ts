@@ -161,12 +161,14 @@ const SMALL = { rows: 1024, bytes: 2 ** 15 };
 
 /** A file of at most one batch, which is not copied before it is known to be complete. */
 class SmallFile {
+  readonly rows: number;
   readonly isSmall: boolean;
   readonly pieces: readonly Uint8Array[];
   readonly #writer: FileWriter;
   readonly #start: Uint8Array;
 
   constructor(schema: Schema, batch: RecordBatch = noRows(schema)) {
+    this.rows = batch.numRows;
     this.#writer = new FileWriter(schema);
     this.#start = this.#writer.begin();
     const mayBeSmall = batch.numRows < SMALL.rows;
@@ -183,16 +185,17 @@ class SmallFile {
 function wholeAnswer(rows: RowsAnswer, file: SmallFile): Answer {
   const whole = file.bytes();
   giveBack(rows, file.pieces);
-  return fileAnswer(rows.version, wholeBytes(whole));
+  return fileAnswer(rows.version, wholeBytes(whole, file.rows));
 }
 
-function wholeBytes(whole: Uint8Array): ByteStream {
+function wholeBytes(whole: Uint8Array, rows: number): ByteStream {
   return {
     async *[Symbol.asyncIterator]() {
       yield whole;
     },
     length: whole.byteLength,
     whole,
+    rows,
   };
 }
 

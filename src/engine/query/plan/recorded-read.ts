@@ -39,6 +39,10 @@ export function withRead(answer: Answer, read: ReadPart, rows = () => 0n): Answe
 export function withReadRows(answer: Answer, read: ReadPart): Answer {
   const { body } = answer;
   if (body === null || typeof body === 'string') return withRead(answer, read);
+  if (body.rows !== undefined) {
+    const rows = BigInt(body.rows);
+    return withRead(answer, read, () => rows);
+  }
   const counted = new PassedRows();
   if (body.whole !== undefined) counted.add(body.whole);
   const passed = body.whole === undefined ? countedBody(body, counted) : body;
