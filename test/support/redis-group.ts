@@ -21,7 +21,10 @@ export interface RedisGroup {
    * @returns Bytes of changes that the replica never received.
    */
   failOver(work: () => Promise<void>): Promise<number>;
-  /** Stops the master of the catalog's keys in the middle of what it does. @returns Lets it go on. */
+  /**
+   * Stops the master of the catalog's keys in the middle of what it does, once its replica has what was written before.
+   * @returns Lets it go on.
+   */
   standStill(): Promise<() => void>;
   stop(): Promise<void>;
 }
@@ -49,7 +52,7 @@ export async function startSentinels(): Promise<RedisGroup> {
   return {
     url: `redis+sentinel://${hosts}/main`,
     failOver: (work) => replaced(master, replica, work),
-    standStill: async () => stoodStill(master),
+    standStill: () => stoodStill(master),
     async stop() {
       for (const each of [...sentinels, replica, master]) await each.stop();
       await rm(folder, { recursive: true });
@@ -133,7 +136,11 @@ async function replaced(
   return lost;
 }
 
-function stoodStill(master: RedisServer): () => void {
+async function stoodStill(master: RedisServer): Promise<() => void> {
+  await eventually(async () => {
+    const [, offset, replicas] = (await master.command('ROLE')) as readonly unknown[];
+    expectPart(replicas, `"${Number(offset)}"`);
+  });
   master.pause();
   return () => master.resume();
 }
