@@ -88,7 +88,7 @@ export async function startCluster(): Promise<RedisGroup> {
     await eventually(async () =>
       expectPart(await node.command('CLUSTER', 'INFO'), 'cluster_state:ok'),
     );
-    // Not earlier: a node that is silent for so long while they meet would never be asked again.
+    // Only now: nodes that meet forget one that is silent for longer than this timeout.
     await node.command('CONFIG', 'SET', 'cluster-node-timeout', String(SILENCE));
   }
   return {

@@ -56,7 +56,7 @@ interface Entry {
 const TOUCHES_TO_KEEP = 2;
 /** In a scan that is repeated, what comes first has been touched once more than what is still to come. */
 const TURN = 1;
-/** Reading some rows of a column alone costs as much as reading so many bytes of it. */
+/** Bytes of a column that cost as much to read as some of its rows alone. */
 const ROWS_COST = 2 ** 16;
 /** Rows are read anywhere, so that some columns are touched more often than others by chance. */
 const ROWS_ADVANTAGE = 2;

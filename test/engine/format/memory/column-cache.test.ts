@@ -16,7 +16,7 @@ function read(cache: ColumnCache, key: string, bytes = BYTES): boolean {
   return false;
 }
 
-/** Reads some rows of a column, which would take so many bytes as a whole; whether it was there. */
+/** Reads some rows of a column. @param bytes Size of the whole column. @returns Whether it was cached. */
 function readRows(cache: ColumnCache, key: string, bytes: number): boolean {
   if (cache.find(key, true) !== undefined) return true;
   if (cache.wants(key, bytes, true)) cache.keep(key, column(), bytes);
