@@ -6,7 +6,7 @@ import { send } from '../service/http.ts';
 import type { Random } from '../service/random.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
-import { childrenOf, isStopped } from '../support/processes.ts';
+import { childrenOf, isStopped, signalAll } from '../support/processes.ts';
 import { canStop, flagsOf, killSteps, KillPlans, type KillPlan } from './kill-plan.ts';
 import type { TableKind } from './table-kind.ts';
 import { Writers } from './writers.ts';
@@ -120,7 +120,7 @@ export class Lane {
     stop.abort();
     await Promise.all(others);
     // It may come to its step once more, and stop itself again.
-    const going = setInterval(() => continueProcess(victim.service.pid), 100);
+    const going = setInterval(() => signalAll([victim.service.pid], 'SIGCONT'), 100);
     const faults: string[] = [];
     let code: number | null;
     try {
@@ -154,7 +154,7 @@ export class Lane {
     const compaction = this.#compact(victim);
     await sleep(20 + random(MOMENTS_MILLIS));
     const pids = await libraryProcesses(victim);
-    for (const pid of pids) process.kill(pid, signal);
+    signalAll(pids, signal);
     await sleep(millis + random(MOMENTS_MILLIS));
     stop.abort();
     await working;
@@ -329,15 +329,6 @@ async function libraryProcesses({ service }: Gateway): Promise<readonly number[]
 async function stoppedOf(pids: readonly number[]): Promise<readonly number[]> {
   const stopped = await Promise.all(pids.map(isStopped));
   return pids.filter((_, at) => stopped[at]);
-}
-
-/** Continues a process, which may have ended. */
-function continueProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGCONT');
-  } catch {
-    // It has ended.
-  }
 }
 
 /** Whether a process comes to stop itself in time. */

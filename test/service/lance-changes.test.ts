@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrow, lancedb, rowsOf, tableOf } from '../clients/lancedb.ts';
 import { casesOf } from '../support/cases.ts';
 import { waitUntil } from '../support/eventually.ts';
-import { childrenOf } from '../support/processes.ts';
+import { childrenOf, signalAll } from '../support/processes.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply, type Sent } from './http.ts';
 
@@ -210,7 +210,7 @@ describe('writers at once', () => {
     for (let kill = 0; kill < kills; kill++) {
       const goal = acknowledged.length + 3;
       await waitUntil(() => acknowledged.length >= goal);
-      for (const pid of await libraries()) process.kill(pid, 'SIGKILL');
+      signalAll(await libraries(), 'SIGKILL');
     }
     state.isDone = true;
     await Promise.all(writers);

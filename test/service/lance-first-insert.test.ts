@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrow, connectTo, lancedb, refusalOf, rowsOf, tableOf } from '../clients/lancedb.ts';
 import { casesOf } from '../support/cases.ts';
 import { waitUntil } from '../support/eventually.ts';
-import { childrenOf } from '../support/processes.ts';
+import { childrenOf, signalAll } from '../support/processes.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply, type Sent } from './http.ts';
 
@@ -218,7 +218,7 @@ describe('a crash', () => {
       const goal = acknowledged.length + 3 + (kill % 4);
       await waitUntil(() => acknowledged.length >= goal);
       if (isService) await service.end('SIGKILL');
-      else for (const pid of await childrenOf(service.pid)) process.kill(pid, 'SIGKILL');
+      else signalAll(await childrenOf(service.pid), 'SIGKILL');
       state.isDone = true;
       await Promise.all(writers);
       if (!isService) continue;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrow } from '../clients/lancedb.ts';
 import { waitUntil } from '../support/eventually.ts';
-import { childrenOf } from '../support/processes.ts';
+import { childrenOf, signalAll } from '../support/processes.ts';
 import { Service } from '../support/service.ts';
 import { send, type Reply } from './http.ts';
 
@@ -81,7 +81,7 @@ describe('a large body', () => {
     const reply = ask('killed', 'insert', streamOf(64));
     const before = await childrenOf(service.pid);
     await new Promise((resolve) => setTimeout(resolve, 400));
-    for (const pid of before) process.kill(pid, 'SIGKILL');
+    signalAll(before, 'SIGKILL');
     expect((await reply).status).toBe(200);
     expect(await rowsIn('killed')).toBe(65 * 256);
   });

@@ -15,7 +15,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { arrow, lancedb, tableOf } from '../clients/lancedb.ts';
 import { manifestName, messageOf } from '../support/lance-table.ts';
 import { waitUntil } from '../support/eventually.ts';
-import { childrenOf, isRunning } from '../support/processes.ts';
+import { childrenOf, isRunning, signalAll } from '../support/processes.ts';
 import { ADMIN_KEY, Service, type ServiceOptions } from '../support/service.ts';
 import { open, send, type Reply } from './http.ts';
 
@@ -103,9 +103,7 @@ describe('with one process', () => {
       const answer = await open(service.url, 'POST /v1/table/rows/query', { body });
       const chunks: Buffer[] = [];
       for await (const chunk of answer as AsyncIterable<Buffer>) {
-        if (chunks.length === 3 * kills) {
-          for (const pid of await libraries()) process.kill(pid, 'SIGKILL');
-        }
+        if (chunks.length === 3 * kills) signalAll(await libraries(), 'SIGKILL');
         chunks.push(chunk);
       }
       expect(Buffer.concat(chunks).equals(whole.bytes)).toBe(true);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrow, lancedb, tableOf } from '../clients/lancedb.ts';
 import { waitUntil } from '../support/eventually.ts';
-import { childrenOf } from '../support/processes.ts';
+import { childrenOf, signalAll } from '../support/processes.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply } from './http.ts';
 
@@ -216,7 +216,7 @@ describe('rows of more than a process of the library holds', () => {
     const before = await filesIn(folder);
     const reply = ask('killed', 'insert', bodyOf(140, ROWS));
     await filesAppear(folder, before);
-    for (const pid of await childrenOf(service.pid)) process.kill(pid, 'SIGKILL');
+    signalAll(await childrenOf(service.pid), 'SIGKILL');
     expect((await reply).status).toBe(200);
     expect([await versionOf('killed'), await idsIn('killed')]).toEqual([2, numbers(141 * ROWS)]);
   });

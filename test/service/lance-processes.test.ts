@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { arrow, lancedb, tableOf } from '../clients/lancedb.ts';
 import { waitUntil } from '../support/eventually.ts';
 import { libraryFolder, libraryIn, rootWithLibrary } from '../support/other-library.ts';
-import { childrenOf, isRunning } from '../support/processes.ts';
+import { childrenOf, isRunning, signalAll } from '../support/processes.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply } from './http.ts';
 
@@ -55,7 +55,7 @@ function libraries(): Promise<readonly number[]> {
 
 /** Ends the processes that there are. */
 async function noneLeft(): Promise<void> {
-  for (const pid of await libraries()) process.kill(pid, 'SIGKILL');
+  signalAll(await libraries(), 'SIGKILL');
   await waitUntil(async () => (await libraries()).length === 0);
 }
 

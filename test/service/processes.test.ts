@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
-import { childrenOf, isRunning } from '../support/processes.ts';
+import { childrenOf, isRunning, signalAll } from '../support/processes.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
 import { open, replyOf, send } from './http.ts';
@@ -151,7 +151,7 @@ describe('several processes behind one port', () => {
   it('keep their port when all are killed at once', async () => {
     await start();
     await send(service.url, 'POST /v1/table/t/create', { body: goodRows });
-    for (const worker of await childrenOf(service.pid)) process.kill(worker, 'SIGKILL');
+    signalAll(await childrenOf(service.pid), 'SIGKILL');
     const count = async () => {
       const line = 'POST /v1/table/t/count_rows';
       return send(service.url, line, { body: {}, agent: new Agent() }).then(

@@ -18,3 +18,14 @@ export async function isRunning(pid: number): Promise<boolean> {
 export async function isStopped(pid: number): Promise<boolean> {
   return /\) [Tt] /.test(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''));
 }
+
+/** Sends a signal to processes. One of them may have ended since it was listed. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
