@@ -31,13 +31,14 @@ export function cachedColumns(
 ): MaybePromise<ColumnsFound> {
   const found: ColumnsFound = new Map();
   const missing: number[] = [];
+  const share = shareOf(file, read);
   for (const place of read.places) {
-    const data = cache.find(keyOf(file, read.index, place), read.range !== undefined);
+    const data = cache.find(keyOf(file, read.index, place), share);
     if (data === undefined) missing.push(place);
     else found.set(place, cut(data, read.range));
   }
   if (missing.length === 0) return found;
-  const retained = missing.filter((place) => isWanted(cache, file, read, place));
+  const retained = missing.filter((place) => isWanted(cache, file, read.index, place, share));
   const passing = missing.filter((place) => !retained.includes(place));
   if (retained.length === 0 && readNow(found, file, { ...read, places: passing }, take))
     return found;
@@ -47,6 +48,11 @@ export function cachedColumns(
     ),
     readInto(found, file, { ...read, places: passing }, take),
   ]).then(() => found);
+}
+
+/** The share of a batch's rows that is read. */
+function shareOf({ file }: OpenDataFile, { index, range }: ColumnsRead): number {
+  return range === undefined ? 1 : range.count / (file.batchRows[index] ?? range.count);
 }
 
 /** Reads columns if that needs no wait. Returns whether it did. */
@@ -77,12 +83,13 @@ function keyOf(opened: OpenDataFile, index: number, place: number): ColumnKey {
 function isWanted(
   cache: ColumnCache,
   opened: OpenDataFile,
-  { index, range }: ColumnsRead,
+  index: number,
   place: number,
+  share: number,
 ): boolean {
   if (hasDictionary(itemAt(opened.file.schema.fields, place).type)) return false;
   const bytes = opened.file.columnBytes(index, place);
-  return cache.wants(keyOf(opened, index, place), bytes, range !== undefined);
+  return cache.wants(keyOf(opened, index, place), bytes, share);
 }
 
 async function keptColumn(

@@ -1,48 +1,6 @@
 import type { Data } from 'apache-arrow';
 import { hintCollection, type MemoryBudget } from './memory-budget.ts';
 
-/** Greatest number of remembered keys. */
-const MOST_KEYS = 2 ** 16;
-/** How long touches of columns count, and touches of rows, of which a column needs more. */
-const TOUCHES_PER_KEY = 8;
-const ROW_TOUCHES_PER_KEY = 256;
-/** A handful of keys must not be forgotten within moments. */
-const FEWEST_KEYS = 2 ** 10;
-
-/** How often things were touched lately. What is not touched any more is forgotten by and by. */
-class TouchCounts {
-  readonly #counts = new Map<string, number>();
-  readonly #touchesPerKey: number;
-  #touches = 0;
-
-  /** @param touchesPerKey Counts are halved after this many touches per remembered key. */
-  constructor(touchesPerKey: number) {
-    this.#touchesPerKey = touchesPerKey;
-  }
-
-  /** Counts one touch more and answers how many there were. */
-  add(key: string): number {
-    const count = this.of(key) + 1;
-    this.#counts.set(key, count);
-    this.#touches++;
-    const keys = Math.max(FEWEST_KEYS, this.#counts.size);
-    if (this.#touches >= keys * this.#touchesPerKey || this.#counts.size > MOST_KEYS) this.#age();
-    return count;
-  }
-
-  of(key: string): number {
-    return this.#counts.get(key) ?? 0;
-  }
-
-  #age(): void {
-    this.#touches = 0;
-    for (const [key, count] of this.#counts) {
-      if (count > 1) this.#counts.set(key, count >> 1);
-      else this.#counts.delete(key);
-    }
-  }
-}
-
 /** One column of one batch of a data file, by a name that stands for it for good. */
 export type ColumnKey = string;
 
@@ -53,61 +11,129 @@ interface Entry {
 }
 
 /** Columns that were read only once are not cached. */
-const TOUCHES_TO_KEEP = 2;
-/** In a scan that is repeated, what comes first has been touched once more than what is still to come. */
+const USES_TO_KEEP = 2;
+/** In a scan that is repeated, what comes first has been used once more than what is still to come. */
 const TURN = 1;
-/** Bytes of a column that cost as much to read as some of its rows alone. */
-const ROWS_COST = 2 ** 16;
-/** Rows are read anywhere, so that some columns are touched more often than others by chance. */
+/** Rows are read anywhere, so that some columns are used more often than others by chance. */
 const ROWS_ADVANTAGE = 2;
+/** A read costs as much as this many bytes more: measured on rows and pages of files that the system has in memory. */
+const READ_COST = 2 ** 18;
+/** Greatest number of remembered columns. */
+const MOST_COLUMNS = 2 ** 16;
+/** Hits count no further, so that what is not used any more is soon forgotten. */
+const MOST_HITS = 16;
+/** Uses are halved when misses have cost this many times as much as to read all remembered columns, or so many caches. */
+const TURNS_TO_FORGET = 3;
+const CACHES = 4;
+/** Columns that are used less are forgotten. */
+const FEWEST_USES = 1 / 2;
+
+/** A column, and how often it was used lately; a use of some rows is a part of one, by its cost. */
+interface Usage {
+  uses: number;
+  readonly bytes: number;
+}
+
+/** What was used lately, whether it is cached or not. Only misses make it forget: while all is cached, nothing has to leave. */
+class RecentUses {
+  readonly #columns = new Map<ColumnKey, Usage>();
+  readonly #most: number;
+  #bytes = 0;
+  #missed = 0;
+
+  /** @param cacheBytes Size of the cache. */
+  constructor(cacheBytes: number) {
+    this.#most = CACHES * cacheBytes;
+  }
+
+  of(key: ColumnKey): number {
+    return this.#columns.get(key)?.uses ?? 0;
+  }
+
+  /** Counts a use of a cached column. @param share Of its rows. */
+  hit(key: ColumnKey, bytes: number, share: number): void {
+    const column = this.#column(key, bytes);
+    if (column.uses < MOST_HITS) column.uses += partOf(bytes, share);
+  }
+
+  /** Counts a use of a column that has to be read. */
+  miss(key: ColumnKey, bytes: number, share: number): void {
+    const part = partOf(bytes, share);
+    this.#column(key, bytes).uses += part;
+    this.#missed += bytes * part;
+    if (this.#missed > TURNS_TO_FORGET * Math.min(this.#bytes, this.#most)) this.#forget();
+    while (this.#columns.size > MOST_COLUMNS) this.#forget();
+  }
+
+  #column(key: ColumnKey, bytes: number): Usage {
+    const known = this.#columns.get(key);
+    if (known !== undefined) return known;
+    const column = { uses: 0, bytes };
+    this.#columns.set(key, column);
+    this.#bytes += bytes;
+    return column;
+  }
+
+  #forget(): void {
+    this.#missed = 0;
+    for (const [key, column] of this.#columns) {
+      column.uses /= 2;
+      if (column.uses >= FEWEST_USES) continue;
+      this.#columns.delete(key);
+      this.#bytes -= column.bytes;
+    }
+  }
+}
 
 /**
- * Caches columns that are read often. A column enters only if it was requested more often lately than
- * those it evicts, so a scan of more than fits changes nothing. Reads of some rows count by their cost: a column
- * enters once they have cost as much as to read it. Data files never change, so nothing is
- * invalidated; an evicted column lives as long as a reader holds it.
+ * Caches columns of tables and pages of indices. One enters only if its uses lately were worth more for each of its bytes
+ * than those of the columns that it evicts, so a scan of more than fits changes nothing, and large columns that are not
+ * read any more give way to small ones that are. A column of which some rows are read enters once that has cost as much
+ * as to read it. Files never change, so nothing is invalidated; an evicted column lives as long as a reader holds it.
  */
 export class ColumnCache {
   readonly #budget: MemoryBudget;
   readonly #entries = new Map<ColumnKey, Entry>();
-  readonly #touches = new TouchCounts(TOUCHES_PER_KEY);
-  /** Reads of some rows of a column. */
-  readonly #rowTouches = new TouchCounts(ROW_TOUCHES_PER_KEY);
+  readonly #uses: RecentUses;
   readonly #memory = new Set<ArrayBufferLike>();
 
   constructor(budget: MemoryBudget) {
     this.#budget = budget;
+    this.#uses = new RecentUses(budget.bytes);
     budget.whenShort(() => this.#giveWay());
   }
 
-  /** A cached column. Each call counts as a use. @param rows Whether only some of its rows are wanted. */
-  find(key: ColumnKey, rows = false): Data | undefined {
-    if (this.#budget.bytes === 0) return undefined;
-    (rows ? this.#rowTouches : this.#touches).add(key);
+  /** A cached column. Each call that finds it counts as a use. @param share Of its rows that are wanted. */
+  find(key: ColumnKey, share = 1): Data | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
+    this.#uses.hit(key, entry.bytes, share);
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     return entry.data;
   }
 
-  /** Whether a column that was missing is worth caching, by its size in bytes. @param rows As for `find`. */
-  wants(key: ColumnKey, bytes: number, rows = false): boolean {
-    const touches = this.#touchesOf(key, bytes);
-    if (touches < TOUCHES_TO_KEEP || bytes > this.#budget.bytes) return false;
-    const advantage = rows ? ROWS_ADVANTAGE : 1;
+  /**
+   * Whether a column that was missing is worth caching. Each call counts as a use.
+   * @param bytes Size of the whole column. @param share As for `find`.
+   */
+  wants(key: ColumnKey, bytes: number, share = 1): boolean {
+    if (this.#budget.bytes === 0 || bytes > this.#budget.bytes) return false;
+    this.#uses.miss(key, bytes, share);
+    const uses = this.#uses.of(key);
+    if (uses < USES_TO_KEEP) return false;
+    const worth = (uses - TURN) * worthOfUse(bytes);
     let room = this.#budget.left;
     for (const [coldest, entry] of this.#entries) {
       if (room >= bytes) return true;
-      if (advantage * this.#touchesOf(coldest, entry.bytes) + TURN >= touches) return false;
+      if (this.#worth(coldest, entry) * (share < 1 ? ROWS_ADVANTAGE : 1) >= worth) return false;
       room += entry.bytes;
     }
     return room >= bytes;
   }
 
-  /** Touches of a column, and those of its rows by their share of its cost. */
-  #touchesOf(key: ColumnKey, bytes: number): number {
-    return this.#touches.of(key) + this.#rowTouches.of(key) * Math.min(1, ROWS_COST / bytes);
+  #worth(key: ColumnKey, { bytes }: Entry): number {
+    return this.#uses.of(key) * worthOfUse(bytes);
   }
 
   /**
@@ -149,4 +175,14 @@ export class ColumnCache {
     for (const memory of entry.memory) this.#memory.delete(memory);
     this.#budget.refund(entry.bytes);
   }
+}
+
+/** The part of a use that a read of a share of a column's rows is. */
+function partOf(bytes: number, share: number): number {
+  return Math.min(1, share + READ_COST / bytes);
+}
+
+/** What a use of a cached column saves, for each of its bytes. */
+function worthOfUse(bytes: number): number {
+  return 1 + READ_COST / Math.max(1, bytes);
 }
