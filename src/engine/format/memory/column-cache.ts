@@ -22,10 +22,11 @@ const READ_COST = 2 ** 18;
 const MOST_COLUMNS = 2 ** 16;
 /** Hits count no further, so that what is not used any more is soon forgotten. */
 const MOST_HITS = 16;
-/** Uses are halved when misses have cost this many times as much as to read all remembered columns, or so many caches. */
+/** Uses are halved when misses have cost this many times as much as to read all remembered columns. */
 const TURNS_TO_FORGET = 3;
-const CACHES = 4;
-/** Columns that are used less are forgotten. */
+/** At most this many times the size of the cache counts as remembered, so that one large scan does not delay it. */
+const MOST_CACHES = 4;
+/** Columns that were used less are forgotten. */
 const FEWEST_USES = 1 / 2;
 
 /** A column, and how often it was used lately; a use of some rows is a part of one, by its cost. */
@@ -34,7 +35,7 @@ interface Usage {
   readonly bytes: number;
 }
 
-/** What was used lately, whether it is cached or not. Only misses make it forget: while all is cached, nothing has to leave. */
+/** Recent uses of columns, cached or not. Only misses age them: while everything is cached, nothing has to leave. */
 class RecentUses {
   readonly #columns = new Map<ColumnKey, Usage>();
   readonly #most: number;
@@ -43,7 +44,7 @@ class RecentUses {
 
   /** @param cacheBytes Size of the cache. */
   constructor(cacheBytes: number) {
-    this.#most = CACHES * cacheBytes;
+    this.#most = MOST_CACHES * cacheBytes;
   }
 
   of(key: ColumnKey): number {
