@@ -24,6 +24,29 @@ const MOST_RANGES = 64;
 /** A list is written anew with the fragments after it, unless it has this many times as many. */
 const RATIO = 4;
 
+/** A manifest of more bytes has no fragment that just changed outside of lists. */
+const MOST_BYTES = 2 ** 16;
+
+/** Fragments that some manifest holds. */
+const held = new WeakSet<Fragment>();
+
+/** Remembers fragments that a manifest holds: a version that still has them may put them in a list. */
+export function noteHeld(fragments: readonly Fragment[]): void {
+  for (const fragment of fragments) held.add(fragment);
+}
+
+/**
+ * Fragments whose rows were deleted by this version. They stay in its manifest, since the next version may
+ * well delete more of them: each of these would write a list that no other version uses.
+ */
+export function freshFragments(
+  { own, ranges }: ManifestLayout,
+  bytes: number,
+): ReadonlySet<Fragment> {
+  if (ranges.length > MOST_RANGES || bytes > MOST_BYTES) return new Set();
+  return new Set(own.filter((each) => each.deletions !== null && !held.has(each)));
+}
+
 /** Positions of fragments by the list that holds them. */
 const positions = new WeakMap<FragmentList, ReadonlyMap<Fragment, number>>();
 
@@ -43,23 +66,28 @@ export function manifestLayout(
   return used.length === lists.length ? found : manifestLayout(fragments, used);
 }
 
-/** Whether a version needs a new list, by the size of its manifest without one. */
-export function needsList({ own, ranges }: ManifestLayout, isLarge: boolean): boolean {
-  return ranges.length > MOST_RANGES || (isLarge && own.length > 0);
+/** Whether a version needs a new list, by the size of its manifest without one and without fresh fragments. */
+export function needsList(
+  { own, ranges }: ManifestLayout,
+  fresh: ReadonlySet<Fragment>,
+  isLarge: boolean,
+): boolean {
+  return ranges.length > MOST_RANGES || (isLarge && own.length > fresh.size);
 }
 
 /**
- * The fragments of a new list: those of the manifest itself and of lists that are not much longer. So a
- * fragment is written a few times for each four-fold growth of the table.
+ * The fragments of a new list: those of the manifest itself that are not fresh, and of lists that are not much
+ * longer. So a fragment is written a few times for each four-fold growth of the table.
  * @returns The other lists, and the fragments in the order of the table.
  */
 export function regrouped(
   { lists, own, ranges }: ManifestLayout,
   fragments: readonly Fragment[],
+  fresh: ReadonlySet<Fragment>,
 ): { readonly kept: readonly FragmentList[]; readonly gathered: readonly Fragment[] } {
   const counts = new Map(lists.map((list, at) => [list, countOf({ ranges }, at + 1)]));
   const kept = lists.toSorted((left, right) => counts.get(right)! - counts.get(left)!);
-  let count = own.length;
+  let count = own.length - fresh.size;
   for (let last = kept.at(-1); last !== undefined; last = kept.at(-1)) {
     const isLonger = counts.get(last)! >= RATIO * count;
     if (isLonger && kept.length < MOST_LISTS && ranges.length <= MOST_RANGES) break;
@@ -67,7 +95,8 @@ export function regrouped(
     kept.pop();
   }
   const others = new Set(manifestLayout(fragments, kept).own);
-  return { kept, gathered: fragments.filter((fragment) => others.has(fragment)) };
+  const isGathered = (one: Fragment): boolean => others.has(one) && !fresh.has(one);
+  return { kept, gathered: fragments.filter(isGathered) };
 }
 
 /**

@@ -5,6 +5,8 @@ import { decodeFragments, encodeFragments } from './fragment-rows.ts';
 import { newFragmentList, ownPath } from './layout.ts';
 import {
   fragmentsOf,
+  freshFragments,
+  noteHeld,
   manifestLayout,
   needsList,
   regrouped,
@@ -72,8 +74,11 @@ export function encodeManifest(manifest: Manifest): EncodedManifest {
   const { fragments, lists = [] } = manifest;
   const layout = manifestLayout(fragments, lists);
   const encoded = encodeLayout(manifest, layout);
-  if (!needsList(layout, encoded.bytes.length > BLOCK)) return { ...encoded, lists: layout.lists };
-  const { kept, gathered } = regrouped(layout, fragments);
+  const fresh = freshFragments(layout, encoded.bytes.length);
+  noteHeld(layout.own);
+  const isLarge = encoded.bytes.length - statisticsBytes(fresh) > BLOCK;
+  if (!needsList(layout, fresh, isLarge)) return { ...encoded, lists: layout.lists };
+  const { kept, gathered } = regrouped(layout, fragments, fresh);
   const { list, bytes } = encodeList(gathered, unlistedFacts(manifest, kept));
   const all = manifestLayout(fragments, [...kept, list]);
   const written = { path: list.path, bytes };
@@ -95,6 +100,7 @@ export async function decodeManifest(
 ): Promise<Manifest> {
   const { facts, fragments: own } = await decodeFragments(bytes, stored, block);
   const lists = await Promise.all(listsOf(facts).map(listOf));
+  noteHeld(own);
   const ranges = rangesOf(facts) ?? [{ file: 0, start: 0, count: own.length }];
   const shared = new SharedFacts(facts, lists, facts.get(KEYS.shared));
   const text = (key: string): string => shared.require(key);
@@ -123,7 +129,17 @@ export async function decodeList(
 ): Promise<FragmentList> {
   const { path, seal } = named;
   const { facts, fragments } = await decodeFragments(bytes, stored);
+  noteHeld(fragments);
   return { path, bytes: bytes.length, seal, facts, fragments };
+}
+
+/** Most of what fragments take in a manifest. */
+function statisticsBytes(fragments: ReadonlySet<Fragment>): number {
+  let bytes = 0;
+  for (const { files } of fragments) {
+    for (const { statistics } of files) bytes += statistics?.byteLength ?? 0;
+  }
+  return bytes;
 }
 
 function encodeList(fragments: readonly Fragment[], facts: ReadonlyMap<string, string>) {

@@ -28,6 +28,8 @@ const BLOCK = 4096;
 const MOST_LISTS = 6;
 /** Most ranges of a manifest. */
 const MOST_RANGES = 64;
+/** A fragment of some columns in a manifest, in bytes. */
+const FRAGMENT = 600;
 
 /** The columns of an ordinary table. */
 const types = [new Int64(), new Utf8(), new Float64(), new Bool(), new Int32()];
@@ -179,7 +181,8 @@ it('gives every version that changes make of each other, also after a restart', 
       const whole = await shelf.write({ ...next, lists: undefined });
       expect(contents(await whole.read())).toEqual(contents(found));
       expect(lists.length).toBeLessThanOrEqual(MOST_LISTS);
-      expect(bytes.length).toBeLessThanOrEqual(BLOCK + 24 * MOST_RANGES);
+      const touched = ['delete', 'index'].includes(step.kind) ? step.count : 0;
+      expect(bytes.length).toBeLessThanOrEqual(BLOCK + 24 * MOST_RANGES + FRAGMENT * touched);
       base = step.kind === 'reopen' ? found : kept;
     }
   });
@@ -197,6 +200,76 @@ it.each([4, 7, 10])('fits a block after each small append to %d columns', async 
     expect(bytes.length).toBeLessThanOrEqual(BLOCK);
     base = kept;
   }
+});
+
+/** A fragment of many rows, with so many bytes of statistics. */
+const large = (statistics: number): Fragment => {
+  const [fragment] = some(1);
+  const [file] = fragment!.files;
+  return { ...fragment!, files: [{ ...file!, statistics: Buffer.alloc(statistics, 7) }] };
+};
+
+/** The version after one, whose first fragment has fewer rows. */
+const withFewer = (base: Manifest): Manifest => {
+  const [one, ...others] = base.fragments;
+  const deletions = `deletions/${randomUUID()}.arrow`;
+  const fewer = { ...one!, rows: one!.rows - 1, deletions, deletionsSeal: seal };
+  return { ...base, version: base.version + 1n, fragments: [fewer, ...others] };
+};
+
+it('keeps a fragment whose rows were just deleted out of lists', async () => {
+  const shelf = new Shelf();
+  let base = (await shelf.write({ ...first, fragments: [large(BLOCK)] })).kept;
+  expect(base.lists).toHaveLength(1);
+  for (let time = 0; time < 3; time++) {
+    const next = withFewer(base);
+    const { kept, lists, read } = await shelf.write(next);
+    expect(lists).toEqual([]);
+    expect(contents(await read())).toEqual(contents(next));
+    base = kept;
+  }
+  const [changed, added] = [base.fragments[0], ...some(1)];
+  const { lists } = await shelf.write({ ...base, fragments: [changed!, added!] });
+  expect(lists.map(({ fragments }) => fragments)).toEqual([[changed, added]]);
+});
+
+it('puts it in a list after a restart', async () => {
+  const shelf = new Shelf();
+  const { read } = await shelf.write(withFewer({ ...first, fragments: [large(BLOCK)] }));
+  const found = await read();
+  const { lists } = await shelf.write({ ...found, version: 3n });
+  expect(lists.map(({ fragments }) => fragments)).toEqual([found.fragments]);
+});
+
+it('lists what was added beside fragments whose rows are deleted again and again', async () => {
+  const shelf = new Shelf();
+  let base = (await shelf.write({ ...first, fragments: [large(BLOCK)] })).kept;
+  let written = 0;
+  for (let time = 0; time < 40; time++) {
+    const fewer = withFewer(base);
+    const next = { ...fewer, fragments: [...fewer.fragments, ...some(1)] };
+    const { kept, bytes, lists, read } = await shelf.write(next);
+    expect(contents(await read())).toEqual(contents(next));
+    expect(lists.flatMap(({ fragments }) => fragments)).not.toContain(next.fragments[0]);
+    expect(bytes.length).toBeLessThanOrEqual(2 * BLOCK + FRAGMENT);
+    written += lists.filter((list) => base.lists?.includes(list) !== true).length;
+    base = kept;
+  }
+  expect(written).toBeLessThan(15);
+});
+
+it.each([
+  ['of many bytes', [large(2 ** 16)]],
+  ['that would need too many ranges', Array.from({ length: 200 }, () => large(24))],
+])('lists fragments whose rows were just deleted %s', async (_, fragments) => {
+  const shelf = new Shelf();
+  const { kept } = await shelf.write({ ...first, fragments });
+  const deletions = `deletions/${randomUUID()}.arrow`;
+  const fewer = kept.fragments.map((each, at) =>
+    at % 2 === 0 ? { ...each, rows: 3, deletions, deletionsSeal: seal } : each,
+  );
+  const { lists } = await shelf.write({ ...kept, version: 2n, fragments: fewer });
+  expect(lists.flatMap((list) => list.fragments)).toContain(fewer[0]);
 });
 
 it('costs for a version what it changed, not what the table has', async () => {
