@@ -1,3 +1,4 @@
+import type { StoredFile } from '../arrow/sealed/file-seal.ts';
 import type { Backend } from '../protocol/backend.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { TableRecord } from './format/records.ts';
@@ -278,8 +279,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths, local);
   const memory = new MemoryBudget(options.cacheBytes);
-  const { reader, manifests } = readersOf(storage, memory, given);
-  const removed = () => reader.closeRemoved();
+  const { reader, manifests, removed, onLargeFile } = readersOf(storage, memory, given);
   const running = new Running();
   const presence = await presenceIn(storage, given, running);
   const horizon = new Horizon(running, presence);
@@ -288,6 +288,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     ...tableParts,
     horizon,
     removed,
+    onLargeFile,
     clock: clock.now,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
@@ -361,12 +362,14 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   };
 }
 
-/** Readers of data files and manifests, which report damage. */
+/** Readers of data files and manifests, which report damage, and what follows from new and removed files. */
 function readersOf(storage: Storage, memory: MemoryBudget, options: EngineOptions) {
   const reader = new FragmentReader(storage, memory);
   const manifests = new ManifestStore(storage, memory, options.readOnly);
   for (const each of [reader, manifests]) each.onDamagedFile = onDamageOf(options);
-  return { reader, manifests };
+  const removed = () => reader.closeRemoved();
+  const onLargeFile = (stored: StoredFile) => reader.openSoon(stored);
+  return { reader, manifests, removed, onLargeFile };
 }
 
 /** The library, or how to get it. */

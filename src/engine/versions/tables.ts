@@ -18,6 +18,7 @@ import { discard, ingest } from '../format/ingest.ts';
 import type { IncomingBatches } from '../format/incoming.ts';
 import { KeyedMutex } from '../format/memory/keyed-mutex.ts';
 import type { Manifest } from '../format/manifest.ts';
+import { newLargeFiles, type OnLargeFile } from './lines/large-files.ts';
 import { ManifestStore } from './lines/manifest-store.ts';
 import type { Committed, Founding, VersionCommit } from './lines/version-commits.ts';
 import type { FoundSnapshot, Snapshot, TableFolder } from '../format/snapshot.ts';
@@ -96,6 +97,7 @@ export class Tables {
   readonly #mutex = new KeyedMutex();
   readonly #snapshots: ManifestSnapshots;
   readonly #onCommit: OnCommit | undefined;
+  readonly #onLargeFile: OnLargeFile;
   readonly #clock: () => number;
   /** Storage of the tables' files. */
   readonly storage: Storage;
@@ -106,6 +108,7 @@ export class Tables {
     this.storage = options.storage;
     this.#snapshots = new ManifestSnapshots(options.storage);
     this.#onCommit = options.onCommit;
+    this.#onLargeFile = options.onLargeFile ?? (() => undefined);
     this.#clock = options.clock ?? Date.now;
     this.#root = options.root;
     this.#places = options.places ?? new TablePlaces([], [options.root]);
@@ -419,6 +422,7 @@ export class Tables {
     const folder = this.folder(table);
     await this.#manifests.finalise(folder, committed.record);
     this.#manifests.keep(folder, committed.record, committed.manifest);
+    for (const stored of newLargeFiles(folder, committed)) this.#onLargeFile(stored);
     return committed;
   }
 
@@ -454,6 +458,8 @@ interface TablesOptions {
   readonly manifests?: ManifestStore;
   /** Called with each new version of a table once it is final. Must not throw. */
   readonly onCommit?: OnCommit;
+  /** Called with the large data files of a new version once it is final. Must not throw. */
+  readonly onLargeFile?: OnLargeFile;
   /** Times of versions: milliseconds since 1970; the machine's clock unless it is given. */
   readonly clock?: () => number;
   /** Work in progress in all processes; without it this process is assumed to be alone and idle. */

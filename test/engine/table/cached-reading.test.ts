@@ -1,5 +1,5 @@
 import { disk } from '../../support/disk.ts';
-import { readdir, truncate } from 'node:fs/promises';
+import { readdir, readlink, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   Dictionary,
@@ -22,7 +22,9 @@ import { batchOf } from '../../../src/arrow/select.ts';
 import { writeDeletions } from '../../../src/engine/format/deletion-file.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { firstFile } from '../../../src/engine/format/snapshot.ts';
 import { Flushes } from '../../../src/storage/flushes.ts';
+import { LocalStorage } from '../../../src/storage/local-storage.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
 const ROWS = 1000;
@@ -165,5 +167,57 @@ describe('reading through the cache', () => {
     for (let time = 0; time < 5; time++) await read(1, names);
     const ids = [...(held.batch.getChildAt(0)!.toArray() as BigInt64Array)];
     expect(ids).toEqual(Array.from({ length: ROWS }, (_, row) => BigInt(row)));
+  });
+});
+
+describe('a file that is opened soon', () => {
+  class CountingStorage extends LocalStorage {
+    opened = 0;
+
+    override open(...args: Parameters<LocalStorage['open']>) {
+      this.opened++;
+      return super.open(...args);
+    }
+  }
+
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  it('is open for the next reader', async () => {
+    await start(0);
+    const storage = new CountingStorage();
+    reader = new FragmentReader(storage);
+    reader.openSoon(firstFile(stored.snapshot.folder, stored.snapshot.fragments[0]!));
+    expect(storage.opened).toBe(0);
+    while (storage.opened === 0) await nextTurn();
+    expect(await read(0, ['id'])).toHaveLength(ROWS);
+    expect(storage.opened).toBe(1);
+  });
+
+  it('is closed with the reader', async () => {
+    await start(0);
+    const storage = new CountingStorage();
+    reader = new FragmentReader(storage);
+    const opened = firstFile(stored.snapshot.folder, stored.snapshot.fragments[0]!);
+    reader.openSoon(opened);
+    await reader.close();
+    expect(storage.opened).toBe(1);
+    const links = await Promise.all(
+      (await readdir('/proc/self/fd')).map((name) =>
+        readlink(`/proc/self/fd/${name}`).catch(() => ''),
+      ),
+    );
+    expect(links).not.toContain(opened.path);
+  });
+
+  it('fails whoever reads it, and nobody else', async () => {
+    await start(0);
+    const { path, seal } = firstFile(stored.snapshot.folder, stored.snapshot.fragments[0]!);
+    const damage: Error[] = [];
+    reader.onDamagedFile = (error) => damage.push(error);
+    await truncate(path, 100);
+    reader.openSoon({ path, seal });
+    while (damage.length === 0) await nextTurn();
+    reader.openSoon({ path: `${path}.none`, seal });
+    await expect(read(0, ['id'])).rejects.toThrow();
   });
 });

@@ -9,6 +9,7 @@ import {
   Int64,
   Schema,
   Utf8,
+  makeVector,
   vectorFromArray,
   type RecordBatch,
 } from 'apache-arrow';
@@ -81,6 +82,25 @@ describe('a new table', () => {
     expect(snapshot.schema.metadata).toEqual(schema.metadata);
     expect(snapshot.schema.fields.map(String)).toEqual(schema.fields.map(String));
     expect(await numbers()).toEqual([1n, 2n, 2n ** 63n - 1n]);
+  });
+
+  it('says which large files it has once it is there', async () => {
+    const seen: string[] = [];
+    const own = new Tables({
+      storage: new LocalStorage(),
+      root,
+      store,
+      committer: store,
+      memory: new MemoryBudget(2 ** 20),
+      onLargeFile: ({ path }) => seen.push(path),
+    });
+    const number = new Schema([new Field('n', new Int64(), false)]);
+    const rows = 2 ** 21;
+    const values = makeVector(new BigInt64Array(rows));
+    const files = await own.begin(record, number, stream(batchOf(number, [values], rows)));
+    expect(seen).toEqual([]);
+    await own.first(record, number, files, put);
+    expect(seen).toEqual([join(root, record.id, files[0]!.file)]);
   });
 
   it('keeps nothing of a stream that fails midway', async () => {

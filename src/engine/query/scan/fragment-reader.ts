@@ -25,6 +25,7 @@ import { firstFile, storedIn, type Fragment, type Snapshot } from '../../format/
 import { storedSizes, type BatchSize } from '../../format/stored-sizes.ts';
 import { batchBytes } from '../../format/small-batches.ts';
 import { onlyItem } from '../../base/items.ts';
+import { nextTurn } from '../../base/pace.ts';
 import { allOf, andThen, isAvailable, type MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import type { TakeMemory } from '../../../arrow/sealed/portion-checks.ts';
@@ -90,6 +91,7 @@ export class FragmentReader implements BatchSource {
   /** Storage of the fragments' files. */
   readonly storage: Storage;
   readonly #files: OpenFiles;
+  readonly #opening = new Set<Promise<void>>();
   readonly #memory = new ReadMemory();
   readonly #deletions = new LRUCache<string, Uint32Array>({
     maxSize: DELETIONS_BYTES,
@@ -226,6 +228,18 @@ export class FragmentReader implements BatchSource {
     this.#deletions.set(join(folder, path), rows);
   }
 
+  /**
+   * Opens a data file that was just written, after this turn: whoever reads it next does not wait for its footer. A
+   * fault is that reader's.
+   */
+  openSoon(stored: StoredFile): void {
+    const opened = nextTurn()
+      .then(() => this.#files.use(stored, () => undefined))
+      .catch(() => undefined);
+    this.#opening.add(opened);
+    void opened.then(() => this.#opening.delete(opened));
+  }
+
   /** Closes removed files that are not being read. */
   async closeRemoved(): Promise<void> {
     this.#codes.idle();
@@ -236,6 +250,7 @@ export class FragmentReader implements BatchSource {
   async close(): Promise<void> {
     this.#memory.drop();
     this.#codes.drop();
+    await Promise.all(this.#opening);
     await this.#files.close();
   }
 
