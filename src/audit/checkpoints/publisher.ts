@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ChainHead } from '../chain/hash-chain.ts';
 import { checkpointText } from './checkpoint.ts';
 import type { CheckpointPlace } from './places.ts';
@@ -53,6 +53,8 @@ export class CheckpointPublisher {
   }
 
   async #work(): Promise<void> {
+    // Requests that wait for this head go on before it is signed.
+    await nextTurn();
     for (let head = this.#head; head !== undefined; head = this.#head) {
       await this.#publish(head);
       if (this.#head === head && this.#failing.size === 0) this.#head = undefined;
