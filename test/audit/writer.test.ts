@@ -89,6 +89,23 @@ describe('the audit log', () => {
     expect(await verified(folder)).toMatchObject({ findings: [], records: 400n });
   });
 
+  it('has each record as it was when it was given, in the order of all of them', async () => {
+    const folder = await newFolder();
+    const log = await openAuditLog({ folder, rotateBytes: ROTATE });
+    const rights = [{ action: 'read', branch: null, objects: ['/prod/orders'] }];
+    for (let index = 0; index < 200; index += 1) {
+      await log.write(record(`r${index}`, index % 3 === 1 ? { rights } : {}), false);
+    }
+    rights.push({ action: 'append', branch: null, objects: [] });
+    await log.close();
+    const records = await readAll(folder);
+    expect(records.map(({ request_id }) => request_id)).toEqual(
+      Array.from({ length: 200 }, (_, index) => `r${index}`),
+    );
+    expect(new Set(records.map((each) => each.rights.length))).toEqual(new Set([0, 1]));
+    expect(await verified(folder)).toMatchObject({ findings: [], records: 200n });
+  });
+
   it('begins a new file when one is full, and numbers records without a gap', async () => {
     const folder = await newFolder();
     const log = await openAuditLog({ folder, rotateBytes: 2000 });

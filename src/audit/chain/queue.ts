@@ -1,18 +1,23 @@
-import type { LineLog } from '../../storage/line-log.ts';
-import { recordText } from '../record/encoding.ts';
+import type { LineLog, LogLine } from '../../storage/line-log.ts';
+import { isPlainRecord, recordText } from '../record/encoding.ts';
 import type { AuditRecord } from '../record/record.ts';
 import type { BlockMemory, RecordBlock } from './block.ts';
 
 /** Maximum delay before the log gets a record that no caller awaits, in ms. */
 const DELAY_MILLIS = 20;
+/** Maximum number of records that wait for their encoding. */
+const MOST_WAITING = 64;
 
 /**
  * Hands records to a log in order: a record that its caller awaits at once, the others
- * in blocks.
+ * in blocks. Those are encoded many at a time: one by one, each between the work of two requests,
+ * takes twice as long.
  */
 export class RecordQueue {
   readonly #lines: LineLog;
   readonly #memory: BlockMemory;
+  /** Records after those of the open block. */
+  #waiting: AuditRecord[] = [];
   #open: RecordBlock | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Resolves when an overloaded log accepts more; undefined while it is not overloaded. */
@@ -26,16 +31,10 @@ export class RecordQueue {
 
   /** As `AuditLog.write`. */
   add(record: AuditRecord, durable: boolean): Promise<void> | undefined {
-    const text = recordText(record);
-    if (durable || this.#closed) return this.#alone(text, durable);
-    if (this.#open?.add(record, text) === true) return this.#room;
-    this.#handOver();
-    const block = this.#memory.take();
-    if (!block.add(record, text)) {
-      this.#memory.free(block.bytes);
-      return this.#alone(text, false);
-    }
-    this.#open = block;
+    if (durable || this.#closed) return this.#alone(record, durable);
+    this.#waiting.push(record);
+    // The lists of other records may still grow.
+    if (this.#waiting.length >= MOST_WAITING || !isPlainRecord(record)) this.#encode();
     this.#timer ??= setTimeout(() => this.#handOver(), DELAY_MILLIS);
     return this.#room;
   }
@@ -49,7 +48,8 @@ export class RecordQueue {
     await room;
   }
 
-  #alone(text: string, durable: boolean): Promise<void> | undefined {
+  #alone(record: AuditRecord, durable: boolean): Promise<void> | undefined {
+    const text = recordText(record);
     this.#handOver();
     return this.#lines.append({ bytes: text }, durable);
   }
@@ -57,10 +57,37 @@ export class RecordQueue {
   #handOver(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#encode();
+    this.#closeBlock();
+  }
+
+  #encode(): void {
+    const records = this.#waiting;
+    if (records.length === 0) return;
+    this.#waiting = [];
+    for (const record of records) this.#put(record, recordText(record));
+  }
+
+  /** Puts a record into the open block, or into a new one. */
+  #put(record: AuditRecord, text: string): void {
+    if (this.#open?.add(record, text) === true) return;
+    this.#closeBlock();
+    const block = this.#memory.take();
+    if (block.add(record, text)) {
+      this.#open = block;
+      return;
+    }
+    this.#memory.free(block.bytes);
+    this.#append({ bytes: text });
+  }
+
+  #closeBlock(): void {
     const block = this.#open;
-    if (block === undefined) return;
     this.#open = undefined;
-    const line = { bytes: block.bytes, lines: block.count };
+    if (block !== undefined) this.#append({ bytes: block.bytes, lines: block.count });
+  }
+
+  #append(line: LogLine): void {
     const written = this.#lines.append(line, false);
     if (written === undefined) return;
     const room = (this.#room = this.#written(line, written));
@@ -69,7 +96,7 @@ export class RecordQueue {
   }
 
   /** Callers no longer wait for these records, so after a failure the log gets them again. */
-  async #written(line: Parameters<LineLog['append']>[0], written: Promise<void>): Promise<void> {
+  async #written(line: LogLine, written: Promise<void>): Promise<void> {
     try {
       await written;
     } catch (error) {

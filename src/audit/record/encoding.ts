@@ -80,13 +80,13 @@ export function recordText(record: AuditRecord): string {
     `"phase":"${record.phase}","time":${quotedText(record.time)}` +
     `,"duration_us":${integer(record.duration_us)}` +
     `,"request_id":${quotedText(record.request_id)},"decision_id":${quotedText(record.decision_id)}` +
-    `${caller.text(record)}${question.text(record)}${isPlain(record) ? plainText(record) : furtherText(record)}` +
+    `${caller.text(record)}${question.text(record)}${isPlainRecord(record) ? plainText(record) : furtherText(record)}` +
     readingText(record)
   );
 }
 
 /** Whether a record has no rights, shadow verdict, context and commit, which is the most frequent case. */
-function isPlain({ rights, shadow, context, commit }: AuditRecord): boolean {
+export function isPlainRecord({ rights, shadow, context, commit }: AuditRecord): boolean {
   for (const _ in context) return false;
   return (
     (rights === undefined || rights.length === 0) &&
