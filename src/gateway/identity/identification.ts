@@ -105,7 +105,7 @@ export class Identification {
     const onlyKey =
       this.#options.clientSubject === undefined && headers.authorization === undefined;
     const given = onlyKey ? keyHeader(headers) : undefined;
-    if (given !== undefined) return this.#holder(headerText(given));
+    if (given !== undefined) return this.#holder(headerText(given), socket);
     const proofs: (Principal | Promise<Principal>)[] = [];
     const certified = this.#certified(socket);
     if (certified !== undefined) proofs.push(certified);
@@ -137,8 +137,8 @@ export class Identification {
     );
   }
 
-  #holder(text: string): Principal | Promise<Principal> {
-    return andThen(this.#options.keys.identify(text), ownerOf);
+  #holder(text: string, connection?: object): Principal | Promise<Principal> {
+    return andThen(this.#options.keys.identify(text, connection), ownerOf);
   }
 }
 

@@ -1,9 +1,10 @@
-import { hash as hashOnce, randomBytes, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { runOnThread } from '../../protocol/thread-run.ts';
 import { fileMark, NO_FILE } from '../http/file-mark.ts';
+import { CredentialDigests } from './credential-digests.ts';
 import { KeyTable, readKeyArrays, type KeyReading } from './key-table.ts';
 import { credentialHash, keyId, keyState, type EndedState, type StoredKey } from './keys.ts';
 
@@ -16,7 +17,6 @@ export const KEY_READING_MILLIS = 60_000;
 const STALE_MILLIS = 500;
 const THREAD = new URL('../../../dist/gateway/identity/key-thread.js', import.meta.url);
 const NOBODY = Buffer.alloc(32);
-const SALT_BYTES = 32;
 
 /** Result of checking a credential. */
 export type KeyIdentity =
@@ -66,8 +66,7 @@ export class KeyRing {
   readonly #onFault: (fault: string) => void;
   readonly #onUse: (id: string, now: Date) => void;
   readonly #origin: KeyOrigin;
-  /** Key of the digests. It is random, so that digests cannot be predicted. */
-  readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
+  readonly #digests = new CredentialDigests();
   /** Owners of verified credentials since the last read of the file, by salted digest: the administrator or a key. */
   readonly #proven = new Map<string, HeldKey | 'administrator'>();
   #keys = KeyTable.empty;
@@ -113,14 +112,17 @@ export class KeyRing {
     return this.#keys.nextExpiry(Date.now());
   }
 
-  /** The principal of a credential. Takes equally long for an unknown id and a wrong secret. */
-  identify(text: string): MaybePromise<KeyIdentity> {
+  /**
+   * The principal of a credential. Takes equally long for an unknown id and a wrong secret.
+   * @param connection The connection that it came on, if any.
+   */
+  identify(text: string, connection?: object): MaybePromise<KeyIdentity> {
     if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();
     const loading = this.#loading;
     if (loading !== undefined && performance.now() - loading.began > STALE_MILLIS) {
       return this.#later(text, loading.done);
     }
-    const digest = hashOnce('sha256', this.#salt + text, 'base64url');
+    const digest = this.#digests.of(text, connection);
     let proven = this.#proven.get(digest);
     if (proven === undefined) {
       proven = this.#prove(text);

@@ -48,6 +48,24 @@ describe('the keys in force', () => {
     expect(others.map((text) => identityBy(ring, text).kind)).toEqual(others.map(() => 'unknown'));
   });
 
+  it('judge each credential of a connection by itself, also after its key has ended', async () => {
+    const [first, second] = [makeKey(alice, new Date()), makeKey(alice, new Date())];
+    await updateKeys(path, () => [first.stored, second.stored]);
+    const ring = new KeyRing(path, undefined, () => undefined);
+    const connection = {};
+    const found = (text: string) => {
+      const identity = identityBy(ring, text, connection);
+      return identity.kind === 'known' ? identity.principal.credential : identity.kind;
+    };
+    const last = first.text.at(-1) === 'A' ? 'B' : 'A';
+    const texts = [first.text, first.text, first.text.slice(0, -1) + last, second.text, first.text];
+    const [one, other] = [first, second].map(({ stored: { id } }) => ({ kind: 'key', id }));
+    expect(texts.map(found)).toEqual([one, one, 'unknown', other, one]);
+    await updateKeys(path, () => [revoked(first.stored, new Date()), second.stored]);
+    await vi.waitFor(() => expect(found(first.text)).toBe('ended'), { timeout: PATIENCE_MILLIS });
+    expect(found(second.text)).toEqual(other);
+  });
+
   it('say of an ended key that it has ended, but only to its holder', async () => {
     const gone = makeKey({ ...alice, expires: new Date(0) }, new Date(0));
     const stopped = makeKey(alice, new Date());
