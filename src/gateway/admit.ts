@@ -15,34 +15,52 @@ import { randomFillSync } from 'node:crypto';
 import { isIP } from 'node:net';
 
 const ID_BYTES = 16;
-const random = Buffer.alloc(256 * ID_BYTES);
-let used = random.length;
+const ID_LENGTH = 36;
+/** Number of ids that are drawn at once. */
+const IDS = 128;
+const random = Buffer.alloc(IDS * ID_BYTES);
 
 const DIGITS = Buffer.from('0123456789abcdef');
-/** The text that is being written; its dashes and its version stay. */
-const text = Buffer.from('00000000-0000-4000-8000-000000000000');
+/** Texts of the ids; their dashes and their versions stay. */
+const texts = Buffer.from('00000000-0000-4000-8000-000000000000'.repeat(IDS));
 /** Positions of the digits of each byte. */
 const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
-const VERSION_PLACE = 14;
-const VERSION_4 = DIGITS[4]!;
+const VERSION_BYTE = 6;
 const VARIANT_BYTE = 8;
+let drawn = '';
+let used = IDS;
 
-/** A random UUID (RFC 9562 section 5.4). Each request needs one or two, and those of `node:crypto` are put together from pieces. */
+/**
+ * A random UUID (RFC 9562 section 5.4). Each request needs one or two, and those of `node:crypto` are put together from pieces;
+ * many at once take a third of the time of one by one.
+ */
 export function newId(): string {
-  if (used === random.length) {
-    randomFillSync(random);
-    used = 0;
-  }
+  if (used === IDS) drawIds();
+  const start = used * ID_LENGTH;
+  used += 1;
+  return drawn.slice(start, start + ID_LENGTH);
+}
+
+function drawIds(): void {
+  randomFillSync(random);
+  for (let id = 0; id < IDS; id += 1) writeId(id * ID_BYTES, id * ID_LENGTH);
+  drawn = texts.toString('latin1');
+  used = 0;
+}
+
+function writeId(from: number, to: number): void {
   for (let index = 0; index < ID_BYTES; index += 1) {
-    const drawn = random[used + index]!;
-    const byte = index === VARIANT_BYTE ? (drawn & 0x3f) | 0x80 : drawn;
-    const place = places[index]!;
-    text[place] = DIGITS[byte >> 4]!;
-    text[place + 1] = DIGITS[byte & 15]!;
+    const byte = stampedByte(random[from + index]!, index);
+    const place = to + places[index]!;
+    texts[place] = DIGITS[byte >> 4]!;
+    texts[place + 1] = DIGITS[byte & 15]!;
   }
-  text[VERSION_PLACE] = VERSION_4;
-  used += ID_BYTES;
-  return text.toString('latin1');
+}
+
+/** A byte of an id, with the bits that say which kind of UUID it is. */
+function stampedByte(byte: number, index: number): number {
+  if (index === VERSION_BYTE) return (byte & 0x0f) | 0x40;
+  return index === VARIANT_BYTE ? (byte & 0x3f) | 0x80 : byte;
 }
 
 /** A request id of a client: 1 to 256 visible ASCII characters. */
