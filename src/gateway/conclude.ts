@@ -1,5 +1,6 @@
 import { allowedByPolicy } from '../audit/record/record.ts';
 import type { AnswerBody } from '../protocol/backend.ts';
+import { andThen, type MaybePromise } from '../protocol/maybe-promise.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { errorRow } from '../protocol/errors.ts';
 import { encoded } from './http/content-coding.ts';
@@ -46,25 +47,52 @@ const MILLIS = 1000;
  * first byte is sent, so that a change is never acknowledged without it. Exception: a read
  * that streams is recorded after the last byte, because its size is unknown before.
  */
-export async function conclude(gateway: Gateway, reached: RequestOutcome): Promise<void> {
-  const { request } = reached;
-  const encoding = encoded(reached.answer, request.incoming);
-  const answer = encoding instanceof Promise ? await encoding : encoding;
-  const outcome = answer === reached.answer ? reached : { ...reached, answer };
+export function conclude(gateway: Gateway, reached: RequestOutcome): MaybePromise<void> {
+  return andThen(encoded(reached.answer, reached.request.incoming), (answer) =>
+    concludeEncoded(gateway, answer === reached.answer ? reached : { ...reached, answer }),
+  );
+}
+
+function concludeEncoded(gateway: Gateway, outcome: RequestOutcome): MaybePromise<void> {
+  const { request } = outcome;
   request.trace?.step('outcome');
   gateway.shadow?.note(outcome);
-  if (request.canaries !== undefined) await answerForCanaries(gateway, request);
+  return request.canaries === undefined
+    ? recordAndSend(gateway, outcome)
+    : answerForCanaries(gateway, request).then(() => recordAndSend(gateway, outcome));
+}
+
+function recordAndSend(gateway: Gateway, outcome: RequestOutcome): MaybePromise<void> {
+  const { request, answer } = outcome;
   const size = sizeOf(answer.body);
-  const late = size === null && request.route?.operation.mutates !== true;
-  const recorded = late ? 'recorded' : gateway.recorder.outcome(outcome, size);
-  const state = recorded instanceof Promise ? await recorded : recorded;
-  if (state === 'withheld') return conclude(gateway, refusal(request, withheldCredentials()));
+  if (size === null && request.route?.operation.mutates !== true)
+    return sendAndRecord(gateway, outcome);
+  return andThen(gateway.recorder.outcome(outcome, size), (state) => {
+    if (state === 'withheld') return conclude(gateway, refusal(request, withheldCredentials()));
+    const sending = sendOutcome(gateway, outcome, state === 'pending');
+    return andThen(sending, (sent) => finish(gateway, outcome, sent));
+  });
+}
+
+async function sendAndRecord(gateway: Gateway, outcome: RequestOutcome): Promise<void> {
+  const sent = await sendOutcome(gateway, outcome, false);
+  await gateway.recorder.outcome(ended(outcome, sent), sent.bytes);
+  finish(gateway, outcome, sent);
+}
+
+function sendOutcome(
+  gateway: Gateway,
+  outcome: RequestOutcome,
+  pending: boolean,
+): MaybePromise<Sent> {
+  const { request, answer } = outcome;
   linger(request.incoming, gateway.linger);
-  const pending = state === 'pending';
   const headers = responseHeaders(outcome, { pending, closing: isClosing(gateway, outcome) });
-  const sending = send(request.response, answer, headers);
-  const sent = sending instanceof Promise ? await sending : sending;
-  if (late) await gateway.recorder.outcome(ended(outcome, sent), sent.bytes);
+  return send(request.response, answer, headers);
+}
+
+function finish(gateway: Gateway, outcome: RequestOutcome, sent: Sent): void {
+  const { request } = outcome;
   if (request.trace !== undefined)
     request.trace.judged(judgedOf(outcome, gateway.recorder.backendOf(request)));
   count(gateway, outcome, sent);

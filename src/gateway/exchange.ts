@@ -11,7 +11,7 @@ import type { Traces } from './telemetry/traces.ts';
 import { authorize } from './authorize.ts';
 import { checkCommit } from './check-commit.ts';
 import { conclude } from './conclude.ts';
-import { forward } from './forward.ts';
+import { arrival, forward } from './forward.ts';
 import { identify } from './identify.ts';
 import { limit } from './limit.ts';
 import { refusal, success, type RequestOutcome } from './outcome.ts';
@@ -72,7 +72,8 @@ async function traced(gateway: Gateway, traces: Traces, received: Received): Pro
 async function handle(gateway: Gateway, received: Received): Promise<void> {
   const outcome = await pass(gateway, received);
   try {
-    await conclude(gateway, outcome);
+    const concluded = conclude(gateway, outcome);
+    if (concluded instanceof Promise) await concluded;
   } finally {
     outcome.request.release?.();
   }
@@ -106,8 +107,9 @@ async function pass(gateway: Gateway, received: Received): Promise<RequestOutcom
     const attempt = gateway.recorder.attempt(checked);
     const recorded = (request = attempt instanceof Promise ? await attempt : attempt);
     trace?.step('backend', { backend: gateway.recorder.backendOf(recorded) });
-    const answered = await forward(recorded, gateway.backend);
-    return success(answered);
+    if (!recorded.incoming.complete) await arrival();
+    const answered = forward(recorded, gateway.backend);
+    return success(answered instanceof Promise ? await answered : answered);
   } catch (error) {
     return refusal(request, error);
   }

@@ -1,13 +1,15 @@
-import type {
-  Answer,
-  AnswerBody,
-  Backend,
-  ByteStream,
-  CatalogRequest,
+import {
+  answerBy,
+  type Answer,
+  type AnswerBody,
+  type Backend,
+  type ByteStream,
+  type CatalogRequest,
 } from '../protocol/backend.ts';
 import { RequestBudget } from '../protocol/budget.ts';
 import { liesWithin, SYSTEM } from '../protocol/database.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
+import type { MaybePromise } from '../protocol/maybe-promise.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { RoutedPermit } from './backends/routed-permit.ts';
 import { decoded, isGzip } from './http/content-coding.ts';
@@ -20,28 +22,46 @@ import type { Answered, Recorded } from './decision/steps.ts';
  * the backend did not read the whole body. The first bytes of a streamed answer are awaited, so
  * that a failure before them becomes an error answer.
  */
-export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
+export function forward(recorded: Recorded, backend: Backend): MaybePromise<Answered> {
+  const request = requestOf(recorded);
+  const { released } = recorded.body;
+  if (released !== undefined) return forwardHeld(recorded, request, backend, released);
+  const made = answerBy(backend, request, permitOf(recorded));
+  return made instanceof Promise
+    ? made.then((answer) => answered(recorded, answer, request.budget))
+    : answered(recorded, made, request.budget);
+}
+
+/** An attempt that could not be recorded fails the request, even if the backend answered. */
+async function forwardHeld(
+  recorded: Recorded,
+  request: CatalogRequest,
+  backend: Backend,
+  released: Promise<void>,
+): Promise<Answered> {
   let answer: Answer;
-  let budget: RequestBudget;
-  if (!recorded.incoming.complete) await arrival();
   try {
-    const request = requestOf(recorded);
-    ({ budget } = request);
     answer = await backend.handle(request, permitOf(recorded));
   } finally {
-    // An attempt that could not be recorded fails the request, even if the backend answered.
-    const { released } = recorded.body;
-    if (released !== undefined) await released;
+    await released;
   }
+  return answered(recorded, answer, request.budget);
+}
+
+function answered(
+  recorded: Recorded,
+  answer: Answer,
+  budget: RequestBudget,
+): MaybePromise<Answered> {
   const { body } = answer;
   const length = lengthOf(body);
   if (length !== undefined) budget.answer(length);
   if (body === null || typeof body === 'string' || body.whole !== undefined) {
     return advance(recorded, { answer });
   }
-  return advance(recorded, {
-    answer: { ...answer, body: await primed(length === undefined ? counted(body, budget) : body) },
-  });
+  return primed(length === undefined ? counted(body, budget) : body).then((begun) =>
+    advance(recorded, { answer: { ...answer, body: begun } }),
+  );
 }
 
 /** A request to a database reaches nothing outside of it. */
@@ -62,7 +82,7 @@ let arriving: Promise<void> | undefined;
  * Resolves when the bytes that arrived with the head of a request are parsed: a complete body
  * costs a fraction of one that is read as a stream. Requests of one turn wait together.
  */
-function arrival(): Promise<void> {
+export function arrival(): Promise<void> {
   arriving ??= new Promise((resolve) => {
     setImmediate(() => {
       arriving = undefined;

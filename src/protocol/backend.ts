@@ -4,6 +4,7 @@ import type { CommitSummary } from './commit-summary.ts';
 import type { Dialect } from './dialect.ts';
 import type { ObjectPath } from './identifier.ts';
 import type { Operation } from './operations/operation.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import type { Permit } from './permit.ts';
 import type { VendSummary } from './vend-summary.ts';
 import type { Canary } from './restrictions.ts';
@@ -126,8 +127,19 @@ export interface Backend {
   readonly name: string;
   /** @throws CatalogError for a refusal; anything else is an internal error. */
   handle(request: CatalogRequest, permit: Permit): Promise<Answer>;
+  /** The same, synchronously where nothing has to be awaited; not every backend can. */
+  answer?(request: CatalogRequest, permit: Permit): MaybePromise<Answer>;
   /** Whether it can serve now; a sentence when it cannot. */
   health(): Promise<string | undefined>;
   /** Whether acknowledged changes may be lost; a sentence if so. */
   weakness(): Promise<string | undefined>;
+}
+
+/** The answer of a backend, synchronously if it can. */
+export function answerBy(
+  backend: Backend,
+  request: CatalogRequest,
+  permit: Permit,
+): MaybePromise<Answer> {
+  return backend.answer?.(request, permit) ?? backend.handle(request, permit);
 }

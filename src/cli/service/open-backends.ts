@@ -10,7 +10,7 @@ import { RemoteBackend } from '../../gateway/backends/remote-backend.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { parsePattern, type Pattern } from '../../policy/lines/pattern.ts';
 import { rightsOfAction } from '../../policy/lines/rights.ts';
-import type { Backend } from '../../protocol/backend.ts';
+import { answerBy, type Backend } from '../../protocol/backend.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import { isOperationName } from '../../protocol/operations/operations.ts';
 import { connectionsWithin, descriptorLimit } from '../../storage/descriptors.ts';
@@ -94,6 +94,7 @@ function named(backend: Backend, name: string): Backend {
   return {
     name,
     handle: (request, permit) => backend.handle(request, permit),
+    answer: (request, permit) => answerBy(backend, request, permit),
     health: () => backend.health(),
     weakness: () => backend.weakness(),
   };

@@ -1,9 +1,15 @@
 import { intersect, patternMatches, subtreeOf, type Pattern } from '../../policy/lines/pattern.ts';
-import type { Answer, Backend, CatalogRequest } from '../../protocol/backend.ts';
+import {
+  answerBy,
+  type Answer,
+  type Backend,
+  type CatalogRequest,
+} from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { Operation } from '../../protocol/operations/operation.ts';
 import { namesObject } from '../../protocol/operations/operations.ts';
+import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { listedNames, withMounted } from './mounted-names.ts';
 import type { RemoteBackend } from './remote-backend.ts';
@@ -68,12 +74,16 @@ export class BackendRouter implements Backend {
     this.#mounts = routes.flatMap(({ namespaces }) => namespaces.map(fixedOf));
   }
 
-  handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+  async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    return this.answer(request, permit);
+  }
+
+  answer(request: CatalogRequest, permit: Permit): MaybePromise<Answer> {
     const route = this.#routeOf(request);
     // Most requests concern one backend, which answers them alone.
     const isIts = request.target === undefined && mountPointAnswer(request.operation) === undefined;
     return route !== undefined && isIts
-      ? route.backend.handle(request, this.#permitFor(route, request, permit))
+      ? answerBy(route.backend, request, this.#permitFor(route, request, permit))
       : this.#answerBeside(request, permit, route);
   }
 

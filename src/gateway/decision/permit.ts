@@ -86,8 +86,9 @@ export class SnapshotPermit implements Permit {
   readonly trial: PolicyTrial | undefined;
   #refused: Verdict | undefined;
   readonly #circumstances: Circumstances;
-  /** The circumstances while the branch is open, and those on branches. */
+  /** The circumstances while the branch is open, on `main`, and on other branches. */
   #open: Circumstances | undefined;
+  #onMain: Circumstances | undefined;
   #onBranches: Map<string, Circumstances> | undefined;
   readonly #request: RestrictedRequest | null;
   #boundObject: ObjectPath | undefined;
@@ -246,6 +247,7 @@ export class SnapshotPermit implements Permit {
   #on(branch: string | null | undefined): Circumstances {
     if (branch === undefined) return this.#circumstances;
     if (branch === null) return (this.#open ??= onBranch(this.#circumstances, null));
+    if (branch === MAIN_BRANCH) return (this.#onMain ??= onBranch(this.#circumstances, branch));
     this.#onBranches ??= new Map();
     let circumstances = this.#onBranches.get(branch);
     if (circumstances === undefined) {

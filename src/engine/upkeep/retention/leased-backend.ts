@@ -1,10 +1,11 @@
 import type { Answer, Backend, ByteStream, CatalogRequest } from '../../../protocol/backend.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import type { Permit } from '../../../protocol/permit.ts';
 import type { Lease, Running } from '../../versions/leases/running.ts';
 
 /** A backend that answers at once where it has to wait for nothing. */
 interface PromptBackend extends Backend {
-  answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer>;
+  answer(request: CatalogRequest, permit: Permit): MaybePromise<Answer>;
 }
 
 /** A backend whose requests count as in progress until their answers are sent or dropped. */
@@ -22,19 +23,20 @@ export class LeasedBackend implements Backend {
   }
 
   async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    return this.answer(request, permit);
+  }
+
+  answer(request: CatalogRequest, permit: Permit): MaybePromise<Answer> {
     const lease = this.#running.begin();
-    let lasts = false;
+    let made: MaybePromise<Answer>;
     try {
-      const made = this.#backend.answer(request, permit);
-      const answer = made instanceof Promise ? await made : made;
-      const { body } = answer;
-      if (body === null || typeof body === 'string' || body.whole !== undefined) return answer;
-      lasts = true;
-      return { ...answer, body: untilSent(body, lease, request.signal()) };
-    } finally {
-      const ended = lasts ? undefined : lease.end();
-      if (ended !== undefined) await ended;
+      made = this.#backend.answer(request, permit);
+    } catch (error) {
+      made = Promise.reject(error);
     }
+    if (made instanceof Promise || isStreamed(made)) return leased(made, lease, request);
+    const ended = lease.end();
+    return ended === undefined ? made : ended.then(() => made);
   }
 
   async health(): Promise<string | undefined> {
@@ -43,6 +45,28 @@ export class LeasedBackend implements Backend {
 
   async weakness(): Promise<string | undefined> {
     return this.#backend.weakness();
+  }
+}
+
+function isStreamed({ body }: Answer): boolean {
+  return body !== null && typeof body !== 'string' && body.whole === undefined;
+}
+
+async function leased(
+  made: MaybePromise<Answer>,
+  lease: Lease,
+  request: CatalogRequest,
+): Promise<Answer> {
+  let lasts = false;
+  try {
+    const answer = await made;
+    const { body } = answer;
+    if (body === null || typeof body === 'string' || body.whole !== undefined) return answer;
+    lasts = true;
+    return { ...answer, body: untilSent(body, lease, request.signal()) };
+  } finally {
+    const ended = lasts ? undefined : lease.end();
+    if (ended !== undefined) await ended;
   }
 }
 
