@@ -18,9 +18,14 @@ import { discard, ingest } from '../format/ingest.ts';
 import type { IncomingBatches } from '../format/incoming.ts';
 import { KeyedMutex } from '../format/memory/keyed-mutex.ts';
 import type { Manifest } from '../format/manifest.ts';
-import { newLargeFiles, type OnLargeFile } from './lines/large-files.ts';
 import { ManifestStore } from './lines/manifest-store.ts';
-import type { Committed, Founding, VersionCommit } from './lines/version-commits.ts';
+import {
+  newLargeFiles,
+  type Committed,
+  type Founding,
+  type OnLargeFile,
+  type VersionCommit,
+} from './lines/version-commits.ts';
 import type { FoundSnapshot, Snapshot, TableFolder } from '../format/snapshot.ts';
 import { makeTableFolder, removeTableFolder } from '../format/table-folder.ts';
 import { TablePlaces } from '../format/table-places.ts';

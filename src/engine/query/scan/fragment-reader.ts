@@ -229,8 +229,8 @@ export class FragmentReader implements BatchSource {
   }
 
   /**
-   * Opens a data file that was just written, after this turn: whoever reads it next does not wait for its footer. A
-   * fault is that reader's.
+   * Opens a data file that was just written, in the next turn, so that its first reader does not wait for its footer.
+   * A fault is left for this reader to find.
    */
   openSoon(stored: StoredFile): void {
     const opened = nextTurn()

@@ -34,7 +34,8 @@ export class LeasedBackend implements Backend {
     } catch (error) {
       made = Promise.reject(error);
     }
-    if (made instanceof Promise || isStreamed(made)) return leased(made, lease, request);
+    if (made instanceof Promise || streamOf(made) !== undefined)
+      return leased(made, lease, request);
     const ended = lease.end();
     return ended === undefined ? made : ended.then(() => made);
   }
@@ -48,8 +49,9 @@ export class LeasedBackend implements Backend {
   }
 }
 
-function isStreamed({ body }: Answer): boolean {
-  return body !== null && typeof body !== 'string' && body.whole === undefined;
+/** The body of an answer that is sent piece by piece. */
+function streamOf({ body }: Answer): ByteStream | undefined {
+  return body === null || typeof body === 'string' || body.whole !== undefined ? undefined : body;
 }
 
 async function leased(
@@ -60,8 +62,8 @@ async function leased(
   let lasts = false;
   try {
     const answer = await made;
-    const { body } = answer;
-    if (body === null || typeof body === 'string' || body.whole !== undefined) return answer;
+    const body = streamOf(answer);
+    if (body === undefined) return answer;
     lasts = true;
     return { ...answer, body: untilSent(body, lease, request.signal()) };
   } finally {

@@ -1,3 +1,4 @@
+import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import type { Flushes } from '../../../storage/flushes.ts';
 import type { Check, Write } from '../../../store/store.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
@@ -6,6 +7,7 @@ import type { JudgeVersion } from '../../format/version-codec.ts';
 import type { Chain } from '../../format/chain.ts';
 import type { Contents, ContentsChange } from '../../format/change.ts';
 import type { Manifest } from '../../format/manifest.ts';
+import { firstFile, type Fragment } from '../../format/snapshot.ts';
 
 /** Result of a commit: the version, and its base. */
 export interface Committed {
@@ -48,4 +50,28 @@ export interface VersionCommit {
   readonly seal?: Seal<Committed> | undefined;
   /** Called before each attempt, once the version is computed. */
   readonly judge?: JudgeVersion | undefined;
+}
+
+/** Least size of a large data file, in bytes: to open it costs little beside the writing of it. */
+const LARGE_BYTES = 16 * 2 ** 20;
+/** Number of fragments of a version that are looked at. New ones are the last. */
+const MOST_NEW = 4;
+
+/** Called with a large data file of a new version. */
+export type OnLargeFile = (stored: StoredFile) => void;
+
+/** The large data files that a version adds to the one that it was made from, up to four. */
+export function newLargeFiles(
+  folder: string,
+  { base, manifest: { fragments } }: Pick<Committed, 'base' | 'manifest'>,
+): readonly StoredFile[] {
+  const first = Math.max(0, fragments.length - MOST_NEW);
+  return fragments
+    .slice(first)
+    .filter((each, at) => isLarge(each) && each.files[0] !== base?.fragments[first + at]?.files[0])
+    .map((each) => firstFile(folder, each));
+}
+
+function isLarge({ files: [first] }: Fragment): boolean {
+  return first !== undefined && first.bytes >= LARGE_BYTES;
 }

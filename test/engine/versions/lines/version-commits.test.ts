@@ -2,7 +2,7 @@ import { Schema } from 'apache-arrow';
 import { expect, it } from 'vitest';
 import type { Manifest } from '../../../../src/engine/format/manifest.ts';
 import type { Fragment } from '../../../../src/engine/format/snapshot.ts';
-import { newLargeFiles } from '../../../../src/engine/versions/lines/large-files.ts';
+import { newLargeFiles } from '../../../../src/engine/versions/lines/version-commits.ts';
 
 const LARGE = 16 * 2 ** 20;
 
