@@ -75,7 +75,7 @@ async function costRow(
     ],
     options.rounds,
   );
-  return { work, unit: '/s', samples, target: '≥ 0.85' };
+  return { work, unit: '/s', samples, target: '≥ 0.90' };
 }
 
 function describe(url: string): LoadRequest {

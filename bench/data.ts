@@ -7,7 +7,7 @@ import { lanceClient, lanceEmbedded } from './data/lance-side.ts';
 import { OneThreadSide } from './data/one-thread-side.ts';
 import { RawSide } from './data/raw-side.ts';
 import { changeQuestions } from './data/changes.ts';
-import { appendGrowth } from './data/growth.ts';
+import { appendGrowth, grownQuestion } from './data/growth.ts';
 import { readQuestions } from './data/reads.ts';
 import { rowsFrom } from './data/rows.ts';
 import { writeQuestions } from './data/writes.ts';
@@ -39,6 +39,7 @@ async function answers(): Promise<readonly Row[]> {
   const results: Row[] = [];
   const questions = [
     ...writeQuestions(rows),
+    grownQuestion(options.quick ? 20 : 300),
     ...changeQuestions(rows),
     ...readQuestions(TABLE, rows),
   ];

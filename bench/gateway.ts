@@ -49,7 +49,7 @@ try {
       options.rounds,
     );
     printResult('gateway', notes(), [
-      { work: 'requests answered', unit: '/s', samples, target: '≥ 0.6' },
+      { work: 'requests answered', unit: '/s', samples, target: '≥ 0.7' },
     ]);
   } finally {
     await undecided.stop();

@@ -26,15 +26,26 @@ export class ServiceSide implements Committers {
   readonly #key: string;
   readonly #model: LanceModel;
   readonly #files: ClientFiles;
+  readonly #prefix: string;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #tables: ClientTable[] = [];
 
-  /** @param files Where the tables lie. */
-  constructor(url: string, key: string, model: LanceModel, files: ClientFiles = diskFiles) {
+  /**
+   * @param files Where the tables lie.
+   * @param prefix Of the names of its tables; two sides of one service have different ones.
+   */
+  constructor(
+    url: string,
+    key: string,
+    model: LanceModel,
+    files: ClientFiles = diskFiles,
+    prefix = 't',
+  ) {
     this.#url = url;
     this.#key = key;
     this.#model = model;
     this.#files = files;
+    this.#prefix = prefix;
   }
 
   async prepare({ clients, commits }: Work): Promise<void> {
@@ -83,7 +94,7 @@ export class ServiceSide implements Committers {
   }
 
   async #declare(): Promise<ClientTable> {
-    const name = `t${this.#tables.length}`;
+    const name = `${this.#prefix}${this.#tables.length}`;
     const { location } = (await this.#ask(`/v1/table/${name}/declare`, {})) as { location: string };
     await this.#model.copyTo(location, this.#files);
     return { name, location, version: 0, staged: [] };

@@ -18,7 +18,7 @@ export function changeQuestions(rows: Table): readonly DataQuestion[] {
   return [
     {
       work: 'delete by range',
-      target: '≤ 1.00',
+      target: '≤ 0.90',
       client: false,
       measure: (side) => each(side, (time) => side.delete(TABLE, within(2 * time * range, range))),
     },

@@ -46,7 +46,7 @@ export function grownQuestion(before: number): DataQuestion {
   const rows = rowsFrom(0, ROWS);
   return {
     work: `append of ${ROWS} rows after ${before} others`,
-    target: '≤ 1.00',
+    target: '≤ 0.90',
     client: false,
     measure: (side) =>
       onFreshTable(side, TABLE, rows, async () => {

@@ -36,7 +36,7 @@ export function appendQuestions(rows: Table): readonly DataQuestion[] {
     },
     {
       work: `append of ${FEW_ROWS} rows`,
-      target: '≤ 1.00',
+      target: '≤ 0.90',
       client: true,
       warmups: SHORT_WARMUPS,
       measure: (side) =>
