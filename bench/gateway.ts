@@ -3,7 +3,7 @@
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
-import { ConstantProxy } from './gateway/nginx.ts';
+import { startConstantProxy } from './gateway/nginx.ts';
 import { startServer } from './harness/child-server.ts';
 import { MEASURED_CORE, pin } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
@@ -29,7 +29,7 @@ try {
     body: '{}',
   };
   pin(MEASURED_CORE, service.pid);
-  const nginx = await ConstantProxy.start(await answerTo(describe), MEASURED_CORE);
+  const nginx = await startConstantProxy(await answerTo(describe), MEASURED_CORE);
   const other = await Service.start();
   await createTable(other);
   await other.end();

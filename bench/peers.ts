@@ -15,7 +15,7 @@ import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds, SHORT_WARMUPS, timedEach } from './harness/rounds.ts';
 import { printResult, type Row } from './harness/table.ts';
-import { Opa, type Grants } from './peers/opa.ts';
+import { startOpa, verdictOf, type Grants } from './peers/opa.ts';
 import { referenceFiles, startReference } from './peers/reference-server.ts';
 
 const OURS = 'arrowgate';
@@ -124,7 +124,7 @@ async function versions(reference: ChildServer, service: Service): Promise<Row> 
 
 async function besideOpa(): Promise<Row> {
   const service = await Service.start({ ...enforced, config: 'trusted_proxies: [127.0.0.1]\n' });
-  const opa = await Opa.start(grants());
+  const opa = await startOpa(grants());
   try {
     const key = await service.key('reader', ROLE);
     await new RawSide(service.url, ADMIN_KEY).create('events', rowsFrom(0, FEW_ROWS));
@@ -136,7 +136,7 @@ async function besideOpa(): Promise<Row> {
     };
     const input = { subject: 'user:reader', action: 'DescribeTable', object: '/events' };
     const theirs: LoadRequest = {
-      url: opa.verdict,
+      url: verdictOf(opa),
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ input }),
