@@ -15,6 +15,10 @@ const MOST_TOKENS = 2 ** 23;
 const MOST_DISTINCT = 2 ** 20;
 const MOST_UNITS = 2 ** 26;
 
+/** Most distinct tokens and text of these that stay known in the next part, which counts them. */
+const KEPT_DISTINCT = MOST_DISTINCT / 8;
+const KEPT_UNITS = MOST_UNITS / 8;
+
 type TextWork = Omit<IndexWork, 'onRows'>;
 
 /**
@@ -38,17 +42,15 @@ async function* writeParts(work: TextWork, writer: TextFileWriter): AsyncGenerat
   const { source, snapshot, fragment } = work;
   const options = work.index.text ?? defaultTextOptions;
   const tokenizer = new Tokenizer(options);
-  const begin = (first: number) => new TokenTable(tokenizer, options.with_position, first);
   const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
   const pace = new Pace();
-  let table = begin(0);
-  let next = 0;
+  const table = new TokenTable(tokenizer, options.with_position, 0);
   for await (const { batch } of source.batches(snapshot, whole, [columnOf(work)])) {
     const add = adding(childData(batch.data));
-    for (let row = 0; row < batch.numRows; row++, next++) {
+    for (let row = 0; row < batch.numRows; row++) {
       if (isFull(table)) {
         yield* writer.part(table);
-        table = begin(next);
+        table.restart(table.distinct < KEPT_DISTINCT && table.units < KEPT_UNITS);
       }
       add(table, row);
       if (row % PACE_ROWS === 0) await pace.turn();
@@ -63,10 +65,10 @@ function adding(column: Data): (table: TokenTable, row: number) => void {
   const utf8 = utf8TextsOf(column);
   const texts = textsOf(column);
   if (utf8 === null) return (table, row) => table.add(texts(row));
-  const { bytes, offsets } = utf8;
+  const { text, offsets } = utf8;
   return (table, row) => {
     if (utf8.isNull(row)) table.add(null);
-    else table.addUtf8(bytes, Number(offsets[row]), Number(offsets[row + 1]));
+    else table.addUtf8(text, Number(offsets[row]), Number(offsets[row + 1]));
   };
 }
 

@@ -7,10 +7,10 @@ import {
   FilteredCursor,
 } from '../../../src/engine/query/search/compound-cursors.ts';
 import { END, type Cursor } from '../../../src/engine/query/search/cursor.ts';
-import { blockExtremes } from '../../../src/engine/index/text/block-extremes.ts';
-import type { Postings } from '../../../src/engine/index/text/postings.ts';
+import { decodePostings, type Postings } from '../../../src/engine/index/text/postings.ts';
 import { SumCursor } from '../../../src/engine/query/search/sum-cursor.ts';
 import { TermCursor } from '../../../src/engine/query/search/term-cursor.ts';
+import { encodedPostings } from './encoded-postings.ts';
 
 /** More than a block has. */
 const ROWS = 1500;
@@ -50,15 +50,9 @@ function postingsOf(
   found: ReadonlyMap<number, number>,
   lengths: Uint32Array,
 ): Postings {
-  const counts = Uint8Array.from(rows, (row) => found.get(row)!);
-  return {
-    rows,
-    counts,
-    positions: null,
-    mostCount: Math.max(...counts),
-    leastLength: rows.reduce((least, row) => Math.min(least, lengths[row]!), Infinity),
-    blocks: rows[0]! % 5 === 4 ? null : blockExtremes(rows, counts, lengths, 0),
-  };
+  const all = Array.from(rows, (row) => Array<number>(found.get(row)!).fill(row)).flat();
+  const postings = decodePostings(encodedPostings(all, null, lengths));
+  return rows[0]! % 5 === 4 ? { ...postings, blocks: null } : postings;
 }
 
 const ascending = (numbers: Iterable<number>) => [...numbers].sort((one, other) => one - other);

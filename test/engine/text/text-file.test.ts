@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from '@node-rs/crc32';
+import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ColumnCache } from '../../../src/engine/format/memory/column-cache.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
@@ -14,12 +15,12 @@ import { defaultTextOptions } from '../../../src/engine/tokens/text-options.ts';
 import {
   POSTINGS_OF_BLOCK,
   decodePostings,
-  encodePostings,
   isIntact,
 } from '../../../src/engine/index/text/postings.ts';
 import { TextReader } from '../../../src/engine/index/text/text-reader.ts';
 import { TokenTable } from '../../../src/engine/index/text/token-table.ts';
 import { Tokenizer } from '../../../src/engine/tokens/tokenizer.ts';
+import { encodedPostings } from './encoded-postings.ts';
 
 let folder: string;
 let files: OpenFiles;
@@ -95,6 +96,20 @@ it('gives back what was written, of one part or of several', async () => {
   await reader.check(file);
 });
 
+it('gives back tokens of any letters, and postings of more bytes than a page', async () => {
+  const dogs = Array.from({ length: 80_000 }, (_, at) => [
+    at % 2 === 0 ? '犬 dog' : '\u{20000} dog ox',
+  ]);
+  const file = await written(dogs, [['ox 犬']]);
+  const rowsOf = async (token: string) =>
+    (await reader.postings(file, token)).map(({ rows }) => rows.length);
+  expect(await rowsOf('dog')).toEqual([80_000]);
+  expect(await rowsOf('犬')).toEqual([40_000, 1]);
+  expect(await rowsOf('ox')).toEqual([40_000, 1]);
+  expect(await rowsOf('\u{20000}')).toEqual([40_000]);
+  await reader.check(file);
+});
+
 it('visits tokens in order from one on', async () => {
   const file = await written(one, many);
   const visited: string[] = [];
@@ -145,18 +160,41 @@ it('has pages of a bounded size, however long tokens are', async () => {
   expect(found?.rows).toEqual(Uint32Array.of(4321));
 });
 
-describe('the bytes of postings', () => {
-  const table = new TokenTable(new Tokenizer(defaultTextOptions), true, 0);
-  for (let at = 0; at < 300; at++)
-    table.add([`${'dog '.repeat(1 + (at % 3))}${'cat '.repeat(at)}`]);
-  const postings = [...table.sorted()].map((each) => each.postings);
+/** Some rows of a token with their counts, and the lengths of all rows. */
+const somePostings = fc
+  .record({
+    counts: fc.array(fc.oneof(fc.nat(2), fc.nat(300)), { minLength: 1, maxLength: 700 }),
+    first: fc.nat(2 ** 20),
+    more: fc.constantFrom(1, 200, 70_000),
+  })
+  .filter(({ counts }) => counts.some((count) => count > 0));
 
+describe('the bytes of postings', () => {
   it('are decoded to what they were made of', () => {
-    for (const each of postings) expect(decodePostings(encodePostings(each))).toEqual(each);
+    fc.assert(
+      fc.property(somePostings, fc.boolean(), ({ counts, first, more }, withPositions) => {
+        const lengths = Uint32Array.from(counts, (count, at) => count + ((at * 7) % more));
+        const all = counts.flatMap((count, at) => Array<number>(count).fill(first + at));
+        const places = withPositions ? all.map((_, at) => (at * 31) % more) : null;
+        const found = decodePostings(encodedPostings(all, places, lengths, first));
+        const kept = [...counts.keys()].filter((at) => counts[at]! > 0);
+        expect([...found.rows]).toEqual(kept.map((at) => first + at));
+        expect([...found.counts]).toEqual(kept.map((at) => counts[at]));
+        expect(found.positions && [...found.positions]).toEqual(places);
+        expect(found.mostCount).toBe(Math.max(...counts));
+        expect(found.leastLength).toBe(Math.min(...kept.map((at) => lengths[at]!)));
+        const blocks = kept.length <= POSTINGS_OF_BLOCK ? [] : blocksOf(kept);
+        const { mostCounts = [], mostLengths = [], otherLengths = [] } = found.blocks ?? {};
+        const extremes = blocks.map((rows) => extremesOf(rows, counts, lengths));
+        expect(
+          Array.from(mostCounts, (most, at) => [most, mostLengths[at], otherLengths[at]]),
+        ).toEqual(extremes);
+      }),
+    );
   });
 
   it('fail their checksum whichever bit of them changes', () => {
-    const bytes = encodePostings(postings[0]!);
+    const bytes = encodedPostings([1, 1, 3], [0, 2, 1], Uint32Array.of(0, 3, 1, 2));
     expect(isIntact(bytes)).toBe(true);
     for (let at = 0; at < bytes.length; at++) {
       bytes[at]! ^= 1 << (at % 8);
@@ -183,3 +221,19 @@ describe('the bytes of postings', () => {
     });
   });
 });
+
+function blocksOf(rows: readonly number[]): readonly (readonly number[])[] {
+  const count = Math.ceil(rows.length / POSTINGS_OF_BLOCK);
+  return Array.from({ length: count }, (_, at) =>
+    rows.slice(at * POSTINGS_OF_BLOCK, (at + 1) * POSTINGS_OF_BLOCK),
+  );
+}
+
+/** The most occurrences, the shortest row with them, and the shortest one with fewer. */
+function extremesOf(rows: readonly number[], counts: readonly number[], lengths: Uint32Array) {
+  const most = Math.max(...rows.map((row) => counts[row]!));
+  const least = (some: readonly number[]) => Math.min(...some.map((row) => lengths[row]!));
+  const length = least(rows.filter((row) => counts[row] === most));
+  const others = rows.filter((row) => counts[row] !== most);
+  return [most, length, others.length === 0 ? length : least(others)];
+}

@@ -86,15 +86,22 @@ export class PageWriter {
   /** Writes a page of sorted keys with one row each. */
   async rows(keys: Data, rows: Uint32Array): Promise<void> {
     const values = rows.slice();
-    await this.#page(keys, dataOf(new Uint32(), { length: rows.length, nullCount: 0, values }));
+    await this.page(keys, dataOf(new Uint32(), { length: rows.length, nullCount: 0, values }));
   }
 
   /** Writes a page of distinct keys with their encoded rows. */
   async postings(keys: Data, postings: readonly Uint8Array[]): Promise<void> {
-    await this.#page(
+    await this.page(
       keys,
       bytesData(postings, (bytes) => bytes),
     );
+  }
+
+  /** Writes a page of keys with what is beside them. Both are copied. */
+  async page(keys: Data, payload: Data): Promise<void> {
+    // A copy, since a slice would keep the whole page in memory.
+    this.#ends.push(this.#endsOf(takeData(keys, Uint32Array.of(0, keys.length - 1))));
+    await this.#file.batch(batchOfData(this.#schema, [keys, payload], keys.length));
   }
 
   /** Finishes the file. The file and its name are durable when this returns. */
@@ -106,12 +113,6 @@ export class PageWriter {
   /** Abandons and removes the file. */
   abandon(): Promise<void> {
     return this.#file.abandon();
-  }
-
-  async #page(keys: Data, payload: Data): Promise<void> {
-    // A copy, since a slice would keep the whole page in memory.
-    this.#ends.push(this.#endsOf(takeData(keys, Uint32Array.of(0, keys.length - 1))));
-    await this.#file.batch(batchOfData(this.#schema, [keys, payload], keys.length));
   }
 
   async #directory(): Promise<void> {

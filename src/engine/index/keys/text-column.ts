@@ -1,5 +1,6 @@
 import { DataType, Vector, type Data } from 'apache-arrow';
 import { isNull, childData } from '../../../arrow/data.ts';
+import { textBytes, type TextBytes } from '../../base/text-bytes.ts';
 
 /** The texts of a row: one, or those of a list; null for a row without a searchable text. */
 export type RowTexts = readonly string[] | null;
@@ -25,7 +26,7 @@ export function textsOf(data: Data): (row: number) => RowTexts {
 
 /** UTF-8 of texts: the text of a row is between its offset and the next one. */
 export interface Utf8Texts {
-  readonly bytes: Uint8Array;
+  readonly text: TextBytes;
   readonly offsets: Int32Array | BigInt64Array;
   isNull(row: number): boolean;
 }
@@ -33,8 +34,8 @@ export interface Utf8Texts {
 /** The bytes of a column of texts; null where its texts do not lie one behind the other. */
 export function utf8TextsOf(data: Data): Utf8Texts | null {
   if (!DataType.isUtf8(data.type) && !DataType.isLargeUtf8(data.type)) return null;
-  const { values: bytes, valueOffsets: offsets } = data;
-  return { bytes, offsets, isNull: (row) => isNull(data, row) };
+  const { values, valueOffsets: offsets } = data;
+  return { text: textBytes(values), offsets, isNull: (row) => isNull(data, row) };
 }
 
 /** Null items are not texts; an empty list is a text without words. */

@@ -1,3 +1,6 @@
+/** Most numbers for which room is added at once: a long list takes no memory that it never fills. */
+const MOST_ADDED = 2 ** 21;
+
 /** A growing list of integers below 2^32. */
 export class GrowingNumbers {
   #values = new Uint32Array(1024);
@@ -23,7 +26,7 @@ export class GrowingNumbers {
   }
 
   #grow(): void {
-    const values = new Uint32Array(2 * this.#length);
+    const values = new Uint32Array(this.#length + Math.min(this.#length, MOST_ADDED));
     values.set(this.#values);
     this.#values = values;
   }

@@ -1,5 +1,4 @@
 import { crc32 } from '@node-rs/crc32';
-import { pairs } from '../../base/items.ts';
 
 /** Integers of the smallest width that holds the greatest of them. */
 export type Numbers = Uint8Array | Uint16Array | Uint32Array;
@@ -8,7 +7,7 @@ export type Numbers = Uint8Array | Uint16Array | Uint32Array;
 export const POSTINGS_OF_BLOCK = 128;
 
 /** Extremes of each block, which bound the scores of its rows. */
-export interface BlockExtremes {
+interface PostingBlocks {
   /** Most occurrences in one row. */
   readonly mostCounts: Numbers;
   /** Number of tokens of the shortest row with that many occurrences. */
@@ -30,43 +29,13 @@ export interface Postings {
   /** Number of tokens of the shortest row. */
   readonly leastLength: number;
   /** Null for postings of one block, and in files of earlier versions. */
-  readonly blocks: BlockExtremes | null;
+  readonly blocks: PostingBlocks | null;
 }
 
 /** Header in bytes: checksum, rows, positions, most occurrences, shortest row, and three widths. */
-const HEADER = 24;
+export const HEADER = 24;
 
-/** Encodes postings as a multiple of eight bytes. */
-export function encodePostings(postings: Postings): Uint8Array {
-  const { rows, counts, positions, mostCount, leastLength, blocks } = postings;
-  const extremes =
-    blocks === null ? [] : [blocks.mostCounts, blocks.mostLengths, blocks.otherLengths];
-  const packed = [rows, positions ?? new Uint8Array(), counts, ...extremes];
-  const sizes = packed.map(({ byteLength }) => padded(byteLength));
-  const bytes = new Uint8Array(
-    padded(
-      sizes.reduce((sum, size) => sum + size, HEADER),
-      8,
-    ),
-  );
-  const view = new DataView(bytes.buffer);
-  view.setUint32(4, rows.length, true);
-  view.setUint32(8, positions?.length ?? 0, true);
-  view.setUint32(12, mostCount, true);
-  view.setUint32(16, leastLength, true);
-  view.setUint8(20, counts.BYTES_PER_ELEMENT);
-  view.setUint8(21, positions?.BYTES_PER_ELEMENT ?? 0);
-  view.setUint8(22, blocks?.mostLengths.BYTES_PER_ELEMENT ?? 0);
-  let at = HEADER;
-  for (const [numbers, size] of pairs(packed, sizes)) {
-    bytes.set(new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength), at);
-    at += size;
-  }
-  view.setUint32(0, crc32(bytes.subarray(4)), true);
-  return bytes;
-}
-
-/** The inverse of `encodePostings`; numbers are views of the bytes where these are aligned. */
+/** Decodes what a `PostingsEncoder` wrote; numbers are views of the bytes where these are aligned. */
 export function decodePostings(bytes: Uint8Array): Postings {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   const view = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
@@ -106,8 +75,8 @@ export function isIntact(bytes: Uint8Array): boolean {
 
 /** Converts numbers to the smallest width. @param most The greatest number. */
 export function narrowed(numbers: Uint32Array, most: number): Numbers {
-  if (most < 2 ** 8) return Uint8Array.from(numbers);
-  return most < 2 ** 16 ? Uint16Array.from(numbers) : numbers;
+  if (most < 2 ** 8) return new Uint8Array(numbers);
+  return most < 2 ** 16 ? new Uint16Array(numbers) : numbers;
 }
 
 /** Numbers of a width in aligned bytes. */

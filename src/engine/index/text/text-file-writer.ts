@@ -1,16 +1,11 @@
-import { Utf8, type Data } from 'apache-arrow';
+import { Utf8 } from 'apache-arrow';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import { PageWriter, pageSchema } from '../keys/page-writer.ts';
-import { textsData } from '../../format/manifest-data.ts';
 import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 import { encodePart } from './part-header.ts';
-import { encodePostings } from './postings.ts';
+import { PostingsEncoder } from './postings-encoder.ts';
+import { PostingsPage } from './postings-page.ts';
 import type { TokenTable } from './token-table.ts';
-
-/** Limits of a page: tokens, and approximate bytes of postings and of tokens. */
-const PAGE_TOKENS = 4096;
-const PAGE_BYTES = 2 ** 18;
-const PAGE_UNITS = 2 ** 21;
 
 /**
  * Writes one file of a text index. Its parts cover consecutive rows. A part begins with a page
@@ -31,26 +26,22 @@ export class TextFileWriter {
 
   /** Writes the rows of a token table as a part. The consumer may stop before each page. */
   async *part(table: TokenTable): AsyncGenerator<0> {
-    await this.#pages.postings(nullsOf(new Utf8(), 1), [encodePart(table.header())]);
-    let tokens: string[] = [];
-    let postings: Uint8Array[] = [];
-    let [bytes, units] = [0, 0];
+    const header = table.header();
+    await this.#pages.postings(nullsOf(new Utf8(), 1), [encodePart(header)]);
+    const page = new PostingsPage();
+    const encoder = new PostingsEncoder(header);
     const flush = async () => {
-      if (tokens.length === 0) return;
-      await this.#pages.postings(keysOf(tokens), postings);
-      [tokens, postings, bytes, units] = [[], [], 0, 0];
+      if (page.isEmpty) return;
+      await this.#pages.page(page.tokens(), page.postings());
+      page.clear();
     };
-    for (const each of table.sorted()) {
-      const encoded = encodePostings(each.postings);
-      const isFull = tokens.length >= PAGE_TOKENS || units >= PAGE_UNITS;
-      if (bytes + encoded.length > PAGE_BYTES || isFull) {
+    for (const each of table.occurrences()) {
+      const size = encoder.take(each);
+      if (page.isFullFor(size)) {
         yield 0;
         await flush();
       }
-      tokens.push(each.token);
-      postings.push(encoded);
-      bytes += encoded.length;
-      units += each.token.length;
+      page.add(each.token, encoder, size);
     }
     await flush();
   }
@@ -64,8 +55,4 @@ export class TextFileWriter {
   abandon(): Promise<void> {
     return this.#pages.abandon();
   }
-}
-
-function keysOf(tokens: readonly string[]): Data {
-  return textsData(tokens, (token) => token);
 }

@@ -1,9 +1,11 @@
 import { CatalogError } from '../../../protocol/errors.ts';
+import type { TextBytes } from '../../base/text-bytes.ts';
 import { isWordUnit, ownText, type Tokenizer } from '../../tokens/tokenizer.ts';
-import { blockExtremes } from './block-extremes.ts';
 import { GrowingNumbers } from './growing-numbers.ts';
-import { HASH_FACTOR, HASH_START, PieceTable, UNKNOWN } from './piece-table.ts';
-import { narrowed, type Postings } from './postings.ts';
+import { PieceTable, UNKNOWN } from './piece-table.ts';
+import { decodePostings, narrowed, type Postings } from './postings.ts';
+import { PostingsEncoder, greatest, type Occurrences } from './postings-encoder.ts';
+import { WideBytes } from './wide-bytes.ts';
 import type { PartHeader } from './part-header.ts';
 import type { RowTexts } from '../keys/text-column.ts';
 
@@ -14,6 +16,11 @@ const GAP = 1000;
 interface TokenRows {
   readonly token: string;
   readonly postings: Postings;
+}
+
+/** A token with its occurrences. */
+interface TokenOccurrences extends Occurrences {
+  readonly token: string;
 }
 
 /** Selects tokens. */
@@ -31,6 +38,7 @@ const NO_TOKEN = -2;
 const UNSELECTED = -3;
 
 /** Classes of the bytes of a text: parts of words, others of ASCII, and those of other characters. */
+const OTHER = 0;
 const WORD = 1;
 const BEYOND_ASCII = 2;
 const classes = Uint8Array.from({ length: 256 }, (_, unit) =>
@@ -45,8 +53,9 @@ export class TokenTable {
   readonly #tokenizer: Tokenizer;
   readonly #withPositions: boolean;
   readonly #test: TokenTest;
-  readonly #first: number;
+  #first: number;
   readonly #ids = new Map<string, number>();
+  #sorted: readonly string[] = [];
   readonly #refused = new Set<string>();
   /** Ids of the tokens of pieces of ASCII texts. */
   readonly #pieces = new PieceTable();
@@ -95,6 +104,22 @@ export class TokenTable {
   }
 
   /**
+   * Begins anew with the row that follows.
+   * @param keepsWords Whether the tokens so far stay known: they count as distinct ones.
+   */
+  restart(keepsWords: boolean): void {
+    this.#first += this.rows;
+    for (const each of [this.#tokens, this.#positions, this.#ends, this.#lengths]) each.cut(0);
+    this.#texts = 0;
+    this.#sum = 0;
+    if (keepsWords) return;
+    this.#ids.clear();
+    this.#sorted = [];
+    this.#pieces.clear();
+    this.#units = 0;
+  }
+
+  /**
    * Adds the next row.
    * @throws CatalogError InvalidInput for a row with more tokens than memory holds.
    */
@@ -118,49 +143,44 @@ export class TokenTable {
    * Adds the next row with one text in UTF-8. Words of ASCII are found without a string for each.
    * @throws CatalogError as `add`.
    */
-  addUtf8(bytes: Uint8Array, start: number, end: number): void {
+  addUtf8(text: TextBytes, start: number, end: number): void {
     const held = this.held;
-    const count = this.#tokenizer.splitsWords ? this.#addAscii(bytes, start, end) : null;
+    const count = this.#tokenizer.splitsWords ? this.#addAscii(text, start, end) : null;
     if (count !== null) {
       this.#endRow(count, true);
       return;
     }
     this.#tokens.cut(held);
     this.#positions.cut(held);
-    this.add([Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString()]);
+    this.add([stringOf(text, start, end, 'utf8')]);
   }
 
   /** Adds the tokens of an ASCII text. Returns their number; null for another text. */
-  #addAscii(bytes: Uint8Array, start: number, end: number): number | null {
-    let [count, position, from, hash] = [0, 0, -1, 0];
-    for (let at = start; at <= end; at++) {
-      const unit = at === end ? 0 : bytes[at]!;
-      if (classes[unit] === WORD) {
-        if (from < 0) [from, hash] = [at, HASH_START];
-        hash = Math.imul(hash ^ unit, HASH_FACTOR);
-        continue;
-      }
-      if (classes[unit] === BEYOND_ASCII) return null;
-      if (from < 0) continue;
-      const id = this.#idOfPiece(bytes, from, at, hash);
+  #addAscii(text: TextBytes, start: number, end: number): number | null {
+    const { bytes } = text;
+    let count = 0;
+    let position = 0;
+    for (let at = start; ; position++) {
+      let kind = OTHER;
+      while (at < end && (kind = classes[bytes[at]!]!) === OTHER) at++;
+      if (kind === BEYOND_ASCII) return null;
+      if (at >= end) return count;
+      const from = at;
+      while (at < end && (kind = classes[bytes[at]!]!) === WORD) at++;
+      if (kind === BEYOND_ASCII) return null;
+      const id = this.#idOfPiece(text, from, at);
       if (id !== NO_TOKEN) count++;
       if (id >= 0) this.#addToken(id, position);
       if (count > MOST_OF_ROW) throw this.#tooMany();
-      position++;
-      from = -1;
     }
-    return count;
   }
 
-  #idOfPiece(bytes: Uint8Array, start: number, end: number, hash: number): number {
-    const found = this.#pieces.find(bytes, start, end, hash);
+  #idOfPiece(text: TextBytes, start: number, end: number): number {
+    const found = this.#pieces.find(text, start, end);
     if (found !== UNKNOWN) return found;
-    const piece = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString(
-      'latin1',
-    );
-    const token = this.#tokenizer.tokenOf(piece);
+    const token = this.#tokenizer.tokenOf(stringOf(text, start, end, 'latin1'));
     const id = token === null ? NO_TOKEN : this.#idOf(token);
-    this.#pieces.add(bytes, start, end, hash, id);
+    this.#pieces.add(text, start, end, id);
     return id;
   }
 
@@ -196,8 +216,7 @@ export class TokenTable {
   /** The header with the lengths of the texts. */
   header(): PartHeader {
     const lengths = this.#lengths.values;
-    let most = 0;
-    for (const length of lengths) if (length > most) most = length;
+    const most = greatest(lengths, 0, lengths.length);
     return {
       first: this.#first,
       texts: this.#texts,
@@ -208,14 +227,30 @@ export class TokenTable {
 
   /** The tokens with their postings, in order. */
   *sorted(): Generator<TokenRows> {
-    const entries = [...this.#ids];
-    entries.sort(([one], [other]) => (one < other ? -1 : 1));
-    const { starts, rows, positions } = this.#byToken();
-    for (const [token, id] of entries) {
-      const [start, end] = [starts[id]!, starts[id + 1]!];
-      const places = positions?.subarray(start, end) ?? null;
-      yield { token, postings: this.#postings(rows.subarray(start, end), places) };
+    const encoder = new PostingsEncoder(this.header());
+    for (const each of this.occurrences()) {
+      const size = encoder.take(each);
+      const room = new WideBytes(size);
+      encoder.write(room, 0, size);
+      yield { token: each.token, postings: decodePostings(room.bytes) };
     }
+  }
+
+  /** The tokens with their occurrences, in order. Those of a token are valid until it was encoded. */
+  *occurrences(): Generator<TokenOccurrences> {
+    const { starts, rows, positions } = this.#byToken();
+    for (const token of this.#sortedTokens()) {
+      const id = this.#ids.get(token)!;
+      const [start, end] = [starts[id]!, starts[id + 1]!];
+      if (start < end) yield { token, rows, positions, start, end };
+    }
+  }
+
+  /** Those that were sorted before stay so: they are a single run for the sort. */
+  #sortedTokens(): readonly string[] {
+    const more = [...this.#ids.keys()].slice(this.#sorted.length);
+    if (more.length > 0) this.#sorted = [...this.#sorted, ...more].sort();
+    return this.#sorted;
   }
 
   /** Rows and positions of the occurrences, grouped by token, in the order in which they were added. */
@@ -239,40 +274,14 @@ export class TokenTable {
     return { starts, rows, positions };
   }
 
-  /** @param rows The row of each occurrence; the distinct ones replace them. */
-  #postings(rows: Uint32Array, positions: Uint32Array | null): Postings {
-    const all = new Uint32Array(rows.length);
-    let [length, mostCount] = [0, 0];
-    for (let at = 0; at < rows.length; at++) {
-      const row = rows[at]!;
-      if (length === 0 || rows[length - 1] !== row) rows[length++] = row;
-      const count = ++all[length - 1]!;
-      if (count > mostCount) mostCount = count;
-    }
-    const own = rows.subarray(0, length);
-    const counts = narrowed(all.subarray(0, length), mostCount);
-    const lengths = this.#lengths.values;
-    let leastLength = Infinity;
-    for (const row of own) leastLength = Math.min(leastLength, lengths[row - this.#first]!);
-    return {
-      rows: own,
-      counts,
-      positions:
-        positions &&
-        narrowed(
-          positions,
-          positions.reduce((a, b) => Math.max(a, b), 0),
-        ),
-      mostCount,
-      leastLength,
-      blocks: blockExtremes(own, counts, lengths, this.#first),
-    };
-  }
-
   #tooMany(): CatalogError {
     return new CatalogError(
       'InvalidInput',
       `the text of row ${this.#first + this.rows} of a fragment makes more than ${MOST_OF_ROW} tokens`,
     );
   }
+}
+
+function stringOf({ bytes }: TextBytes, start: number, end: number, encoding: BufferEncoding) {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString(encoding);
 }
