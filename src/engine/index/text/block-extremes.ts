@@ -50,9 +50,9 @@ export class BlockExtremes {
 
   #reserve(blocks: number): void {
     if (blocks <= this.#mostCounts.length) return;
-    this.#mostCounts = new Uint32Array(2 * blocks);
-    this.#mostLengths = new Uint32Array(2 * blocks);
-    this.#otherLengths = new Uint32Array(2 * blocks);
+    this.#mostCounts = new Uint32Array(blocks);
+    this.#mostLengths = new Uint32Array(blocks);
+    this.#otherLengths = new Uint32Array(blocks);
   }
 
   /** A block of rows in which the token occurs once. */

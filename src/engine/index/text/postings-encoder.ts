@@ -2,7 +2,7 @@ import { crc32 } from '@node-rs/crc32';
 import { BlockExtremes } from './block-extremes.ts';
 import type { PartHeader } from './part-header.ts';
 import { HEADER, POSTINGS_OF_BLOCK, padded } from './postings.ts';
-import { widthOf, type WideBytes } from './wide-bytes.ts';
+import { leastWidth, type WideBytes } from './wide-bytes.ts';
 
 /** The occurrences of a token, between two places of those of all tokens. */
 export interface Occurrences {
@@ -70,16 +70,16 @@ export class PostingsEncoder {
   /** Widths of counts, positions and lengths; 0 for what there is none of. */
   #widths() {
     return [
-      widthOf(this.#mostCount),
-      this.#of.positions === null ? 0 : widthOf(this.#mostPosition),
-      this.#rows <= POSTINGS_OF_BLOCK ? 0 : widthOf(this.#extremes.longest),
+      leastWidth(this.#mostCount),
+      this.#of.positions === null ? 0 : leastWidth(this.#mostPosition),
+      this.#rows <= POSTINGS_OF_BLOCK ? 0 : leastWidth(this.#extremes.longest),
     ] as const;
   }
 
   /** The distinct rows replace those of the occurrences. */
   #countRows(): void {
     const { rows, start, end } = this.#of;
-    if (end - start > this.#counts.length) this.#counts = new Uint32Array(2 * (end - start));
+    if (end - start > this.#counts.length) this.#counts = new Uint32Array(end - start);
     const counts = this.#counts;
     let [length, most, last] = [0, 1, -1];
     for (let at = start; at < end; at++) {

@@ -4,7 +4,7 @@ import { padded } from './postings.ts';
 export type Width = 1 | 2 | 4;
 
 /** The smallest width of integers. @param most The greatest of them. */
-export function widthOf(most: number): Width {
+export function leastWidth(most: number): Width {
   if (most < 2 ** 8) return 1;
   return most < 2 ** 16 ? 2 : 4;
 }
