@@ -1,23 +1,16 @@
-import {
-  Data,
-  makeData,
-  RecordBatch,
-  Schema,
-  Struct,
-  type DataType,
-  type Vector,
-} from 'apache-arrow';
+import { Data, RecordBatch, Struct, type DataType, type Schema, type Vector } from 'apache-arrow';
 import { getBit } from './bitmap.ts';
 import { layoutOf } from './layout.ts';
 
-const emptySchema = new Schema([]);
-const emptyData = makeData({ type: new Struct([]), length: 0, children: [] });
+/** Metadata of batches: none of ours has any. */
+const noMetadata: ReadonlyMap<string, string> = new Map();
 
 /** A batch over columns that already have the schema's types and the right length. */
 export function batchOfData(schema: Schema, children: Data[], rows: number): RecordBatch {
   const data = dataOf(structOf(schema), { length: rows, nullCount: 0, children });
-  // Given the schema, the package's constructor would rebuild it in quadratic time.
-  return Object.assign(new RecordBatch(emptySchema, emptyData), { schema, data });
+  // The package's constructor would rebuild the schema, in quadratic time; that of an empty one takes 1.3 µs.
+  const batch: RecordBatch = Object.create(RecordBatch.prototype);
+  return Object.assign(batch, { schema, data, _metadata: noMetadata });
 }
 
 /** Struct types by schema: batches are created more often than schemas. */

@@ -10,6 +10,7 @@ import {
   Struct,
   Union,
 } from 'apache-arrow';
+import { layoutOf } from './layout.ts';
 
 /** A map type over its entries field, a struct of key and value, which keep their names. */
 export function mapType(entries: Field, keysSorted: boolean): Map_ {
@@ -32,6 +33,11 @@ export function childrenOf(type: DataType): readonly Field[] {
 /** Whether values of a type, or of one inside it, lie in a dictionary. */
 export function hasDictionary(type: DataType): boolean {
   return DataType.isDictionary(type) || childrenOf(type).some((child) => hasDictionary(child.type));
+}
+
+/** Whether a column of a type has views, whose buffers vary in number. */
+export function hasViews(type: DataType): boolean {
+  return layoutOf(type) === 'view' || childrenOf(type).some((child) => hasViews(child.type));
 }
 
 /** The same kind of nested type over other child fields. */

@@ -57,6 +57,7 @@ import type { ManagedParts } from './handlers/call/managed-parts.ts';
 import type { Job, JobWork } from './upkeep/jobs/job.ts';
 import { JobRunner, type OnFault, type JobRunnerOptions } from './upkeep/jobs/job-runner.ts';
 import { Transactions } from './upkeep/jobs/transactions.ts';
+import { KnownTables } from './handlers/call/known-tables.ts';
 import { KnownAnswers, withRecall } from './handlers/call/known-answers.ts';
 import { LateBackend, LateWork } from './late-backend.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
@@ -305,6 +306,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     reader,
     maskSecret: maskSecretIn(storage, maskKeyOf(given.data, given.journal), readOnly),
     judged: new RowVerdicts(),
+    known: new KnownTables(store),
   };
   const judges = judgingOf(options, heavy, lanceReadsOf(options, storage, root));
   const judge = backfillJudge(judges, tables);
@@ -502,6 +504,7 @@ interface HandlerParts extends LanceParts {
   readonly answerMemory: AnswerMemory;
   readonly maskSecret: MaskSecret;
   readonly judged: RowVerdicts;
+  readonly known: KnownTables;
   readonly transactions: Transactions;
   readonly runner: JobRunner;
   readonly attend: Attend;
@@ -545,8 +548,9 @@ function handlerTable(
   parts: HandlerParts,
   writing: ReturnType<typeof writingParts>,
 ): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, judged, lance } = parts;
-  const answering = { heavy, answerMemory, maskSecret, judged };
+  const { catalog, tables, tags, reader, heavy, answerMemory, maskSecret, judged, known, lance } =
+    parts;
+  const answering = { heavy, answerMemory, maskSecret, judged, known };
   const reading = { catalog, tables, tags, reader, lance, ...answering };
   const changing = { ...writing, reader, maskSecret };
   return {

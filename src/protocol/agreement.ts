@@ -40,7 +40,7 @@ interface RepeatedField {
  * @throws CatalogError InvalidInput naming the field that differs.
  */
 export function checkAgreement(input: AgreementInput, body: Body): void {
-  if (input.operation.body === 'map' || isEmptyBody(body)) return;
+  if (input.operation.body === 'map' || repeatsNothing(input, body)) return;
   const inner = plans.has(input.operation.name) ? body['query'] : undefined;
   const parts = isJsonObject(inner) ? [body, inner] : [body];
   const all = [
@@ -55,9 +55,20 @@ export function checkAgreement(input: AgreementInput, body: Body): void {
   );
 }
 
-/** Most reads send an empty object, or nothing. */
-function isEmptyBody(body: Body): boolean {
-  for (const _ in body) return false;
+/** Fields of a body that the route says too, or that have two names. */
+const repeatable: ReadonlySet<string> = new Set([
+  'id',
+  'index_name',
+  'new_table_name',
+  'new_namespace_id',
+  'new_namespace',
+]);
+
+/** Whether a body has only fields that a request says once: most reads have. */
+function repeatsNothing({ operation, query }: AgreementInput, body: Body): boolean {
+  for (const name in body) {
+    if (repeatable.has(name) || query.has(name) || plans.has(operation.name)) return false;
+  }
   return true;
 }
 

@@ -23,3 +23,20 @@ export function allOf<Value>(
 export function isAvailable<Value>(value: MaybePromise<Value>): value is Value {
   return !(value instanceof Promise);
 }
+
+/**
+ * Runs a step on each item, one after the other, until a step returns false. Synchronous as long as no step
+ * waits.
+ */
+export function inTurn<Item>(
+  items: readonly Item[],
+  step: (item: Item) => MaybePromise<boolean>,
+  from = 0,
+): MaybePromise<void> {
+  for (let at = from; at < items.length; at++) {
+    const goesOn = step(items[at]!);
+    if (goesOn instanceof Promise)
+      return goesOn.then((goes) => (goes ? inTurn(items, step, at + 1) : undefined));
+    if (!goesOn) return;
+  }
+}

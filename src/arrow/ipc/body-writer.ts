@@ -5,7 +5,7 @@ import {
   FieldNode,
   RecordBatch as BatchHeader,
 } from 'apache-arrow/ipc/metadata/message';
-import { batchMetadata } from './metadata-encoding.ts';
+import { batchMetadata, type BatchParts } from './metadata-encoding.ts';
 import { framed } from './schema-encoding.ts';
 
 /** Buffers begin at multiples of this many bytes, which the format recommends. */
@@ -56,16 +56,30 @@ export class BodyWriter {
     this.#variadic.push(count);
   }
 
-  /** The batch as a message that begins at `offset` of its file. */
-  batch(rows: number, offset: number): EncodedMessage {
-    const metadata = batchMetadata({
+  /** Bytes of the body so far. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** The body so far. */
+  get pieces(): readonly Uint8Array[] {
+    return this.#pieces;
+  }
+
+  /** The numbers of the batch's metadata. */
+  parts(rows: number): BatchParts {
+    return {
       rows,
       bodyBytes: this.#length,
       nodes: this.#nodes,
       buffers: this.#regions,
       variadic: this.#variadic,
-    });
-    return this.#framed(metadata, offset);
+    };
+  }
+
+  /** The batch as a message that begins at `offset` of its file. */
+  batch(rows: number, offset: number): EncodedMessage {
+    return this.#framed(batchMetadata(this.parts(rows)), offset);
   }
 
   /** The values of a dictionary as a message that begins at `offset` of its file. */

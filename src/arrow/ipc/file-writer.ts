@@ -23,6 +23,18 @@ export interface FileLayout {
   readonly alignment?: number;
 }
 
+/** First bytes of files by schema, for the alignment that most have: they are the same in each file. */
+const starts = new WeakMap<Schema, Uint8Array>();
+
+function fileStart(writable: Schema, alignment: number): Uint8Array {
+  const cached = alignment === bodyAlignment ? starts.get(writable) : undefined;
+  if (cached !== undefined) return cached;
+  const first = Buffer.concat([magic], 8);
+  const start = Buffer.concat([first, schemaMessage(writable, first.length, alignment)]);
+  if (alignment === bodyAlignment) starts.set(writable, start);
+  return start;
+}
+
 /**
  * Writes the IPC file format (Arrow columnar format, "IPC File Format") as
  * pieces of bytes: `begin`, any number of batches, `end`, in this order. Rows
@@ -56,10 +68,9 @@ export class FileWriter {
 
   /** The file's first bytes and its schema. */
   begin(): Uint8Array {
-    const start = Buffer.concat([magic], 8);
-    const schema = schemaMessage(this.#encoder.writable, start.length, this.#alignment);
-    this.#bytes = start.length + schema.length;
-    return Buffer.concat([start, schema]);
+    const start = fileStart(this.#encoder.writable, this.#alignment);
+    this.#bytes = start.length;
+    return start;
   }
 
   /**
@@ -90,6 +101,11 @@ export class FileWriter {
    * before since the last batch and of what comes after. Its length must be a multiple of 8.
    */
   end(between: Between = () => NONE): Uint8Array {
+    return Buffer.concat(this.endPieces(between));
+  }
+
+  /** The bytes of `end`, in pieces. */
+  endPieces(between: Between = () => NONE): readonly Uint8Array[] {
     const pieces: Uint8Array[] = [];
     const dictionaries = this.#encoder.takeDictionaries().map((values) => {
       const message = values.body.dictionary(values.id, false, values.rows, this.#bytes);
@@ -103,7 +119,7 @@ export class FileWriter {
     const tail = Buffer.concat([footer, length, magic]);
     const block = between([...pieces, endOfStream], tail);
     this.#bytes += endOfStream.length + block.length + tail.length;
-    return Buffer.concat([...pieces, endOfStream, block, tail]);
+    return [...pieces, endOfStream, block, tail];
   }
 
   /** Position of a message by the footer; the next one follows it. */

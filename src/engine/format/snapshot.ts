@@ -128,7 +128,23 @@ export function fragmentKey(fragment: Fragment): string {
 
 /** The first file of a fragment, in a table's folder. */
 export function firstFile(folder: string, { files: [first] }: Fragment): StoredFile {
-  return storedIn(folder, first ?? { path: '' });
+  return first === undefined ? storedIn(folder, { path: '' }) : keptIn(folder, first);
+}
+
+interface KeptFile {
+  readonly folder: string;
+  readonly stored: StoredFile;
+}
+
+const kept = new WeakMap<Pick<DataFile, 'path' | 'seal'>, KeptFile>();
+
+/** As `storedIn`, for the objects of a manifest, which are looked up again and again: the result is kept. */
+export function keptIn(folder: string, file: Pick<DataFile, 'path' | 'seal'>): StoredFile {
+  const found = kept.get(file);
+  if (found !== undefined && found.folder === folder) return found.stored;
+  const stored = storedIn(folder, file);
+  kept.set(file, { folder, stored });
+  return stored;
 }
 
 /** A file that a manifest names, by its key in the storage. */

@@ -74,14 +74,14 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
 function measuredIndices(indices: IndexSource, meters: CountingMeters): IndexSource {
   return {
     async candidates(...args) {
-      const found = await meters.awaited('index', indices.candidates(...args));
+      const found = await meters.awaited('index', Promise.resolve(indices.candidates(...args)));
       const [, fragment] = args;
       const rowsIn = fragment.rows;
       meters.passed('index', { rowsIn, rowsOut: found?.count ?? rowsIn, batches: 1 });
       return found;
     },
     async rows(...args) {
-      const found = await meters.awaited('read', indices.rows(...args));
+      const found = await meters.awaited('read', Promise.resolve(indices.rows(...args)));
       const { numRows: rows, data } = found.batch;
       meters.passed('read', { rowsIn: rows, rowsOut: rows, batches: 1, bytes: data.byteLength });
       return found;

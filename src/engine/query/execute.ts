@@ -1,5 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { RequestBudget } from '../../protocol/budget.ts';
+import { andThen, type MaybePromise } from '../../protocol/maybe-promise.ts';
 import type { BatchSource } from './scan/batch-source.ts';
 import { lookedUpRows } from './rows/looked-up-rows.ts';
 import { noMeters, type Meters } from './scan/meters.ts';
@@ -22,15 +23,63 @@ export async function* execute(
   source: BatchSource,
   meters: Meters = noMeters,
 ): AsyncGenerator<RecordBatch> {
+  const run = new Run(plan, source);
+  const few = meters === noMeters ? await run.few() : null;
+  if (few === null) yield* run.batches(meters);
+  else yield* few;
+}
+
+/** A plan that runs. */
+export class Run {
+  readonly #plan: QueryPlan;
+  readonly #source: BatchSource;
+  readonly #scanner: Scanner;
+
+  constructor(plan: QueryPlan, source: BatchSource) {
+    this.#plan = plan;
+    this.#source = source;
+    this.#scanner = new Scanner(source, plan.snapshot);
+  }
+
+  /** All rows if an index finds them and they are few; null if `batches` has to find them. */
+  few(): MaybePromise<readonly RecordBatch[] | null> {
+    const plan = this.#plan;
+    return andThen(lookedUpRows(plan, this.#scanner), (found) => {
+      if (found === null) return null;
+      const { budget } = plan.statement;
+      const before = budget.held;
+      const project = (rows: RecordBatch) => projectRows(plan, rows);
+      try {
+        return budget.run(() => found.map(project));
+      } finally {
+        budget.release(budget.held - before);
+      }
+    });
+  }
+
+  /** The rows, as they are found. */
+  batches(meters: Meters = noMeters): AsyncGenerator<RecordBatch> {
+    return projectedRows(this.#plan, this.#source, this.#scanner, meters);
+  }
+}
+
+function projectRows({ projections, schema }: QueryPlan, rows: RecordBatch): RecordBatch {
+  return project(projections, schema, rows);
+}
+
+async function* projectedRows(
+  plan: QueryPlan,
+  source: BatchSource,
+  scanner: Scanner,
+  meters: Meters,
+): AsyncGenerator<RecordBatch> {
   const { budget } = plan.statement;
-  const scanner = new Scanner(source, plan.snapshot);
-  const few = meters === noMeters ? await lookedUpRows(plan, scanner) : null;
   const counted = underBudget(meters, budget);
-  for await (const rows of few ?? rowsOf(plan, source, scanner, counted)) {
+  for await (const rows of rowsOf(plan, source, scanner, counted)) {
     const count = rows.numRows;
     meters.passed('project', { rowsIn: count, rowsOut: count, batches: 1 });
     const before = budget.held;
-    const projected = counted.timed('project', () => project(plan.projections, plan.schema, rows));
+    const projected = counted.timed('project', () => projectRows(plan, rows));
     const made = budget.held - before;
     try {
       yield projected;

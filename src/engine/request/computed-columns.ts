@@ -40,9 +40,15 @@ function fieldsBeside(schema: Schema, computed: readonly Field[]): readonly Fiel
   return [...schema.fields, ...computed.filter((field) => !names.has(field.name))];
 }
 
+const ofRows = new WeakMap<Schema, readonly Field[]>();
+
 /** The fields of a table's rows: stored and derived ones. */
 export function rowFieldsOf(schema: Schema): readonly Field[] {
-  return withComputed(schema, OF_PLACE);
+  const cached = ofRows.get(schema);
+  if (cached !== undefined) return cached;
+  const fields = withComputed(schema, OF_PLACE);
+  ofRows.set(schema, fields);
+  return fields;
 }
 
 /** The columns to read to provide some columns. */

@@ -198,15 +198,21 @@ export class Tables {
   ): Promise<FoundSnapshot> {
     const record = await this.#stored(table.id, version, chain);
     try {
-      const cached = this.#manifests.cached(this.folder(table), record.content);
-      const snapshot = this.snapshotOf(table, cached ?? (await this.#load(table, record)));
-      return { snapshot, record };
+      const found = this.foundNow(table, record);
+      if (found !== undefined) return found;
+      return { snapshot: this.snapshotOf(table, await this.#load(table, record)), record };
     } catch (error) {
       // It may have been removed since its record was read: then the newest is another.
       const found = await this.#stored(table.id, version, chain);
       if (found.content.version === record.content.version) throw error;
       return this.found(table, version, chain);
     }
+  }
+
+  /** A version of a table by its record; undefined if its manifest has to be read. */
+  foundNow(table: TableRecord, record: Stored<VersionRecord>): FoundSnapshot | undefined {
+    const manifest = this.#manifests.cached(this.folder(table), record.content);
+    return manifest && { snapshot: this.snapshotOf(table, manifest), record };
   }
 
   /** A table at the version of a manifest. */

@@ -49,15 +49,18 @@ export function withVirtualTables(
   });
   return { ...handlers, ...Object.fromEntries(guarded) };
 
+  async function answered(name: OperationName, table: VirtualTable, call: Call): Promise<Answer> {
+    const answer = own[name];
+    if (answer === undefined) throw notOf(name, table);
+    requireOnly(table, call);
+    return answer(table, call, reads);
+  }
+
   function guard(name: OperationName, handler: Handler): Handler {
-    return async (call) => {
+    return (call) => {
       const { object } = call.request;
       const table = tables.find(({ path }) => isSamePath(path, object));
-      if (table === undefined) return handler(call);
-      const answer = own[name];
-      if (answer === undefined) throw notOf(name, table);
-      requireOnly(table, call);
-      return answer(table, call, reads);
+      return table === undefined ? handler(call) : answered(name, table, call);
     };
   }
 }

@@ -113,7 +113,7 @@ export class EmbeddedBackend implements Backend {
 
   #begin(received: CatalogRequest, permit: Permit): MaybePromise<Answer> {
     const restrictions = requiredRestrictions({ request: received, permit });
-    const pending = { ...readAhead(received, permit), restrictions };
+    const pending = pendingCall(received, permit, restrictions);
     const { request } = pending;
     if (request.operation.body === 'arrow') {
       requireArrowType(request);
@@ -200,8 +200,18 @@ export class EmbeddedBackend implements Backend {
     const { repeats, threads, adoption } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
-    const parsed = { request, permit, body, bodyDigest, recorded, reportBasis };
-    const call = { ...parsed, rules, threads, adoption, once: unrepeatable };
+    const call = {
+      request,
+      permit,
+      body,
+      bodyDigest,
+      recorded,
+      reportBasis,
+      rules,
+      threads,
+      adoption,
+      once: unrepeatable,
+    };
     try {
       return described(call, await (repeats?.run(call, handler) ?? handler(call)));
     } catch (error) {
@@ -264,14 +274,15 @@ function described({ rules, request, body }: Call, answer: Answer): Answer {
 }
 
 /** A request whose body is complete; its commit waits for the record of the attempt instead. */
-function readAhead(request: CatalogRequest, permit: Permit): Omit<PendingCall, 'restrictions'> {
+function pendingCall(
+  request: CatalogRequest,
+  permit: Permit,
+  restrictions: Restrictions | null,
+): PendingCall {
   const { ahead } = request;
-  if (ahead === undefined) return { request, permit };
-  return {
-    request: { ...request, body: ahead.bytes },
-    permit,
-    recorded: () => ahead.recorded(),
-  };
+  if (ahead === undefined) return { request, permit, restrictions };
+  const passed = { ...request, body: ahead.bytes };
+  return { request: passed, permit, restrictions, recorded: () => ahead.recorded() };
 }
 
 /** Rejects with an error that a client can understand. */

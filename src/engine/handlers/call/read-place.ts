@@ -68,6 +68,8 @@ export interface TableView {
   snapshot(table: TableRecord, version?: bigint, chain?: Chain): Promise<Snapshot>;
   /** As `snapshot`, with the record of the version. */
   found(table: TableRecord, version?: bigint, chain?: Chain): Promise<FoundSnapshot>;
+  /** A version by its record; undefined if its manifest has to be read. Absent where that is not known. */
+  foundNow?(table: TableRecord, record: Stored<VersionRecord>): FoundSnapshot | undefined;
   /** Record of a table's newest or a given version. @throws CatalogError TableVersionNotFound. */
   version(table: TableRecord, version?: bigint, chain?: Chain): Promise<Stored<VersionRecord>>;
   versions(table: TableRecord, page: VersionPage, chain?: Chain): Promise<readonly VersionRecord[]>;

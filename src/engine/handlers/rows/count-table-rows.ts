@@ -13,6 +13,7 @@ import { inLibrary, libraryTable } from './library-reads.ts';
 import {
   findEngineTable,
   findVisibleRows,
+  knownTable,
   requestedTable,
   type TableReads,
 } from './table-reads.ts';
@@ -21,7 +22,8 @@ import {
 export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
-    const table = await requestedTable(reads, call);
+    const known = knownTable(reads, call);
+    const table = known?.table ?? (await requestedTable(reads, call));
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
       const isLasting = predicate === null && !namesClockIn(restrictions);
@@ -37,7 +39,7 @@ export function countTableRows(reads: TableReads): Handler {
       const columns = predicate === null ? [] : columnsNamed(predicate, names);
       return countAnswer(count, { columns, version: place.at.version, filter: predicate });
     }
-    const { snapshot, chain, record } = await findEngineTable(reads, call, table);
+    const { snapshot, chain, record } = known ?? (await findEngineTable(reads, call, table));
     // A predicate may depend on the time.
     if (predicate === null) restOn(call, table, chain, record);
     const whole = unrestricted(snapshot, restrictions);

@@ -8,6 +8,8 @@ import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { HeavyWork } from '../../workers/heavy-work.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import { restOn } from '../call/answers.ts';
+import type { KnownTables } from '../call/known-tables.ts';
+import { branchParameter, namesVersion } from '../call/parameters.ts';
 import { readPlace, type TableView } from '../call/read-place.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 import { inLibrary, libraryRows, libraryTable, type LanceAccess } from './library-reads.ts';
@@ -18,7 +20,7 @@ import { readOfPlan, withReadRows } from '../../query/plan/recorded-read.ts';
 import { repeatedAnswer } from '../../query/plan/answer-body.ts';
 import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
 import { rowsAfter, storedRows } from '../../query/rows-after.ts';
-import { execute } from '../../query/execute.ts';
+import { Run } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
 import type { RowVerdicts } from '../../query/restrict/row-verdicts.ts';
 import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
@@ -40,7 +42,7 @@ import { parseQueryRequest } from '../../request/request.ts';
 /** Parts of the operations that read rows. */
 export interface TableReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
-  readonly tables: Pick<TableView, 'found' | 'chain' | 'version'>;
+  readonly tables: Pick<TableView, 'found' | 'foundNow' | 'chain' | 'version'>;
   readonly tags: Pick<Tags, 'require'>;
   readonly reader: BatchSource;
   /** Worker threads; this thread if absent. */
@@ -51,6 +53,8 @@ export interface TableReads {
   readonly lance?: LanceAccess | undefined;
   /** The key of the hashes of masks. */
   readonly maskSecret: MaskSecret;
+  /** The newest versions of tables that were read before; if absent, each is looked up. */
+  readonly known?: KnownTables | undefined;
   /** Which rows of recent versions are visible under row filters. */
   readonly judged?: RowVerdicts | undefined;
 }
@@ -82,6 +86,20 @@ export async function findTable(
   return findEngineTable(reads, call, await requestedTable(reads, call), fields);
 }
 
+/**
+ * The newest version of a table of the engine, if it was read before and is still the newest: at once, and with the
+ * same result as `findTable`.
+ */
+export function knownTable({ known, tables }: TableReads, call: Call): FoundTable | undefined {
+  if (known === undefined || tables.foundNow === undefined || namesVersion(call)) return undefined;
+  const found = known.find(call.request.object, branchParameter(call));
+  if (found === undefined) return undefined;
+  const version = tables.foundNow(found.table.content, found.record);
+  if (version === undefined) return undefined;
+  const { table, chain, record } = found;
+  return { table, chain, record, snapshot: version.snapshot };
+}
+
 /** The table of a request, of any kind. @throws CatalogError TableNotFound. */
 export async function requestedTable(
   { catalog }: TableReads,
@@ -92,7 +110,7 @@ export async function requestedTable(
 
 /** As `findTable`, for a table whose record is known. */
 export async function findEngineTable(
-  { tables, tags, lance }: TableReads,
+  { tables, tags, lance, known }: TableReads,
   call: Call,
   table: Stored<TableRecord>,
   fields: Fields = call.body,
@@ -102,6 +120,8 @@ export async function findEngineTable(
   const { branch, version } = await readPlace(tags, content, call, fields);
   const chain = await tables.chain(content, branch);
   const { snapshot, record } = await tables.found(content, version, chain);
+  if (content.kind === 'engine' && version === undefined)
+    known?.keep(call.request.object, branch, { table, chain, record });
   return { snapshot, record, table, chain };
 }
 
@@ -135,7 +155,8 @@ export function queryTable(reads: TableReads): Handler {
   const libraryAnswers = AnswerMemory.forThreads();
   return async (call) => {
     const query = parseQueryRequest(call.body);
-    const table = await requestedTable(reads, call);
+    const known = knownTable(reads, call);
+    const table = known?.table ?? (await requestedTable(reads, call));
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
       const visible = restrictedQuery(query, call, table.content, restrictions);
@@ -153,7 +174,7 @@ export function queryTable(reads: TableReads): Handler {
       );
       return withReadRows(answer, readOfLibrary(query, place));
     }
-    const { snapshot } = await findEngineTable(reads, call, table);
+    const { snapshot } = known ?? (await findEngineTable(reads, call, table));
     const plan = planQuery(query, unrestricted(snapshot, restrictions), statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
       const { heavy } = reads;
@@ -162,9 +183,11 @@ export function queryTable(reads: TableReads): Handler {
       return withReadRows(answer, readOfPlan(plan));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
+    const run = new Run(plan, source);
     const answer = await rowsAnswer({
       schema: plan.schema,
-      batches: execute(plan, source),
+      few: () => run.few(),
+      batches: run.batches(),
       memory: answerMemory,
       reserve: reservedBytes(plan),
       isCached: (memory) => reads.reader.isCached?.(memory) === true,

@@ -12,15 +12,14 @@ import type { OpenFiles } from '../../format/memory/open-files.ts';
 import { placesOf, stretchesWith } from './key-places.ts';
 import type { LeafLookup } from './lookup.ts';
 import type { StoredFile } from '../../../arrow/sealed/file-seal.ts';
-import { storedIn } from '../../format/snapshot.ts';
+import { keptIn } from '../../format/snapshot.ts';
 import { decodeRows } from './page-writer.ts';
 import { rowsOfAll } from './row-set.ts';
 import { cachedColumns } from '../../format/cached-columns.ts';
 import type { Bound, BoundExpression } from '../../../sql/evaluate/bound.ts';
 import type { Scalar } from '../../../sql/values/scalar.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
-import { andThen } from '../../../protocol/maybe-promise.ts';
-import { isAvailable } from '../../../protocol/maybe-promise.ts';
+import { andThen, inTurn } from '../../../protocol/maybe-promise.ts';
 
 /** First and last keys of a file's pages. */
 interface Directory {
@@ -62,12 +61,22 @@ export class IndexReader {
   }
 
   /**
-   * Rows of a fragment that pass a test, ascending; null if a scan is cheaper.
+   * Rows of a fragment that pass a test, ascending; null if a scan is cheaper. Synchronous if all pages are
+   * available.
    * @param of Number of rows of the fragment, including deleted ones.
    */
-  async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
-    const stored = storedIn(folder, leaf.file);
-    const directory = this.#directories.get(stored.path) ?? (await this.#directory(stored, leaf));
+  rowsOf(folder: string, leaf: LeafLookup, of: number): MaybePromise<Uint32Array | null> {
+    const stored = keptIn(folder, leaf.file);
+    const directory = this.#directories.get(stored.path) ?? this.#directory(stored, leaf);
+    return andThen(directory, (known) => this.#rowsBy(known, stored, leaf, of));
+  }
+
+  #rowsBy(
+    directory: Directory,
+    stored: StoredFile,
+    leaf: LeafLookup,
+    of: number,
+  ): MaybePromise<Uint32Array | null> {
     const requested = leaf.type === 'LABEL_LIST' ? undefined : requestedValues(leaf.test);
     const pages =
       (requested && stretchesWith(directory.orderedEnds, requested)) ?? pagesOf(directory, leaf);
@@ -75,17 +84,21 @@ export class IndexReader {
     if (leaf.type === 'BTREE' && isMany && requested === undefined) return null;
     const lists: Uint32Array[] = [];
     let count = 0;
-    for (const page of pages) {
-      const columns = this.#columns(stored, page, [0, 1]);
-      const [keys, found] = isAvailable(columns) ? columns : await columns;
-      for (const rows of rowsIn(leaf, keys, found, requested)) {
-        lists.push(rows);
-        count += rows.length;
-      }
-      if (count > MANY_ROWS && count > ROWS_SHARE * of) return null;
-    }
-    this.#lookups++;
-    return rowsOfAll(lists);
+    const isTooMany = () => count > MANY_ROWS && count > ROWS_SHARE * of;
+    const reading = inTurn(pages, (page) =>
+      andThen(this.#columns(stored, page, [0, 1]), ([keys, found]) => {
+        for (const rows of rowsIn(leaf, keys, found, requested)) {
+          lists.push(rows);
+          count += rows.length;
+        }
+        return !isTooMany();
+      }),
+    );
+    return andThen(reading, () => {
+      if (isTooMany()) return null;
+      this.#lookups++;
+      return rowsOfAll(lists);
+    });
   }
 
   /** Reads a file into the cache. */

@@ -55,7 +55,7 @@ export function stretchesWith(
       found.add(at);
     }
   }
-  return [...found].sort((one, other) => one - other);
+  return found.size < 2 ? [...found] : [...found].sort((one, other) => one - other);
 }
 
 /**
@@ -76,7 +76,8 @@ export function placesOf(keys: Data, values: readonly RangeValue[]): Uint32Array
       found.add(at);
     }
   }
-  return Uint32Array.from(found).sort();
+  const places = Uint32Array.from(found);
+  return places.length < 2 ? places : places.sort();
 }
 
 function firstOf(value: RangeValue, length: number, compare: Compare): number {

@@ -1,6 +1,7 @@
 import type { Field } from 'apache-arrow';
 import type { BoundExpression } from '../../../sql/evaluate/bound.ts';
 import type { FragmentIndex, IndexType } from '../../format/snapshot.ts';
+import { andThen, type MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { rowsInBoth, rowsInEither } from './row-set.ts';
 
 /** A test of one column that an index can answer for one fragment. */
@@ -37,22 +38,21 @@ interface LookupResult {
 }
 
 /** Rows that pass a test; null if the lookup would need too many pages. */
-type LeafReader = (leaf: LeafLookup) => Promise<Uint32Array | null>;
+type LeafReader = (leaf: LeafLookup) => MaybePromise<Uint32Array | null>;
 
-/** Finds the rows of a lookup; null if a scan is cheaper. */
-export async function findRows(
+/** Finds the rows of a lookup; null if a scan is cheaper. One test is looked up at once if its pages are at hand. */
+export function findRows(
   { root, exact }: FragmentLookup,
   read: LeafReader,
-): Promise<LookupResult | null> {
-  const found = await rowsOf(root, read);
-  return found === null ? null : { rows: found.rows, exact: exact && found.exact };
+): MaybePromise<LookupResult | null> {
+  return andThen(rowsOf(root, read), (found) =>
+    found === null ? null : { rows: found.rows, exact: exact && found.exact },
+  );
 }
 
-async function rowsOf(lookup: Lookup, read: LeafReader): Promise<LookupResult | null> {
-  if (lookup.kind === 'leaf') {
-    const rows = await read(lookup);
-    return rows === null ? null : { rows, exact: true };
-  }
+function rowsOf(lookup: Lookup, read: LeafReader): MaybePromise<LookupResult | null> {
+  if (lookup.kind === 'leaf')
+    return andThen(read(lookup), (rows) => (rows === null ? null : { rows, exact: true }));
   return lookup.kind === 'and' ? rowsOfAnd(lookup.operands, read) : rowsOfOr(lookup.operands, read);
 }
 

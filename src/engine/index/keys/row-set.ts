@@ -64,7 +64,7 @@ export function rowsWithout(rows: Uint32Array, deleted: Uint32Array): Uint32Arra
 /** Union of lists, ascending and without repetition. */
 export function rowsOfAll(lists: readonly Uint32Array[]): Uint32Array {
   const only = onlyItem(lists);
-  if (only !== undefined) return distinct(only.slice().sort());
+  if (only !== undefined) return only.length < 2 ? only : distinct(only.slice().sort());
   const all = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const list of lists) {

@@ -1,4 +1,4 @@
-import type { Field } from 'apache-arrow';
+import type { Field, Schema } from 'apache-arrow';
 import {
   boolType,
   boundChildren,
@@ -98,23 +98,41 @@ export function searchOf(
   { indices = [], schema, fieldIds }: Pick<Snapshot, 'indices' | 'schema' | 'fieldIds'>,
 ): IndexSearch | undefined {
   if (indices.length === 0) return undefined;
-  const indexed = new Map<string, Indexed[]>();
-  for (const index of indices) {
-    const column = schema.fields[fieldIds.indexOf(index.field)];
-    if (column === undefined || isVectorIndex(index) || index.type === 'FTS') continue;
-    indexed.set(column.name, [...(indexed.get(column.name) ?? []), { index, column }]);
-  }
-  const compiler = new Compiler(indexed, source, budget);
+  const compiler = new Compiler(indexedColumns({ indices, schema, fieldIds }), source, budget);
   return root.fallible ? compiler.before(root) : compiler.search(root, false);
 }
 
+type IndexedColumns = ReadonlyMap<string, readonly Indexed[]>;
+
+/** The last result for each schema, and what it was made of. */
+const indexedBySchema = new WeakMap<Schema, { from: IndexedParts; found: IndexedColumns }>();
+
+type IndexedParts = Pick<Snapshot, 'schema' | 'fieldIds'> & {
+  readonly indices: readonly IndexDefinition[];
+};
+
+/** The indices of a version's columns by the names of the columns, without those of vectors and texts. */
+function indexedColumns(from: IndexedParts): IndexedColumns {
+  const { indices, schema, fieldIds } = from;
+  const known = indexedBySchema.get(schema);
+  if (known?.from.indices === indices && known.from.fieldIds === fieldIds) return known.found;
+  const found = new Map<string, Indexed[]>();
+  for (const index of indices) {
+    const column = schema.fields[fieldIds.indexOf(index.field)];
+    if (column === undefined || isVectorIndex(index) || index.type === 'FTS') continue;
+    found.set(column.name, [...(found.get(column.name) ?? []), { index, column }]);
+  }
+  indexedBySchema.set(schema, { from, found });
+  return found;
+}
+
 class Compiler {
-  readonly #indexed: ReadonlyMap<string, readonly Indexed[]>;
+  readonly #indexed: IndexedColumns;
   readonly #source: BoundExpression['source'];
   readonly #budget: BoundExpression['budget'];
 
   constructor(
-    indexed: ReadonlyMap<string, readonly Indexed[]>,
+    indexed: IndexedColumns,
     source: BoundExpression['source'],
     budget: BoundExpression['budget'],
   ) {

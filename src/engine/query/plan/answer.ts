@@ -3,8 +3,10 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
 import { ArrowError } from '../../../arrow/arrow-error.ts';
 import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
+import { OneBatchFile } from '../../../arrow/ipc/one-batch-file.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import type { Answer, ByteStream } from '../../../protocol/backend.ts';
+import { isAvailable, type MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { AnswerMemory } from '../../format/memory/answer-memory.ts';
 import { coalesce, isLarge } from '../scan/rows.ts';
@@ -29,14 +31,20 @@ const MOST_FRAGMENTS = 128;
  * Body sizes of an answer's batches in bytes, if each stored batch is sent unchanged; null
  * otherwise.
  */
-export async function answerSizes(
+export function answerSizes(
+  plan: QueryPlan,
+  source: BatchSource,
+): MaybePromise<readonly number[] | null> {
+  return source.sizes !== undefined && passesBatchesOn(plan) ? passedSizes(plan, source) : null;
+}
+
+async function passedSizes(
   plan: QueryPlan,
   source: BatchSource,
 ): Promise<readonly number[] | null> {
-  if (source.sizes === undefined || !passesBatchesOn(plan)) return null;
   const all: BatchSize[] = [];
   for (const { fragment, batches } of plan.files) {
-    const sizes = await source.sizes(plan.snapshot, fragment, columnsRead(plan.projections));
+    const sizes = await source.sizes!(plan.snapshot, fragment, columnsRead(plan.projections));
     if (sizes === null) return null;
     all.push(...(batches ? sizes.slice(batches.first, batches.first + batches.count) : sizes));
   }
@@ -98,6 +106,8 @@ export function versionOfHeaders(headers: Answer['headers']): bigint | undefined
 interface RowsAnswer {
   readonly schema: Schema;
   readonly batches: AsyncGenerator<RecordBatch>;
+  /** Finds all rows at once if they are few; null if `batches` has to find them. */
+  readonly few?: () => MaybePromise<readonly RecordBatch[] | null>;
   readonly version: bigint;
   /** Aborted when the client is gone; a function makes it for streamed answers. */
   readonly signal: AbortSignal | (() => AbortSignal);
@@ -145,58 +155,79 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
 const NOTHING: ReservedBytes = { reserved: 0, isKept: false };
 
 async function begunAnswer(rows: RowsAnswer): Promise<Answer> {
-  const batches = coalesce(rows.batches);
-  const first = await batches.next().catch(refuseTooLarge);
-  const file = new SmallFile(rows.schema, first.done === true ? undefined : first.value);
-  if (first.done === true) return wholeAnswer(rows, file);
-  if (!file.isSmall) return streamedAnswer(rows, [first.value], batches);
+  const { schema } = rows;
+  const looking = fewBatches(rows);
+  const few = isAvailable(looking) ? looking : await looking;
+  const whole = few === null ? undefined : onlyAnswer(rows, few);
+  if (whole !== undefined) return whole;
+  const batches = coalesce(few === null ? rows.batches : eachOf(few));
+  const { value: first } = await batches.next().catch(refuseTooLarge);
+  if (first === undefined) return emptyAnswer(rows);
+  const file = smallFile(schema, first);
+  if (file === undefined) return streamedAnswer(rows, [first], batches);
   // A small batch is the last, or the next one is already available (see `coalesce`).
-  const second = await batches.next().catch(refuseTooLarge);
-  if (second.done === true) return wholeAnswer(rows, file);
-  return streamedAnswer(rows, [first.value, second.value], batches);
+  const { value: second } = await batches.next().catch(refuseTooLarge);
+  if (second === undefined) return wholeAnswer(rows, file, first.numRows);
+  return streamedAnswer(rows, [first, second], batches);
+}
+
+/** The answer of a few rows in at most one batch; undefined for others. */
+function onlyAnswer(rows: RowsAnswer, few: readonly RecordBatch[]): Answer | undefined {
+  const [only, ...more] = few;
+  if (only === undefined) return emptyAnswer(rows);
+  const file = more.length === 0 ? smallFile(rows.schema, only) : undefined;
+  return file && wholeAnswer(rows, file, only.numRows);
+}
+
+function emptyAnswer(rows: RowsAnswer): Answer {
+  return wholeAnswer(rows, new OneBatchFile(rows.schema, noRows(rows.schema)), 0);
+}
+
+function fewBatches({ few }: RowsAnswer): MaybePromise<readonly RecordBatch[] | null> {
+  try {
+    const found = few?.() ?? null;
+    return isAvailable(found) ? found : found.catch(refuseTooLarge);
+  } catch (error) {
+    return refuseTooLarge(error);
+  }
+}
+
+async function* eachOf(batches: readonly RecordBatch[]): AsyncGenerator<RecordBatch> {
+  yield* batches;
 }
 
 /** Larger batches are sent as they are found. */
 const SMALL = { rows: 1024, bytes: 2 ** 15 };
 
-/** A file of at most one batch, which is not copied before it is known to be complete. */
-class SmallFile {
-  readonly rows: number;
-  readonly isSmall: boolean;
-  readonly pieces: readonly Uint8Array[];
-  readonly #writer: FileWriter;
-  readonly #start: Uint8Array;
-
-  constructor(schema: Schema, batch: RecordBatch = noRows(schema)) {
-    this.rows = batch.numRows;
-    this.#writer = new FileWriter(schema);
-    this.#start = this.#writer.begin();
-    const mayBeSmall = batch.numRows < SMALL.rows;
-    this.pieces = mayBeSmall ? this.#writer.batch(batch) : [];
-    this.isSmall = mayBeSmall && this.#writer.bytes <= this.#start.length + SMALL.bytes;
-  }
-
-  bytes(): Uint8Array {
-    return Buffer.concat([this.#start, ...this.pieces, this.#writer.end()]);
-  }
+/** A file of one batch, which is not copied before it is known to be complete; undefined for a batch that is not small. */
+function smallFile(schema: Schema, batch: RecordBatch): OneBatchFile | undefined {
+  if (batch.numRows >= SMALL.rows) return undefined;
+  const file = new OneBatchFile(schema, batch);
+  return file.bodyBytes <= SMALL.bytes ? file : undefined;
 }
 
 /** All rows are found: sends the file in one piece. */
-function wholeAnswer(rows: RowsAnswer, file: SmallFile): Answer {
+function wholeAnswer(rows: RowsAnswer, file: OneBatchFile, count: number): Answer {
   const whole = file.bytes();
   giveBack(rows, file.pieces);
-  return fileAnswer(rows.version, wholeBytes(whole, file.rows));
+  return fileAnswer(rows.version, new WholeBody(whole, count));
 }
 
-function wholeBytes(whole: Uint8Array, rows: number): ByteStream {
-  return {
-    async *[Symbol.asyncIterator]() {
-      yield whole;
-    },
-    length: whole.byteLength,
-    whole,
-    rows,
-  };
+/** A body that is complete. */
+class WholeBody implements ByteStream {
+  readonly length: number;
+  readonly whole: Uint8Array;
+  readonly rows: number;
+
+  constructor(whole: Uint8Array, rows: number) {
+    this.length = whole.byteLength;
+    this.whole = whole;
+    this.rows = rows;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    yield this.whole;
+  }
 }
 
 /** @param found The batches that were found already. */

@@ -21,16 +21,54 @@ export function whenMuchIsRead(signal: () => AbortSignal): Attention {
 
 /** A source that throws the signal's reason once it is aborted. */
 export function attended(source: BatchSource, signal: Attention): BatchSource {
-  const { indices, vectors, texts, picked } = source;
-  return {
-    batches: (...args) => untilAborted(source.batches(...args), signal),
-    batch: whileWaited((...args) => source.batch(...args), signal),
-    picked: picked && whileWaited((...args) => picked.apply(source, args), signal),
-    indices: indices && attendedIndices(indices, signal),
-    vectors: vectors && attendedVectors(vectors, signal),
-    texts: texts && attendedTexts(texts, signal),
-    giveBack: (memory) => source.giveBack?.(memory),
-  };
+  return new AttendedSource(source, signal);
+}
+
+/** Its parts are made when they are used: most requests need one of them. */
+class AttendedSource implements BatchSource {
+  readonly #source: BatchSource;
+  readonly #signal: Attention;
+  #indices: IndexSource | undefined;
+  #vectors: VectorSource | undefined;
+  #texts: TextSource | undefined;
+
+  constructor(source: BatchSource, signal: Attention) {
+    this.#source = source;
+    this.#signal = signal;
+  }
+
+  get indices(): IndexSource | undefined {
+    const { indices } = this.#source;
+    return (this.#indices ??= indices && attendedIndices(indices, this.#signal));
+  }
+
+  get vectors(): VectorSource | undefined {
+    const { vectors } = this.#source;
+    return (this.#vectors ??= vectors && attendedVectors(vectors, this.#signal));
+  }
+
+  get texts(): TextSource | undefined {
+    const { texts } = this.#source;
+    return (this.#texts ??= texts && attendedTexts(texts, this.#signal));
+  }
+
+  get picked(): BatchSource['picked'] {
+    const { picked } = this.#source;
+    return picked && whileWaited((...args) => picked.apply(this.#source, args), this.#signal);
+  }
+
+  batches(...args: Parameters<BatchSource['batches']>): AsyncGenerator<FragmentBatch> {
+    return untilAborted(this.#source.batches(...args), this.#signal);
+  }
+
+  async batch(...args: Parameters<BatchSource['batch']>): Promise<FragmentBatch> {
+    this.#signal.throwIfAborted();
+    return this.#source.batch(...args);
+  }
+
+  giveBack(memory: ArrayBufferLike): void {
+    this.#source.giveBack?.(memory);
+  }
 }
 
 async function* untilAborted(
@@ -55,8 +93,14 @@ function whileWaited<Arguments extends readonly unknown[], Result>(
 
 function attendedIndices(indices: IndexSource, signal: Attention): IndexSource {
   return {
-    candidates: whileWaited((...args) => indices.candidates(...args), signal),
-    rows: whileWaited((...args) => indices.rows(...args), signal),
+    candidates: (...args) => {
+      signal.throwIfAborted();
+      return indices.candidates(...args);
+    },
+    rows: (...args) => {
+      signal.throwIfAborted();
+      return indices.rows(...args);
+    },
     together:
       indices.together &&
       ((...args) => {

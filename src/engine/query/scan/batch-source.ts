@@ -98,7 +98,7 @@ export interface IndexSource {
     snapshot: Snapshot,
     fragment: Fragment,
     lookup: FragmentLookup,
-  ): Promise<Candidates | null>;
+  ): MaybePromise<Candidates | null>;
   /** Reads live rows of a batch. @param rows Positions in the batch, ascending. */
   rows(
     snapshot: Snapshot,
@@ -106,7 +106,7 @@ export interface IndexSource {
     batch: Pick<CandidateBatch, 'index' | 'start'>,
     columns: readonly string[],
     rows: Uint32Array,
-  ): Promise<PickedRows>;
+  ): MaybePromise<PickedRows>;
   /** Reads a few live rows of several batches as those of one; absent where that saves nothing. */
   readonly together?: ReadTogether | undefined;
 }

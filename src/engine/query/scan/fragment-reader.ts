@@ -26,7 +26,7 @@ import { storedSizes, type BatchSize } from '../../format/stored-sizes.ts';
 import { batchBytes } from '../../format/small-batches.ts';
 import { onlyItem } from '../../base/items.ts';
 import { nextTurn } from '../../base/pace.ts';
-import { allOf, andThen, isAvailable, type MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { allOf, andThen, inTurn, type MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { DamagedFile, type StoredFile } from '../../../arrow/sealed/file-seal.ts';
 import type { TakeMemory } from '../../../arrow/sealed/portion-checks.ts';
 import {
@@ -43,12 +43,18 @@ import {
 const FEW_BYTES = 2 ** 14;
 
 /** What an index finds; null, for a scan, if a file of the index is damaged. */
-async function unlessDamaged<Found>(finding: Promise<Found | null>): Promise<Found | null> {
-  try {
-    return await finding;
-  } catch (error) {
+function unlessDamaged<Found>(
+  finding: () => MaybePromise<Found | null>,
+): MaybePromise<Found | null> {
+  const passedOver = (error: unknown): null => {
     if (error instanceof DamagedFile) return null;
     throw error;
+  };
+  try {
+    const found = finding();
+    return found instanceof Promise ? found.catch(passedOver) : found;
+  } catch (error) {
+    return passedOver(error);
   }
 }
 
@@ -261,40 +267,56 @@ export class FragmentReader implements BatchSource {
     else await this.#indexReader.prewarm(stored);
   }
 
-  async #candidates(
+  #candidates(
     snapshot: Snapshot,
     fragment: Fragment,
     lookup: FragmentLookup,
-  ): Promise<Candidates | null> {
-    const found = await unlessDamaged(
+  ): MaybePromise<Candidates | null> {
+    const finding = unlessDamaged(() =>
       findRows(lookup, (leaf) =>
         this.#indexReader.rowsOf(snapshot.folder, leaf, fragment.physicalRows),
       ),
     );
-    if (found === null) return null;
-    const deleted = fragment.deletions === null ? NONE : await this.deletions(snapshot, fragment);
-    const starts = await this.#first(snapshot, fragment, (file) => file.starts);
-    return candidatesOf(found.rows, found.exact, deleted, starts);
+    return andThen(finding, (found) => {
+      if (found === null) return null;
+      const deletions = fragment.deletions === null ? NONE : this.deletions(snapshot, fragment);
+      return andThen(deletions, (deleted) =>
+        andThen(this.#starts(snapshot, fragment), (starts) =>
+          candidatesOf(found.rows, found.exact, deleted, starts),
+        ),
+      );
+    });
   }
 
-  async #rows(
+  /** The first row of each batch; at once if the file is open. */
+  #starts({ folder }: Snapshot, fragment: Fragment): MaybePromise<readonly number[]> {
+    return this.#files.use(firstFile(folder, fragment), ({ starts }) => starts);
+  }
+
+  #rows(
     snapshot: Snapshot,
     fragment: Fragment,
     { index, start }: Pick<CandidateBatch, 'index' | 'start'>,
     columns: readonly string[],
     rows: Uint32Array,
-  ): Promise<PickedRows> {
+  ): MaybePromise<PickedRows> {
     const plan = planColumns(snapshot, fragment, columns);
-    const ids = fragment.storedRowIds ? await this.#storedIds(snapshot, fragment, index) : null;
-    const parts: RecordBatch[] = [];
-    for (const stretch of stretchesOf(rows)) {
-      const [first = 0] = stretch;
-      const range = { start: first, count: (stretch.at(-1) ?? first) + 1 - first };
-      const read = this.#columns(plan, { index, rows: range.count, range });
-      parts.push(pickedPart(isAvailable(read) ? read : await read, stretch));
-    }
-    const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, rows);
-    return { batch: onlyItem(parts) ?? concat(parts), rowIds };
+    const stored = fragment.storedRowIds ? this.#storedIds(snapshot, fragment, index) : null;
+    return andThen(stored, (ids) => {
+      const parts: RecordBatch[] = [];
+      const reading = inTurn(stretchesOf(rows), (stretch) => {
+        const [first = 0] = stretch;
+        const range = { start: first, count: (stretch.at(-1) ?? first) + 1 - first };
+        return andThen(this.#columns(plan, { index, rows: range.count, range }), (read) => {
+          parts.push(pickedPart(read, stretch));
+          return true;
+        });
+      });
+      return andThen(reading, () => ({
+        batch: onlyItem(parts) ?? concat(parts),
+        rowIds: idsOfBatch(fragment.firstRowId + BigInt(start), ids, rows),
+      }));
+    });
   }
 
   /** Reads the rows of each batch as `#rows` does, and joins them column by column. */

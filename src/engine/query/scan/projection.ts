@@ -46,9 +46,12 @@ export function planProjections(
 
 /** Names of the columns that projections read. */
 export function columnsRead(projections: readonly Projection[]): readonly string[] {
-  return projections.flatMap((projection) =>
-    projection.kind === 'path' ? [projection.path.column] : projection.formula.columns,
-  );
+  const names: string[] = [];
+  for (const projection of projections) {
+    if (projection.kind === 'path') names.push(projection.path.column);
+    else names.push(...projection.formula.columns);
+  }
+  return names;
 }
 
 /** Schema of an answer, with the table's metadata. */

@@ -34,12 +34,14 @@ export function prunedFiles(
 
 /** Adds index lookups to files; pieces of one fragment share a lookup. */
 export function withLookups(files: readonly ScanFile[], search: IndexSearch): readonly ScanFile[] {
-  const lookups = new Map<Fragment, FragmentLookup | undefined>();
+  let last:
+    | { readonly fragment: Fragment; readonly lookup: FragmentLookup | undefined }
+    | undefined;
   return files.map((file) => {
     const { fragment, certain } = file;
     if (certain === true) return file;
-    if (!lookups.has(fragment)) lookups.set(fragment, lookupOf(search, fragment));
-    const lookup = lookups.get(fragment);
+    if (last?.fragment !== fragment) last = { fragment, lookup: lookupOf(search, fragment) };
+    const { lookup } = last;
     return lookup === undefined ? file : { ...file, lookup };
   });
 }

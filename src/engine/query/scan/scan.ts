@@ -11,6 +11,7 @@ import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import { workAhead } from '../../format/memory/read-memory.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
 import type { ColumnNeed } from '../../request/computed-columns.ts';
+import { andThen, type MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { countOf, fewOf, listed, relativeRows, pick, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, or some of its batches, and the number of rows of the table before it. */
@@ -49,7 +50,7 @@ export const KEPT_ROWS = 64;
 export class Scanner {
   readonly #source: BatchSource;
   readonly #snapshot: Snapshot;
-  readonly #found = new Map<FragmentLookup, Promise<Candidates | null>>();
+  readonly #found = new Map<FragmentLookup, MaybePromise<Candidates | null>>();
 
   constructor(source: BatchSource, snapshot: Snapshot) {
     this.#source = source;
@@ -101,7 +102,7 @@ export class Scanner {
   }
 
   /** Rows of a file that an index finds; null without an index. */
-  async candidates({ fragment, lookup, batches, chosen }: ScanFile): Promise<Candidates | null> {
+  candidates({ fragment, lookup, batches, chosen }: ScanFile): MaybePromise<Candidates | null> {
     const { indices, vectors } = this.#source;
     if (chosen !== undefined && vectors !== undefined) {
       return vectors.candidates(this.#snapshot, fragment, chosen);
@@ -109,12 +110,9 @@ export class Scanner {
     if (lookup === undefined || indices === undefined) return null;
     const found = this.#found.get(lookup) ?? indices.candidates(this.#snapshot, fragment, lookup);
     this.#found.set(lookup, found);
-    const candidates = await found;
-    if (candidates === null || batches === undefined) return candidates;
-    const { first, count } = batches;
-    const own = candidates.batches.filter(({ index }) => index >= first && index < first + count);
-    const total = own.reduce((sum, { rows }) => sum + rows.length, 0);
-    return { exact: candidates.exact, count: total, batches: own };
+    return batches === undefined
+      ? found
+      : andThen(found, (candidates) => candidates && candidatesWithin(candidates, batches));
   }
 
   #chosen(
@@ -123,7 +121,7 @@ export class Scanner {
     need: ColumnNeed,
     ahead: number,
   ): AsyncGenerator<PlacedBatch> {
-    return workAhead(batches, ahead, (batch) => this.chosenBatch(file, batch, need, exact));
+    return workAhead(batches, ahead, async (batch) => this.chosenBatch(file, batch, need, exact));
   }
 
   /** Whether chosen rows are few enough to be read together. */
@@ -151,19 +149,20 @@ export class Scanner {
    * Rows of a batch that an index found.
    * @param certain Whether each passes the filter of the scan.
    */
-  async chosenBatch(
+  chosenBatch(
     { fragment, offset }: ScanFile,
     found: CandidateBatch,
     need: ColumnNeed,
     certain: boolean,
-  ): Promise<PlacedBatch> {
+  ): MaybePromise<PlacedBatch> {
     const { rows } = found;
     const place = chosenPlace(fragment, offset, found);
-    const { batch, rowIds } = await this.#picked(place, need, rows);
-    const retained = rows.length <= KEPT_ROWS ? batch : undefined;
-    const numbered = { ...place, rowIds, retained };
-    const all = stretch(0, rows.length);
-    return { place: numbered, batch: withPlaced(batch, numbered, need.placed, all), certain };
+    return andThen(this.#picked(place, need, rows), ({ batch, rowIds }) => {
+      const retained = rows.length <= KEPT_ROWS ? batch : undefined;
+      const numbered = { ...place, rowIds, retained };
+      const all = stretch(0, rows.length);
+      return { place: numbered, batch: withPlaced(batch, numbered, need.placed, all), certain };
+    });
   }
 
   /**
@@ -182,7 +181,7 @@ export class Scanner {
     return withPlaced(take(retained, rows), place, need.placed, { kind: 'list', rows });
   }
 
-  #picked(place: Place, { stored }: ColumnNeed, rows: Uint32Array): Promise<PickedRows> {
+  #picked(place: Place, { stored }: ColumnNeed, rows: Uint32Array): MaybePromise<PickedRows> {
     const { indices } = this.#source;
     if (indices === undefined) throw new Error('rows that an index chose need one to be read');
     return indices.rows(this.#snapshot, place.fragment, place, stored, rows);
@@ -261,6 +260,16 @@ export class Scanner {
   ): Promise<FragmentBatch> {
     return this.#source.batch(this.#snapshot, fragment, index, stored, rows);
   }
+}
+
+/** Those of some batches. */
+function candidatesWithin(
+  { exact, batches }: Candidates,
+  { first, count }: BatchRange,
+): Candidates {
+  const own = batches.filter(({ index }) => index >= first && index < first + count);
+  const total = own.reduce((sum, { rows }) => sum + rows.length, 0);
+  return { exact, count: total, batches: own };
 }
 
 function beside(left: RecordBatch, right: RecordBatch): RecordBatch {

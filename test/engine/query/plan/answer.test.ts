@@ -76,6 +76,61 @@ describe('an answer of rows', () => {
     expect(closed()).toBe(true);
   });
 
+  describe('of rows that were found at once', () => {
+    const { signal } = new AbortController();
+    const some = (...values: number[]) =>
+      batchOf(schema, [makeVector(Int32Array.from(values))], values.length);
+    const many = some(...Array.from({ length: ROWS }, (_, at) => at));
+
+    /** The answer, and whether the other rows were looked for. */
+    async function answered(found: readonly RecordBatch[] | null, later = false) {
+      const others = endless();
+      let begun = false;
+      const batches = (async function* () {
+        begun = true;
+        yield (await others.batches.next()).value as RecordBatch;
+      })();
+      const few = () => (later ? Promise.resolve(found) : found);
+      const { body } = await rowsAnswer({ schema, batches, few, version: 1n, signal });
+      const isWhole = body !== null && typeof body !== 'string' && body.whole !== undefined;
+      return { rows: tableFromIPC(await bytesOf(body)).numRows, isWhole, begun };
+    }
+
+    it.each([false, true])(
+      'is sent in one piece if they are few (found later: %s)',
+      async (later) => {
+        const whole = { isWhole: true, begun: false };
+        expect(await answered([], later)).toEqual({ rows: 0, ...whole });
+        expect(await answered([some(7, 8)], later)).toEqual({ rows: 2, ...whole });
+        expect(await answered([some(7, 8), some(9)], later)).toEqual({ rows: 3, ...whole });
+      },
+    );
+
+    it('is streamed if they are many, and looks for the rows if they were not found', async () => {
+      const streamed = { isWhole: false, begun: false };
+      expect(await answered([many])).toEqual({ rows: ROWS, ...streamed });
+      expect(await answered([some(1), many, some(2)])).toEqual({ rows: ROWS + 2, ...streamed });
+      expect(await answered(null)).toEqual({ rows: ROWS, isWhole: false, begun: true });
+      expect(await answered(null, true)).toEqual({ rows: ROWS, isWhole: false, begun: true });
+    });
+
+    it('is refused, and returns its memory, if finding them fails', async () => {
+      const memory = new AnswerMemory(Infinity);
+      const reserve = { reserved: 1000, isKept: false };
+      const failures = [
+        () => Promise.reject(new Error('no rows')),
+        () => {
+          throw new Error('no rows');
+        },
+      ];
+      for (const few of failures) {
+        const rows = { schema, batches: endless().batches, few, version: 1n, signal };
+        await expect(rowsAnswer({ ...rows, memory, reserve })).rejects.toThrow('no rows');
+        expect(memory.held).toBe(0);
+      }
+    });
+  });
+
   describe('that is interrupted', () => {
     const numbers = (start: number) =>
       batchOf(schema, [makeVector(Int32Array.from({ length: ROWS }, (_, at) => start + at))], ROWS);
