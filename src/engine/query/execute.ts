@@ -23,14 +23,14 @@ export async function* execute(
   source: BatchSource,
   meters: Meters = noMeters,
 ): AsyncGenerator<RecordBatch> {
-  const run = new Run(plan, source);
+  const run = new PlanRun(plan, source);
   const few = meters === noMeters ? await run.few() : null;
   if (few === null) yield* run.batches(meters);
   else yield* few;
 }
 
 /** A plan that runs. */
-export class Run {
+export class PlanRun {
   readonly #plan: QueryPlan;
   readonly #source: BatchSource;
   readonly #scanner: Scanner;

@@ -13,7 +13,7 @@ import { inLibrary, libraryTable } from './library-reads.ts';
 import {
   findEngineTable,
   findVisibleRows,
-  knownTable,
+  rememberedTable,
   requestedTable,
   type TableReads,
 } from './table-reads.ts';
@@ -22,7 +22,7 @@ import {
 export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
-    const known = knownTable(reads, call);
+    const known = rememberedTable(reads, call);
     const table = known?.table ?? (await requestedTable(reads, call));
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {

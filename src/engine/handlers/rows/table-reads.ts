@@ -20,7 +20,7 @@ import { readOfPlan, withReadRows } from '../../query/plan/recorded-read.ts';
 import { repeatedAnswer } from '../../query/plan/answer-body.ts';
 import { reservedBytes } from '../../query/plan/reserved-bytes.ts';
 import { rowsAfter, storedRows } from '../../query/rows-after.ts';
-import { Run } from '../../query/execute.ts';
+import { PlanRun } from '../../query/execute.ts';
 import { planQuery } from '../../query/plan/plan.ts';
 import type { RowVerdicts } from '../../query/restrict/row-verdicts.ts';
 import type { MaskSecret } from '../../query/restrict/mask-secret.ts';
@@ -90,7 +90,7 @@ export async function findTable(
  * The newest version of a table of the engine, if it was read before and is still the newest: at once, and with the
  * same result as `findTable`.
  */
-export function knownTable({ known, tables }: TableReads, call: Call): FoundTable | undefined {
+export function rememberedTable({ known, tables }: TableReads, call: Call): FoundTable | undefined {
   if (known === undefined || tables.foundNow === undefined || namesVersion(call)) return undefined;
   const found = known.find(call.request.object, branchParameter(call));
   if (found === undefined) return undefined;
@@ -155,7 +155,7 @@ export function queryTable(reads: TableReads): Handler {
   const libraryAnswers = AnswerMemory.forThreads();
   return async (call) => {
     const query = parseQueryRequest(call.body);
-    const known = knownTable(reads, call);
+    const known = rememberedTable(reads, call);
     const table = known?.table ?? (await requestedTable(reads, call));
     const restrictions = call.permit.restrictionsOn(call.request.object);
     if (restrictions !== null) {
@@ -183,7 +183,7 @@ export function queryTable(reads: TableReads): Handler {
       return withReadRows(answer, readOfPlan(plan));
     }
     const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
-    const run = new Run(plan, source);
+    const run = new PlanRun(plan, source);
     const answer = await rowsAnswer({
       schema: plan.schema,
       few: () => run.few(),
