@@ -226,8 +226,8 @@ describe('a source that is attended', () => {
     await expect(vectors!.codes('', file)).rejects.toThrow('aborted');
     await expect(vectors!.load('', file, {} as never, [])).rejects.toThrow('aborted');
     const lookup = { root: { kind: 'and', operands: [] }, exact: true, narrow: true } as const;
-    const found = indices!.candidates(snapshot, snapshot.fragments[0]!, lookup);
-    await expect(found).rejects.toThrow('aborted');
+    const find = () => indices!.candidates(snapshot, snapshot.fragments[0]!, lookup);
+    expect(find).toThrow('aborted');
     expect([turns, asked]).toEqual([['turn'], ['postings']]);
   });
 });
