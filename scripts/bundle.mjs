@@ -81,7 +81,7 @@ const requiring = `import { createRequire as requireFrom } from 'node:module';
 const require = requireFrom(import.meta.url);`;
 
 /** Lines stay short enough for the stack of an error to point into. */
-const layout = { minifyWhitespace: true, lineLimit: 160, target: 'node20' };
+const layout = { minifyWhitespace: true, lineLimit: 240, target: 'node20' };
 
 const { metafile } = await build({
   metafile: true,

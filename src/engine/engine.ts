@@ -300,9 +300,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const transactions = new Transactions(store, committer);
   const held = new RequestMemory(options.requestMemory ?? Infinity);
   const heavy = new HeavyWork(pool, memory, held);
-  const answering = { heavy, answerMemory: new AnswerMemory(ANSWERS_BYTES) };
   const reading = {
-    ...answering,
+    heavy,
+    answerMemory: new AnswerMemory(ANSWERS_BYTES),
     reader,
     maskSecret: maskSecretIn(storage, maskKeyOf(given.data, given.journal), readOnly),
     judged: new RowVerdicts(),

@@ -20,6 +20,8 @@ interface KnownFile {
 }
 
 const known = new WeakMap<Schema, KnownFile>();
+/** Schemas of a file before: those of computed columns are mostly used once. */
+const seen = new WeakSet<Schema>();
 
 /**
  * An IPC file of one batch, as `FileWriter` writes it. Most answers are such files of few schemas: only the numbers
@@ -57,24 +59,32 @@ export class OneBatchFile {
 
 const NONE = new Uint8Array(0);
 
-/** The first file of a schema; the next ones are made like it. Those with dictionaries or views vary more. */
+/** The first files of a schema; the next ones are made like the second. Those with dictionaries or views vary more. */
 function written(
   schema: Schema,
   start: readonly [Uint8Array, Uint8Array],
   body: readonly Uint8Array[],
   end: readonly Uint8Array[],
 ): Uint8Array {
-  const encoder = new BatchEncoder(schema);
-  if (!schema.fields.some(({ type }) => hasDictionary(type) || hasViews(type))) {
-    known.set(schema, {
-      encoder,
-      head: Buffer.concat(start),
-      metadata: start[0].length + PREFIX,
-      tail: Buffer.concat(end),
-      block: endOfStream.length + blockPlace(encoder.writable),
-    });
-  }
+  if (seen.has(schema)) learn(schema, start, end);
+  else if (!schema.fields.some(({ type }) => hasDictionary(type) || hasViews(type)))
+    seen.add(schema);
   return Buffer.concat([...start, ...body, ...end]);
+}
+
+function learn(
+  schema: Schema,
+  start: readonly [Uint8Array, Uint8Array],
+  end: readonly Uint8Array[],
+): void {
+  const encoder = new BatchEncoder(schema);
+  known.set(schema, {
+    encoder,
+    head: Buffer.concat(start),
+    metadata: start[0].length + PREFIX,
+    tail: Buffer.concat(end),
+    block: endOfStream.length + blockPlace(encoder.writable),
+  });
 }
 
 /** Bytes of the marker and the length before the metadata of a message. */
