@@ -277,8 +277,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const clock = await clockOf(given);
   const places = await tablePlacesOf(storage, options);
   const local = new LocalTables(given.local);
-  const paths = virtual.map(({ path }) => path);
-  const catalog = new Catalog(store, committer, paths, local);
+  const catalog = new Catalog(store, committer, pathsOf(virtual), local);
   const memory = new MemoryBudget(options.cacheBytes);
   const { reader, manifests, removed, onLargeFile } = readersOf(storage, memory, given);
   const running = new Running();
@@ -572,6 +571,10 @@ function handlerTable(
     ExplainTableQueryPlan: explainQuery(reading),
     AnalyzeTableQueryPlan: analyzeQuery(reading),
   };
+}
+
+function pathsOf(tables: readonly VirtualTable[]): readonly ObjectPath[] {
+  return tables.map(({ path }) => path);
 }
 
 function healthOf(store: Store, journal: Journal): () => Promise<string | undefined> {
