@@ -14,7 +14,6 @@ import { stopwords as swedish } from '@orama/stopwords/swedish';
 import { stopwords as tamil } from '@orama/stopwords/tamil';
 import { newStemmer } from 'snowball-stemmers';
 import { retained, short } from './stop-words.ts';
-import { englishStem } from './english-stemmer.ts';
 
 /** The languages that LanceDB supports. */
 export const languages = [
@@ -78,7 +77,6 @@ export function hasStemmer(language: Language): boolean {
 
 /** The Snowball stemmer of a language, for words in lower case. */
 export function stemmerOf(language: Language): (word: string) => string {
-  if (language === 'English') return englishStem;
   const stemmer = newStemmer(language.toLowerCase());
   return (word) => stemmer.stem(word);
 }
