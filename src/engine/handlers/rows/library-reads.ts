@@ -116,7 +116,7 @@ export function libraryRows(
   { owner, signal }: Pick<Statement, 'owner' | 'signal'>,
 ): Promise<ByteStream> {
   const reserved = FRAME_BYTES;
-  const use = { memory, reserved, isKept: false, isPassedOn: true, owner, signal };
+  const use = { memory, reserved, isKept: false, owner, signal };
   return reservedBody(async () => new LibraryRows(library, run, await run()), use);
 }
 

@@ -21,7 +21,7 @@ export interface PortionSource {
   from(position: number): AsyncGenerator<Portion>;
   /** Called before the work is ended, with what was sent of the portion. */
   interrupted?(sent: Portion): void;
-  /** Called with a portion whose bytes are used no more. */
+  /** Called with a portion whose bytes are used no more. Not called if its connection was cut. */
   done?(portion: Portion): void;
   /** Called with bytes that were handed out in place, once their connection has taken them. */
   taken?(piece: Uint8Array): void;
@@ -41,16 +41,27 @@ interface BodyMemory extends MemoryClaim {
   readonly reserved: number;
   /** Whether the work holds its bytes until it ends or is released, and not only those of a portion. */
   readonly isKept: boolean;
-  /** Whether memory belongs to the cache, so that an answer may refer to it. */
+  /** Whether memory belongs to the cache, so that the answer does not hold it. */
   readonly isCached?: ((memory: ArrayBufferLike) => boolean) | undefined;
-  /** Whether pieces are handed out in place: each has memory of its own, of a size that a stalled reader may hold. */
-  readonly isPassedOn?: boolean;
 }
 
+/** Larger memory that is not cached is copied: a stalled reader would hold it. */
+const MOST_LENT = 2 ** 24;
+
+/** A portion whose memory may be lent to the connection. */
+interface LentPortion {
+  readonly pieces: Portion;
+  /** Number of views that the connection has not returned. */
+  views: number;
+  isDropped: boolean;
+}
+
+const NO_PORTION: LentPortion = { pieces: [], views: 0, isDropped: true };
+
 /**
- * The body of an answer of rows. Its pieces are views of cached columns and copies of other bytes, so
- * that bytes in flight hold no batch. While its reader does not read, it holds a position only; the
- * rest is produced again.
+ * The body of an answer of rows. Its pieces are views of large buffers and copies of small ones. Views are bounded
+ * for all answers together; beyond that, all bytes are copied, so that bytes in flight hold no batch. While its
+ * reader does not read, it holds a position and the views only; the rest is produced again.
  */
 export class RepeatableBody implements ByteStream, Releasable {
   readonly length: number | undefined;
@@ -58,15 +69,15 @@ export class RepeatableBody implements ByteStream, Releasable {
   readonly #use: BodyMemory;
   readonly #memory: AnswerMemory | undefined;
   #portions: AsyncGenerator<Portion> | undefined;
-  #portion: Portion = [];
+  #lent = NO_PORTION;
   /** Place in the portion: the next byte of one of its pieces. */
   #index = 0;
   #offset = 0;
   #position = 0;
   /** Bytes taken of the memory. */
   #share: number;
-  /** Views that its connection has not returned. */
-  readonly #views = new Set<Uint8Array>();
+  /** Views that its connection has not returned, and the portion of each. */
+  readonly #views = new Map<Uint8Array, LentPortion>();
   #ended = false;
   #failure: unknown;
 
@@ -91,11 +102,23 @@ export class RepeatableBody implements ByteStream, Releasable {
     };
   }
 
+  get #portion(): Portion {
+    return this.#lent.pieces;
+  }
+
   sent(piece: Uint8Array): void {
-    if (this.#views.delete(piece)) {
-      this.#memory?.pieces.giveView(piece);
-      this.#source.taken?.(piece);
-    } else this.#memory?.pieces.giveCopy(piece);
+    // A cut connection returns nothing: its views were counted as returned, and one must not be taken for a copy.
+    if (this.#failure !== undefined) return;
+    const lent = this.#views.get(piece);
+    if (lent === undefined) {
+      this.#memory?.pieces.giveCopy(piece);
+      return;
+    }
+    this.#views.delete(piece);
+    this.#memory?.pieces.giveView(piece);
+    this.#source.taken?.(piece);
+    lent.views -= 1;
+    this.#finish(lent);
   }
 
   stalled(): void {
@@ -123,7 +146,7 @@ export class RepeatableBody implements ByteStream, Releasable {
   abort(reason: unknown): void {
     this.#failure ??= reason;
     // The connection is closed, so its pieces are not returned.
-    for (const view of this.#views) this.#memory?.pieces.giveView(view);
+    for (const view of this.#views.keys()) this.#memory?.pieces.giveView(view);
     this.#views.clear();
     this.close().catch(() => undefined);
   }
@@ -158,7 +181,7 @@ export class RepeatableBody implements ByteStream, Releasable {
       await this.close();
       return false;
     }
-    this.#portion = next.value;
+    this.#lent = { pieces: next.value, views: 0, isDropped: false };
     const bytes = next.value.reduce((sum, piece) => sum + this.#ownBytes(piece), 0);
     this.#hold(this.#use.isKept ? Math.max(bytes, this.#use.reserved) : bytes);
     return true;
@@ -205,7 +228,10 @@ export class RepeatableBody implements ByteStream, Releasable {
     if (from === undefined || !this.#isViewed(from)) return undefined;
     if (this.#memory?.pieces.view(from.buffer) === false) return undefined;
     const view = from.subarray(this.#offset);
-    if (this.#memory !== undefined) this.#views.add(view);
+    if (this.#memory !== undefined) {
+      this.#views.set(view, this.#lent);
+      this.#lent.views += 1;
+    }
     this.#moveBy(view.byteLength, from);
     return view;
   }
@@ -213,8 +239,8 @@ export class RepeatableBody implements ByteStream, Releasable {
   /** Whether the rest of some bytes may be handed out in place, and are enough. */
   #isViewed({ buffer, byteLength }: Uint8Array): boolean {
     if (byteLength - this.#offset < ANSWER_PIECE_BYTES) return false;
-    const { isPassedOn = false, isCached } = this.#use;
-    return this.#memory === undefined || isPassedOn || isCached?.(buffer) === true;
+    if (this.#memory === undefined || buffer.byteLength <= MOST_LENT) return true;
+    return this.#use.isCached?.(buffer) === true;
   }
 
   /** A copy of the next bytes of the portion. */
@@ -249,13 +275,19 @@ export class RepeatableBody implements ByteStream, Releasable {
     return [...this.#portion.slice(0, this.#index), ...(begun === undefined ? [] : [begun])];
   }
 
-  /** Drops the current portion. */
+  /** Drops the current portion. Its memory is returned when its connection has taken all of it. */
   #drop(): void {
-    const portion = this.#portion;
-    this.#portion = [];
+    const lent = this.#lent;
+    this.#lent = NO_PORTION;
     this.#index = 0;
     this.#offset = 0;
-    if (portion.length > 0) this.#source.done?.(portion);
+    if (lent.isDropped) return;
+    lent.isDropped = true;
+    this.#finish(lent);
+  }
+
+  #finish({ pieces, views, isDropped }: LentPortion): void {
+    if (isDropped && views === 0) this.#source.done?.(pieces);
   }
 
   #hold(bytes: number): void {

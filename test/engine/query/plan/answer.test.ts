@@ -13,7 +13,10 @@ import {
 import { describe, expect, it } from 'vitest';
 import { batchOf } from '../../../../src/arrow/select.ts';
 import { AnswerMemory } from '../../../../src/engine/format/memory/answer-memory.ts';
-import { AnswerPieces } from '../../../../src/engine/format/memory/answer-pieces.ts';
+import {
+  ANSWER_PIECE_BYTES,
+  AnswerPieces,
+} from '../../../../src/engine/format/memory/answer-pieces.ts';
 import { RepeatableBody } from '../../../../src/engine/query/plan/answer-body.ts';
 import { rowsAnswer } from '../../../../src/engine/query/plan/answer.ts';
 import type { AnswerBody } from '../../../../src/protocol/backend.ts';
@@ -36,6 +39,13 @@ function endless(): {
     }
   }
   return { batches: produce(), closed: () => closed };
+}
+
+/** Pieces of which none refers to the memory of a batch: another one does already. */
+function copiesOnly(): AnswerPieces {
+  const pieces = new AnswerPieces(1);
+  pieces.view(new ArrayBuffer(1));
+  return pieces;
 }
 
 function iteratorOf(body: AnswerBody): AsyncIterator<Uint8Array> {
@@ -144,24 +154,23 @@ describe('an answer of rows', () => {
     async function interrupted(
       isChosen: (piece: number) => boolean,
       after: readonly RecordBatch[] = all,
-      isCached = false,
+      pieces = copiesOnly(),
     ): Promise<Buffer> {
       const { body } = await rowsAnswer({
         schema,
         batches: batchesFrom(all),
         version: 1n,
         signal,
-        memory: new AnswerMemory(Infinity),
-        isCached: () => isCached,
+        memory: new AnswerMemory(Infinity, { pieces }),
         after: ({ batches }) => batchesFrom(after.slice(batches)),
       });
       if (!(body instanceof RepeatableBody)) throw new Error('the answer is not repeatable');
-      const pieces: Uint8Array[] = [];
+      const read: Uint8Array[] = [];
       for await (const piece of { [Symbol.asyncIterator]: () => iteratorOf(body) }) {
-        pieces.push(piece.slice());
-        if (isChosen(pieces.length)) body.release();
+        read.push(piece.slice());
+        if (isChosen(read.length)) body.release();
       }
-      return Buffer.concat(pieces);
+      return Buffer.concat(read);
     }
 
     it.each([1, 2, 3, 5])('behind each piece of %d has the same bytes', async (step) => {
@@ -172,13 +181,14 @@ describe('an answer of rows', () => {
 
     it.each([1, 2, 3, 5])('behind each piece of %d in place has the same bytes', async (step) => {
       const whole = await interrupted(() => false);
-      const viewed = await interrupted((piece) => piece % step === 0, all, true);
+      const pieces = new AnswerPieces();
+      const viewed = await interrupted((piece) => piece % step === 0, all, pieces);
       expect(viewed.equals(whole)).toBe(true);
     });
 
     it('is cut if the rows that were sent are others now', async () => {
       const others = all.map((_, at) => numbers(7 * at + 1));
-      await expect(interrupted((piece) => piece === 2, others)).rejects.toThrow(
+      await expect(interrupted((piece) => piece === 3, others)).rejects.toThrow(
         'a batch differs from what was sent of it',
       );
     });
@@ -215,6 +225,60 @@ describe('an answer of rows', () => {
       const [one, other] = [await shared(memory, true, signal), await shared(memory, true, signal)];
       expect((await piecesOf(one)).value).toHaveLength(4 * ROWS);
       expect((await piecesOf(other)).value?.byteLength).toBeLessThan(4 * ROWS);
+    });
+
+    it('hands out a batch in place, and returns its memory once its connection has taken it', async () => {
+      const { signal } = new AbortController();
+      const given: ArrayBufferLike[] = [];
+      const batch = batchOf(schema, [makeVector(new Int32Array(ROWS))], ROWS);
+      async function* twice(): AsyncGenerator<RecordBatch> {
+        yield* [batch, batch];
+      }
+      const giveBack = (part: ArrayBufferLike) => given.push(part);
+      const memory = new AnswerMemory(10 ** 6);
+      const rows = { schema, batches: twice(), version: 1n, signal, memory, giveBack };
+      const { body } = await rowsAnswer(rows);
+      if (!(body instanceof RepeatableBody)) throw new Error('the answer is not repeatable');
+      const own = batch.data.children[0]!.values.buffer;
+      const views: Uint8Array[] = [];
+      for await (const piece of { [Symbol.asyncIterator]: () => iteratorOf(body) })
+        if (piece.buffer === own) views.push(piece);
+      const times = () => given.filter((part) => part === own).length;
+      expect([views.map(({ byteLength }) => byteLength), times()]).toEqual([
+        [4 * ROWS, 4 * ROWS],
+        0,
+      ]);
+      body.sent(views[1]!);
+      expect(times()).toBe(1);
+      body.sent(views[0]!);
+      expect(times()).toBe(2);
+    });
+
+    it('returns no memory that a cut connection may still read', async () => {
+      const memory = new AnswerMemory(10 ** 6);
+      const client = new AbortController();
+      const given: number[] = [];
+      const giveBack = (part: ArrayBufferLike) => given.push(part.byteLength);
+      const { batches } = endless();
+      const rows = { schema, batches, version: 1n, signal: client.signal, memory, giveBack };
+      await piecesOf(iteratorOf((await rowsAnswer(rows)).body));
+      const before = given.length;
+      client.abort();
+      await new Promise(setImmediate);
+      expect(given.slice(before)).not.toContain(4 * ROWS);
+      expect(memory.pieces.view(new ArrayBuffer(2 ** 26))).toBe(true);
+    });
+
+    it('copies what a stalled reader must not hold', async () => {
+      const { signal } = new AbortController();
+      const rows = 2 ** 22 + 1;
+      async function* large(): AsyncGenerator<RecordBatch> {
+        yield batchOf(schema, [makeVector(new Int32Array(rows))], rows);
+      }
+      const memory = new AnswerMemory(10 ** 6);
+      const answer = await rowsAnswer({ schema, batches: large(), version: 1n, signal, memory });
+      const { value } = await piecesOf(iteratorOf(answer.body));
+      expect(value?.byteLength).toBe(ANSWER_PIECE_BYTES);
     });
 
     it('refers to no cached column once its client is gone', async () => {
