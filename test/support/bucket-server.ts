@@ -122,10 +122,17 @@ export class BucketServer {
     this.#child.kill('SIGCONT');
   }
 
-  /** Starts the server again, with the same address and objects. */
+  /**
+   * Starts the server again, with the same address and objects; anew whenever it ends, as somebody may have had one of its
+   * ports meanwhile.
+   */
   async restart(): Promise<void> {
     this.#child = this.#run();
-    if (!(await eventually(() => this.#makeBucket()))) throw new Error('the S3 server ended');
+    await eventually(async () => {
+      if (await this.#makeBucket()) return;
+      this.#child = this.#run();
+      throw new Error('the S3 server ended');
+    });
   }
 
   async stop(): Promise<void> {
