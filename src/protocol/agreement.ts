@@ -55,24 +55,19 @@ export function checkAgreement(input: AgreementInput, body: Body): void {
   );
 }
 
-/** Fields of a body that the route says too, or that have two names. */
-const repeatable: ReadonlySet<string> = new Set([
-  'id',
-  'index_name',
-  'new_table_name',
-  'new_namespace_id',
-  'new_namespace',
-]);
-
 /** Whether a body has only fields that a request says once: most reads have. */
 function repeatsNothing({ operation, query }: AgreementInput, body: Body): boolean {
-  for (const name in body) {
-    if (repeatable.has(name) || query.has(name) || plans.has(operation.name)) return false;
-  }
+  if (plans.has(operation.name)) return isEmptyBody(body);
+  for (const name in body) if (Object.hasOwn(byRoute, name) || query.has(name)) return false;
   return true;
 }
 
-/** Fields that a body has under two names, or both beside and inside a nested query. */
+function isEmptyBody(body: Body): boolean {
+  for (const _ in body) return false;
+  return true;
+}
+
+/** Fields that a body has under two names, which the route says too, or both beside and inside a nested query. */
 function repeatedWithin(body: Body, inner: Body): RepeatedField[] {
   return [
     { name: 'new_namespace', once: body['new_namespace_id'], repeated: body['new_namespace'] },
@@ -84,18 +79,30 @@ function repeatedWithin(body: Body, inner: Body): RepeatedField[] {
   ];
 }
 
+/** What the route says, by the field of a body that may say it too. */
+const byRoute: Readonly<Record<string, (input: AgreementInput) => JsonValue | undefined>> = {
+  id: (input) => (namesObject(input.operation) ? [...namedPath(input, input.object)] : undefined),
+  index_name: ({ indexName }) => indexName,
+  new_table_name: (input) => targetOf(input)?.at(-1),
+  new_namespace_id: namespaceOf,
+  new_namespace: namespaceOf,
+};
+
 function repeatedByRoute(input: AgreementInput, body: Body): RepeatedField[] {
-  const { operation, object, indexName } = input;
-  const named = namesObject(operation) ? [...namedPath(input, object)] : undefined;
-  const target = input.target && namedPath(input, input.target);
-  const namespace = target?.slice(0, -1);
-  return [
-    { name: 'id', once: named, repeated: body['id'], byDefault: [] },
-    { name: 'index_name', once: indexName, repeated: body['index_name'] },
-    { name: 'new_table_name', once: target?.at(-1), repeated: body['new_table_name'] },
-    { name: 'new_namespace_id', once: namespace, repeated: body['new_namespace_id'] },
-    { name: 'new_namespace', once: namespace, repeated: body['new_namespace'] },
-  ];
+  return Object.entries(byRoute).map(([name, once]) => ({
+    name,
+    once: once(input),
+    repeated: body[name],
+    byDefault: name === 'id' ? [] : undefined,
+  }));
+}
+
+function targetOf(input: AgreementInput): readonly string[] | undefined {
+  return input.target && namedPath(input, input.target);
+}
+
+function namespaceOf(input: AgreementInput): string[] | undefined {
+  return targetOf(input)?.slice(0, -1);
 }
 
 function repeatedByQuery({ operation, query }: AgreementInput, body: Body): RepeatedField[] {
