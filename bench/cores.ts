@@ -1,5 +1,6 @@
 // What further processes cost: requests that are answered for a second of processor time, by two processes behind one
-// port and by one. Processor time does not tell who waits for a core, so two cores are enough to measure it.
+// port, by one, and by two services that share nothing. Two cores are enough to measure it, as processor time does not
+// tell who waits for a core; but cores that are both busy are slower, and only the services tell how much of it that is.
 import { ADMIN_KEY, Service, type ServiceOptions } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
@@ -12,9 +13,12 @@ import { printResult, type Row } from './harness/table.ts';
 
 /** Connections for each process. */
 const CONNECTIONS = 16;
+/** Rounds that are not measured: each of two processes has half of the requests by which its code is compiled. */
+const WARMUPS = 2;
 
 const options = readOptions();
 const seconds = options.quick ? 1 : 5;
+const warmups = options.quick ? 1 : WARMUPS;
 
 printResult('cores', notes(), [
   await described('DescribeTable, without limits', { policy: enforced.policy }),
@@ -22,26 +26,50 @@ printResult('cores', notes(), [
 ]);
 
 async function described(work: string, settings: ServiceOptions): Promise<Row> {
-  const services = [
-    await Service.start({ ...settings, flags: ['--processes', '2'] }),
-    await Service.start(settings),
+  const two = await asked({ ...settings, flags: ['--processes', '2'] }, 2 * CONNECTIONS);
+  const one = await asked(settings, CONNECTIONS);
+  const other = await asked(settings, CONNECTIONS);
+  const sides: readonly Side[] = [
+    { name: 'two processes', warmups, measure: () => perProcessorSecond([two]) },
+    { name: 'one process', warmups, measure: () => perProcessorSecond([one]) },
+    { name: 'two services apart', warmups, measure: () => perProcessorSecond([one, other]) },
   ];
   try {
-    const sides: Side[] = [];
-    for (const [at, service] of services.entries()) sides.push(await sideOf(2 - at, service));
     const samples = await measureRounds(sides, options.rounds);
     return { work, unit: '/s', samples, target: '≥ 0.9' };
   } finally {
-    for (const service of services) await service.stop();
+    for (const { service } of [two, one, other]) await service.stop();
   }
 }
 
-async function sideOf(processes: number, service: Service): Promise<Side> {
-  const name = processes === 1 ? 'one process' : 'two processes';
+/** What services answer for a second of their processor time, asked all at once. */
+async function perProcessorSecond(services: readonly Asked[]): Promise<number> {
+  const used = (): number =>
+    services.reduce((sum, { service }) => sum + processorTime(service.pid), 0);
+  const before = used();
+  const rates = await Promise.all(services.map((each) => each.rate()));
+  const answered = rates.reduce((sum, rate) => sum + rate) * seconds;
+  return (1000 * answered) / (used() - before);
+}
+
+/** A service with one table, which is described over and over. */
+interface Asked {
+  readonly service: Service;
+  /** Requests that it answers a second. */
+  readonly rate: () => Promise<number>;
+}
+
+async function asked(settings: ServiceOptions, connections: number): Promise<Asked> {
+  const service = await Service.start(settings);
+  const load = await describeOf(service);
+  return { service, rate: () => requestsPerSecond(load, seconds, connections) };
+}
+
+async function describeOf(service: Service): Promise<LoadRequest> {
   const table = new RawSide(service.url, ADMIN_KEY);
   await table.create('events', rowsFrom(0, 10));
   table.close();
-  const describe: LoadRequest = {
+  return {
     url: `${service.url}/v1/table/events/describe`,
     method: 'POST',
     headers: {
@@ -50,19 +78,14 @@ async function sideOf(processes: number, service: Service): Promise<Side> {
     },
     body: '{}',
   };
-  const measure = async (): Promise<number> => {
-    const before = processorTime(service.pid);
-    const answered =
-      (await requestsPerSecond(describe, seconds, processes * CONNECTIONS)) * seconds;
-    return (1000 * answered) / (processorTime(service.pid) - before);
-  };
-  return { name, measure };
 }
 
 function notes(): readonly string[] {
   return [
     `Requests for a second of processor time: DescribeTable with an API key, ${LINES.toLocaleString('en-US')} policy lines and the audit`,
     `log, over 16 connections to each process for ${seconds} s a round by autocannon. The processor time is that of the`,
-    'process or of both with their supervisor. Where cores are free, two processes answer twice the ratio of one.',
+    'process or of both with their supervisor. Where cores are free, two processes answer twice the ratio of one. Both',
+    'cores are busy under two processes, and slower for it: two services apart, each asked in the same way, share nothing',
+    'but the machine, so what two processes are below them is their own cost.',
   ];
 }
