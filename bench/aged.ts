@@ -11,7 +11,7 @@ const scale = options.quick ? 10 : 1;
 const WRITTEN_ROWS = 400_000 / scale;
 const READ_ROWS = 200_000 / scale;
 /** Starts take longer than what is measured of them. */
-const STARTS = Math.min(3, options.rounds);
+const STARTS = Math.min(5, options.rounds);
 
 /** Which builds, by the name of the side; the first one is this checkout's. */
 const builds: readonly { readonly name: string; readonly root?: string }[] = [
@@ -63,7 +63,8 @@ function agedNotes(): readonly string[] {
 
 function startedNotes(): readonly string[] {
   return [
-    'Processor time of one request: of the first ones, a second after the process listens, and of the same',
-    'requests when the process has done everything eight times.',
+    'Requests one after the other: the first ones, a second after the process listens, and the same ones when the process',
+    'has done everything eight times. "Each" is what a client waits for each of them in all rounds; "processor" is',
+    'the processor time of one on average, with the threads that compile and collect, by rounds.',
   ];
 }

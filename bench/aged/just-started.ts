@@ -3,6 +3,7 @@ import { ADMIN_KEY } from '../../test/support/service.ts';
 import { lanceClient } from '../data/lance-side.ts';
 import { rowsFrom } from '../data/rows.ts';
 import type { TableSide } from '../data/table-side.ts';
+import { fetchMemory, timed } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
 import type { Subject } from './subject.ts';
 
@@ -22,14 +23,14 @@ interface Work {
   ask(side: TableSide, client: TableSide, time: number): Promise<unknown>;
 }
 
-/** Processor time of a process that started a second ago, for the first requests, and of the same process later. */
+/** Time and processor time of the first requests of a process that started a second ago, and of the same process later. */
 export async function measureStarts(
   subject: Subject,
   rows: number,
   rounds: number,
 ): Promise<readonly Row[]> {
   const works = worksOn(rows);
-  const values = works.map(() => ({ cold: [] as number[], warm: [] as number[] }));
+  const values = works.map(() => ({ cold: [] as Spent[], warm: [] as Spent[] }));
   for (let round = 0; round < rounds; round++) {
     await subject.side.create(LARGE, rowsFrom(0, rows));
     await subject.side.create(SMALL, rowsFrom(0, FEW_ROWS));
@@ -38,22 +39,37 @@ export async function measureStarts(
     const client = await lanceClient(subject.service.url, ADMIN_KEY);
     for (let turn = 0; turn <= WARMING; turn++) {
       for (const [at, work] of works.entries()) {
-        const millis = await millisEach(subject, client, work, turn);
-        if (turn === 0) values[at]!.cold.push(millis);
-        if (turn === WARMING) values[at]!.warm.push(millis);
+        const spent = await spentOn(subject, client, work, turn);
+        if (turn === 0) values[at]!.cold.push(spent);
+        if (turn === WARMING) values[at]!.warm.push(spent);
       }
     }
     for (const table of [LARGE, SMALL]) await subject.side.drop(table);
   }
-  return works.map(({ work, times }, at) => ({
-    work: `${work}, ${times} times`,
-    unit: 'ms',
-    target: '≤ 1.2',
-    samples: [
-      { name: `${subject.name}, just started`, values: values[at]!.cold },
-      { name: `${subject.name}, warm`, values: values[at]!.warm },
-    ],
-  }));
+  return works.flatMap(({ work, times }, at) => {
+    const { cold, warm } = values[at]!;
+    const row = (name: string, of: (spent: Spent) => readonly number[]): Row => ({
+      work: `${work}, ${times} times, ${name}`,
+      unit: 'ms',
+      target: '≤ 1.2',
+      samples: [
+        { name: `${subject.name}, just started`, values: cold.flatMap(of) },
+        { name: `${subject.name}, warm`, values: warm.flatMap(of) },
+      ],
+    });
+    return [
+      row('each', ({ times: each }) => each),
+      row('processor', ({ processor }) => [processor]),
+    ];
+  });
+}
+
+/** What the requests of a turn took, in ms. */
+interface Spent {
+  /** Of each request, as its client sees it. */
+  readonly times: readonly number[];
+  /** Of all threads, for a request on average. */
+  readonly processor: number;
 }
 
 function worksOn(rows: number): readonly Work[] {
@@ -80,17 +96,17 @@ function worksOn(rows: number): readonly Work[] {
   ];
 }
 
-/** Processor time of one request, in milliseconds. */
-async function millisEach(
+async function spentOn(
   subject: Subject,
   client: TableSide,
   work: Work,
   turn: number,
-): Promise<number> {
-  const { times } = work;
+): Promise<Spent> {
+  fetchMemory();
   const before = await subject.processorMillis();
-  for (let time = 0; time < times; time++) {
-    await work.ask(subject.side, client, turn * times + time);
+  const times: number[] = [];
+  for (let time = 0; time < work.times; time++) {
+    times.push(await timed(() => work.ask(subject.side, client, turn * work.times + time)));
   }
-  return ((await subject.processorMillis()) - before) / times;
+  return { times, processor: ((await subject.processorMillis()) - before) / work.times };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, Service, type ServiceOptions } from '../../test/support/service.ts';
 import { RawSide } from '../data/raw-side.ts';
-import { timed } from '../harness/rounds.ts';
+import { fetchMemory, timed } from '../harness/rounds.ts';
 
 /** Loaded before the program: tells what it spends on collections. */
 const PRELOADED = new URL('collections.mjs', import.meta.url).href;
@@ -61,6 +61,7 @@ export class Subject {
   }
 
   async costOf(work: () => Promise<unknown>): Promise<Cost> {
+    fetchMemory();
     const [before, processorBefore] = [await this.#told(), await this.processorMillis()];
     const wall = await timed(work);
     const processor = (await this.processorMillis()) - processorBefore;
