@@ -63,7 +63,7 @@ function agedNotes(): readonly string[] {
 
 function startedNotes(): readonly string[] {
   return [
-    'Requests one after the other: the first ones, a second after the process listens, and the same ones when the process',
+    'Requests one after the other: the first ones, one to three seconds after the process listens, and the same ones when the process',
     'has done everything eight times. "Each" is what a client waits for each of them in all rounds; "processor" is',
     'the processor time of one on average, with the threads that compile and collect, by rounds.',
   ];

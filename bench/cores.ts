@@ -1,6 +1,6 @@
 // What further processes cost: requests that are answered for a second of processor time, by two processes behind one
 // port, by one, and by two services that share nothing. Two cores are enough to measure it, as processor time does not
-// tell who waits for a core; but cores that are both busy are slower, and only the services tell how much of it that is.
+// tell who waits for a core; but cores that are both busy may be slower, and the services are slower by it, too.
 import { ADMIN_KEY, Service, type ServiceOptions } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
@@ -85,7 +85,7 @@ function notes(): readonly string[] {
     `Requests for a second of processor time: DescribeTable with an API key, ${LINES.toLocaleString('en-US')} policy lines and the audit`,
     `log, over 16 connections to each process for ${seconds} s a round by autocannon. The processor time is that of the`,
     'process or of both with their supervisor. Where cores are free, two processes answer twice the ratio of one. Both',
-    'cores are busy under two processes, and slower for it: two services apart, each asked in the same way, share nothing',
-    'but the machine, so what two processes are below them is their own cost.',
+    'cores are busy under two processes, and may be slower for it. Two services apart, each asked in the same way, share',
+    'nothing but the machine; one of them is also the one process, so its code is warmer.',
   ];
 }

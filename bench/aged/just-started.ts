@@ -57,17 +57,14 @@ export async function measureStarts(
         { name: `${subject.name}, warm`, values: warm.flatMap(of) },
       ],
     });
-    return [
-      row('each', ({ times: each }) => each),
-      row('processor', ({ processor }) => [processor]),
-    ];
+    return [row('each', ({ each }) => each), row('processor', ({ processor }) => [processor])];
   });
 }
 
 /** What the requests of a turn took, in ms. */
 interface Spent {
   /** Of each request, as its client sees it. */
-  readonly times: readonly number[];
+  readonly each: readonly number[];
   /** Of all threads, for a request on average. */
   readonly processor: number;
 }
@@ -96,6 +93,7 @@ function worksOn(rows: number): readonly Work[] {
   ];
 }
 
+/** Fetching memory takes a moment more after a start. */
 async function spentOn(
   subject: Subject,
   client: TableSide,
@@ -104,9 +102,9 @@ async function spentOn(
 ): Promise<Spent> {
   fetchMemory();
   const before = await subject.processorMillis();
-  const times: number[] = [];
+  const each: number[] = [];
   for (let time = 0; time < work.times; time++) {
-    times.push(await timed(() => work.ask(subject.side, client, turn * work.times + time)));
+    each.push(await timed(() => work.ask(subject.side, client, turn * work.times + time)));
   }
-  return { times, processor: ((await subject.processorMillis()) - before) / work.times };
+  return { each, processor: ((await subject.processorMillis()) - before) / work.times };
 }
