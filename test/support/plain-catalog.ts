@@ -69,9 +69,12 @@ export class PlainCatalog {
     return `http://127.0.0.1:${port}`;
   }
 
-  /** What it was asked of a table, or of another object, latest last; its probes are not in it. */
+  /** What it was asked of a table, or of another object, latest last; the probes of a gateway are not in it. */
   of(name: string): readonly Asked[] {
-    return this.asked.filter(({ target }) => decodeURIComponent(target).includes(name));
+    return this.asked.filter(
+      ({ target, headers }) =>
+        headers['user-agent'] !== 'arrowgate-probe' && decodeURIComponent(target).includes(name),
+    );
   }
 
   async stop(): Promise<void> {

@@ -4,9 +4,11 @@ import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { waitUntil } from './eventually.ts';
 import { freePort } from './free-port.ts';
+
+const MOST_STARTS = 5;
 
 /** The flags of a Redis that keeps what it acknowledged. */
 export const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
@@ -24,12 +26,23 @@ export class RedisServer {
     this.#flags = flags;
   }
 
-  /** @param flags Flags of `redis-server`, `--sentinel` after a file too. */
+  /**
+   * Starts it again on another port if it ends: somebody may have taken the port since it was found free.
+   * @param flags Flags of `redis-server`, `--sentinel` after a file too.
+   * @throws Error with what it printed when it ends each time
+   */
   static async start(flags: readonly string[] = DURABLE): Promise<RedisServer> {
-    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-redis-'));
-    const server = new RedisServer(await freePort(), folder, flags);
-    await server.restart();
-    return server;
+    for (let starts = 1; ; starts++) {
+      const folder = await mkdtemp(join(tmpdir(), 'arrowgate-redis-'));
+      const server = new RedisServer(await freePort(), folder, flags);
+      try {
+        await server.restart();
+        return server;
+      } catch (error) {
+        await server.stop();
+        if (starts === MOST_STARTS) throw error;
+      }
+    }
   }
 
   get url(): string {
@@ -61,8 +74,11 @@ export class RedisServer {
     const port = this.#flags.includes('--tls-port') ? [] : ['--port', String(this.port)];
     const flags = this.#flags.map((flag) => flag.replace('PORT', String(this.port)));
     // A file of settings has to be the first.
-    this.#child = spawn('redis-server', [...flags, ...port, ...fixed], { stdio: 'ignore' });
-    await answers(this.port);
+    const child = spawn('redis-server', [...flags, ...port, ...fixed], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    await listening(child, this.port);
   }
 
   /** SIGKILL. */
@@ -119,19 +135,24 @@ export class RedisServer {
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
-    if (child === undefined || child.exitCode !== null) return;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill(signal);
     await ended;
   }
 }
 
-async function answers(port: number): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if (await listens(port)) return;
-    await sleep(25);
+/** @throws Error with what it printed, if it ends */
+async function listening(child: ChildProcess, port: number): Promise<void> {
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => (printed = (printed + chunk.toString()).slice(-2000)));
   }
-  throw new Error('redis-server does not listen: is it installed?');
+  let failure: Error | undefined;
+  child.once('error', (error) => (failure = error));
+  child.once('exit', () => (failure = new Error(`redis-server ended: ${printed}`)));
+  await waitUntil(async () => failure !== undefined || (await listens(port)));
+  if (failure !== undefined) throw failure;
 }
 
 function listens(port: number): Promise<boolean> {
