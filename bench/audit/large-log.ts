@@ -84,15 +84,17 @@ function failedWith(place: string, error: unknown): void {
 
 async function sealAll(folder: string): Promise<void> {
   const { sealFinished } = await built<typeof Sealing>('audit/segments/sealing.js');
-  const { writeOnThread } = await built<typeof Background>('audit/segments/background-sealing.js');
+  const { SealingThread } = await built<typeof Background>('audit/segments/background-sealing.js');
+  const thread = new SealingThread();
   const run = await sealFinished({
     folder: join(folder, 'private', 'audit'),
     own: '',
     key: await keyOf(folder),
     staleMillis: 1e12,
     retainMillis: 1e15,
-    write: writeOnThread,
+    write: thread.write,
   });
+  await thread.end();
   if (run.failures.length + run.unfit.length > 0) throw new Error('not all files were sealed');
 }
 

@@ -33,7 +33,7 @@ export async function writeLog(data: string, records: number): Promise<WrittenLo
   const { openAuditLog } = await built<typeof Writer>('audit/writer.js');
   const { readOrMakeSigningKey } = await built<typeof Keys>('audit/signing/keys.js');
   const { sealFinished } = await built<typeof Sealing>('audit/segments/sealing.js');
-  const { writeOnThread } = await built<typeof Background>('audit/segments/background-sealing.js');
+  const { SealingThread } = await built<typeof Background>('audit/segments/background-sealing.js');
   const { timeOf } = await built<typeof Time>('audit/record/time.js');
   await mkdir(data, { recursive: true });
   await writeFile(formatPath(data), `${DATA_FORMAT}\n`);
@@ -49,14 +49,16 @@ export async function writeLog(data: string, records: number): Promise<WrittenLo
   await log.close();
   const text = join(data, 'log.txt');
   await copyLines(join(folder, log.instance), text);
+  const thread = new SealingThread();
   await sealFinished({
     folder,
     own: log.instance,
     key: await readOrMakeSigningKey(join(data, 'private', 'audit-signing-key.pem')),
     staleMillis: 1e12,
     retainMillis: 1e15,
-    write: writeOnThread,
+    write: thread.write,
   });
+  await thread.end();
   const [from, to] = [4n, 5n].map((day) => timeOf(FIRST_MICROS + day * 86_400_000_000n));
   return { folder, text, records, day: [from!, to!] };
 }

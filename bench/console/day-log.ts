@@ -70,16 +70,18 @@ async function dateLast(folder: string, millis: number): Promise<void> {
 /** Seals all files but the last, which a running gateway would still write. */
 async function seal(data: string, folder: string, own: string): Promise<void> {
   const { sealFinished } = await built<typeof Sealing>('audit/segments/sealing.js');
-  const { writeOnThread } = await built<typeof Background>('audit/segments/background-sealing.js');
+  const { SealingThread } = await built<typeof Background>('audit/segments/background-sealing.js');
   const { readOrMakeSigningKey } = await built<typeof Keys>('audit/signing/keys.js');
+  const thread = new SealingThread();
   const run = await sealFinished({
     folder,
     own,
     key: await readOrMakeSigningKey(join(data, 'private', 'audit-signing-key.pem')),
     staleMillis: 1e12,
     retainMillis: 1e15,
-    write: writeOnThread,
+    write: thread.write,
   });
+  await thread.end();
   if (run.failures.length + run.unfit.length > 0) throw new Error('not all files were sealed');
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runOnThread } from '../../src/protocol/thread-run.ts';
+import { ModuleThread, runOnThread } from '../../src/protocol/thread-run.ts';
 
 /** A module of a text. */
 function moduleOf(text: string): URL {
@@ -33,5 +33,32 @@ describe('a run on a thread', () => {
     stopping.abort();
     await expect(stopped).rejects.toThrow('the sum was stopped');
     await expect(runOnThread({ ...run, signal: stopping.signal })).rejects.toThrow('abort');
+  });
+});
+
+const TASKS = `
+  import { parentPort } from "node:worker_threads";
+  parentPort.on("message", (task) => {
+    if (task === 0) throw new Error("no task");
+    if (task === 13) process.exit(13);
+    parentPort.postMessage(task + 1);
+  });
+`;
+
+describe('a thread', () => {
+  it('answers one task after the other, until one fails', async () => {
+    const thread = new ModuleThread({ module: moduleOf(TASKS), name: 'the sums' });
+    expect(await thread.ask(41)).toBe(42);
+    expect(await thread.ask(42, { millis: 60_000 })).toBe(43);
+    await expect(thread.ask(0)).rejects.toThrow('no task');
+    await expect(thread.ask(1)).rejects.toThrow(/^the sums (?:has ended|ended with 1)$/);
+    await thread.end();
+  });
+
+  it('fails the task at which it exits, and all after it', async () => {
+    const thread = new ModuleThread({ module: moduleOf(TASKS), name: 'the sums' });
+    await expect(thread.ask(13)).rejects.toThrow('the sums ended with 13');
+    await expect(thread.ask(1)).rejects.toThrow('the sums has ended');
+    await thread.end();
   });
 });

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeOnThread } from '../../src/audit/segments/background-sealing.ts';
+import { SealingThread } from '../../src/audit/segments/background-sealing.ts';
 import { sealFinished } from '../../src/audit/segments/sealing.ts';
 import { readOrMakeSigningKey } from '../../src/audit/signing/keys.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
@@ -22,13 +22,14 @@ describe('the thread of the built program', () => {
     const log = await openAuditLog({ folder, rotateBytes: 2000 });
     for (let index = 0; index < 20; index++) await log.write(record(`r${index}`), true);
     const before = await readAll(folder);
+    const thread = new SealingThread();
     const options = {
       folder,
       own: log.instance,
       key: await readOrMakeSigningKey(join(root, 'key.pem')),
       staleMillis: 1e12,
       retainMillis: 1e12,
-      write: writeOnThread,
+      write: thread.write,
     };
     const { sealed, unfit } = await sealFinished(options);
     expect([sealed > 3, unfit]).toEqual([true, []]);
@@ -38,9 +39,15 @@ describe('the thread of the built program', () => {
     const [open] = names.filter((name) => name.endsWith('.jsonl'));
     const lines = join(folder, log.instance, open!);
     const head = { count: 0n, hash: 'another' };
-    await expect(writeOnThread(lines, join(root, 'x.arrow'), head)).rejects.toThrow(
+    await expect(thread.write(lines, join(root, 'x.arrow'), head)).rejects.toThrow(
       'record 1 does not follow from the one before',
     );
+    // After a failure it begins again.
+    const none = join(root, 'none.jsonl');
+    await expect(thread.write(none, join(root, 'x.arrow'), head)).rejects.toThrow('ENOENT');
+    await expect(thread.write(lines, join(root, 'x.arrow'), head)).rejects.toThrow('record 1');
+    await thread.end();
+    expect((await readdir(root)).sort()).toEqual(['audit', 'key.pem']);
     await log.close();
   });
 });

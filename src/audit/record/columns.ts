@@ -11,8 +11,8 @@ import {
   flagValues,
   uint64Values,
   wordValues,
-  type ValueKind,
 } from '../../arrow/value-column.ts';
+import { addTo, type GrowingColumn } from '../../arrow/growing-column.ts';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { KeyScope } from '../../protocol/principal.ts';
 import type { ReadSummary } from '../../protocol/read-summary.ts';
@@ -218,7 +218,7 @@ const valuesOf: ValuesOf = {
   canary: (record) => record.canary,
 };
 
-/** Values of records by column, which become a batch. */
+/** Columns that grow by one record after the other, and become a batch. */
 export class RecordColumns {
   readonly #columns = recordFields.map(({ name }) => columnOfValues(name as keyof RecordRow));
   #rows = 0;
@@ -230,26 +230,25 @@ export class RecordColumns {
 
   add(record: LoggedRecord): void {
     this.#rows += 1;
-    for (const { valueOf, values } of this.#columns) values.push(valueOf(record) ?? null);
+    for (const { valueOf, column } of this.#columns) addTo(column, valueOf(record) ?? null);
   }
 
   /** The records as a batch of a schema of `recordFields`; none are left. */
   take(schema: Schema): RecordBatch {
     const rows = this.#rows;
     this.#rows = 0;
-    const children = this.#columns.map(({ kind, values }) => kind.data(values.splice(0)));
+    const children = this.#columns.map(({ column }) => column.take());
     return batchOfData(schema, children, rows);
   }
 }
 
 interface ValueColumn {
   readonly valueOf: (record: LoggedRecord) => unknown;
-  readonly kind: Pick<ValueKind<unknown>, 'data'>;
-  readonly values: unknown[];
+  readonly column: GrowingColumn<unknown>;
 }
 
 function columnOfValues(name: keyof RecordRow): ValueColumn {
-  return { valueOf: valuesOf[name], kind: recordKinds[name], values: [] };
+  return { valueOf: valuesOf[name], column: recordKinds[name].grow() };
 }
 
 const NO_CONTEXT: readonly ContextRow[] = [];

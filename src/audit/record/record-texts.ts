@@ -1,6 +1,6 @@
 import { DataType, type Data, type RecordBatch } from 'apache-arrow';
 import { isNull } from '../../arrow/data.ts';
-import { textValues, wordValues } from '../../arrow/value-column.ts';
+import { textReader, wordValues } from '../../arrow/value-column.ts';
 import { recordAt, recordFields, recordKinds } from './columns.ts';
 import { principalText, readingText, recordText, quotedText } from './encoding.ts';
 import { timeOf } from './time.ts';
@@ -28,8 +28,8 @@ export class RecordTexts {
     const words = (name: string): Texts => wordTexts(columnOf(batch, name));
     const integers = (name: string): Texts => integerTexts(columnOf(batch, name));
     const texts = (name: string): Texts => {
-      const column = columnOf(batch, name);
-      return (row) => quotedText(textValues.read(column, row));
+      const read = textReader(columnOf(batch, name));
+      return (row) => quotedText(read(row));
     };
     this.#before = [
       ['"phase":', words('phase')],
@@ -37,21 +37,9 @@ export class RecordTexts {
       [',"duration_us":', integers('duration_us')],
       [',"request_id":', texts('request_id')],
       [',"decision_id":', texts('decision_id')],
-      [',"principal":', principalTexts(columnOf(batch, 'principal'))],
-      [',"subject":', words('subject')],
-      [',"credential":', words('credential')],
-      [',"source_ip":', words('source_ip')],
-      [',"user_agent":', words('user_agent')],
-      [',"operation":', words('operation')],
-      [',"object":', words('object')],
+      ['', new SharedTexts(batch).texts],
     ];
     this.#after = [
-      [',"objects":[],"mode":', words('mode')],
-      [',"branch":', words('branch')],
-      [',"backend":', words('backend')],
-      [',"decision":', words('decision')],
-      [',"rule":', words('rule')],
-      [',"policy_digest":', words('policy_digest')],
       [',"rights":[],"shadow":null,"status":', integers('status')],
       [',"code":', integers('code')],
       [',"bytes_in":', integers('bytes_in')],
@@ -118,19 +106,103 @@ function integerTexts(column: Data): Texts {
   return (row) => (isPlain || !isNull(column, row) ? String(values[row]) : 'null');
 }
 
-/** The last text of each subject is cached with its row. */
-function principalTexts(column: Data): Texts {
-  const [subject] = column.children as [Data];
-  const codes: Int32Array = subject.values;
-  const cached: { readonly row: number; readonly text: string }[] = [];
-  return (row) => {
-    if (isNull(column, row)) return 'null';
-    const before = cached[codes[row]!];
-    if (before !== undefined && isSame(column, before.row, row)) return before.text;
-    const text = principalText(recordKinds.principal.read(column, row));
-    cached[codes[row]!] = { row, text };
-    return text;
+/** Columns of who asks for what, which requests of one caller share, and the text before each. */
+const SHARED = [
+  ['subject', ',"subject":'],
+  ['credential', ',"credential":'],
+  ['source_ip', ',"source_ip":'],
+  ['user_agent', ',"user_agent":'],
+  ['operation', ',"operation":'],
+  ['object', ',"object":'],
+  ['mode', ',"objects":[],"mode":'],
+  ['branch', ',"branch":'],
+  ['backend', ',"backend":'],
+  ['decision', ',"decision":'],
+  ['rule', ',"rule":'],
+  ['policy_digest', ',"policy_digest":'],
+] as const;
+
+/** Cached texts: a power of two. */
+const SLOTS = 256;
+
+/** The text of the shared columns, which is encoded once for rows with the same values. */
+class SharedTexts {
+  readonly #principals: Data;
+  readonly #words: readonly (readonly [before: string, Texts])[];
+  /** Codes of the values of each column. */
+  readonly #codes: readonly Int32Array[];
+  /** The row of each cached text. */
+  readonly #rows = new Int32Array(SLOTS).fill(-1);
+  readonly #texts: string[] = [];
+
+  constructor(batch: RecordBatch) {
+    this.#principals = columnOf(batch, 'principal');
+    const columns = SHARED.map(([name, before]) => ({ before, column: columnOf(batch, name) }));
+    this.#words = columns.map(({ before, column }) => [before, wordTexts(column)]);
+    const differing = columns.filter(({ column }) => !isConstant(column));
+    this.#codes = [
+      principalCodes(this.#principals),
+      ...differing.map(({ column }) => codesOf(column)),
+    ];
+  }
+
+  readonly texts: Texts = (row) => {
+    const slot = this.#slotOf(row);
+    if (!this.#isSame(this.#rows[slot]!, row)) {
+      this.#rows[slot] = row;
+      this.#texts[slot] = this.#encoded(row);
+    }
+    return this.#texts[slot]!;
   };
+
+  #slotOf(row: number): number {
+    let mixed = 0;
+    for (const codes of this.#codes) mixed = (Math.imul(mixed, 31) + codes[row]!) | 0;
+    return mixed & (SLOTS - 1);
+  }
+
+  #isSame(before: number, row: number): boolean {
+    if (before < 0) return false;
+    for (const codes of this.#codes) if (codes[before] !== codes[row]) return false;
+    return true;
+  }
+
+  #encoded(row: number): string {
+    const principal = principalText(recordKinds.principal.read(this.#principals, row));
+    let text = `,"principal":${principal}`;
+    for (const [before, word] of this.#words) text += before + word(row);
+    // V8 represents a concatenated text as a tree; a copy is flat.
+    return Buffer.from(text).toString();
+  }
+}
+
+/** Whether all rows of words have the same value, or none has one. */
+function isConstant({ length, nullCount, dictionary }: Data): boolean {
+  return nullCount === length || (nullCount === 0 && dictionary?.length === 1);
+}
+
+/** A code for each row of words, -1 without a word. */
+function codesOf(column: Data): Int32Array {
+  const codes: Int32Array = column.values;
+  return column.nullCount === 0
+    ? codes
+    : codes.map((code, row) => (isNull(column, row) ? -1 : code));
+}
+
+/** A code for each row of principals, -1 without one; equal codes are equal principals. */
+function principalCodes(column: Data): Int32Array {
+  const [subjects] = column.children as [Data];
+  const codes = new Int32Array(column.length);
+  /** The last row of each subject. */
+  const rows: number[] = [];
+  for (let row = 0; row < codes.length; row++) {
+    const subject: number = isNull(column, row) ? -1 : subjects.values[row];
+    const before = subject < 0 ? undefined : rows[subject];
+    if (subject >= 0) rows[subject] = row;
+    if (subject < 0) codes[row] = -1;
+    else codes[row] = before !== undefined && isSame(column, before, row) ? codes[before]! : row;
+  }
+  return codes;
 }
 
 /** Whether two rows of words, lists and structs are equal. */

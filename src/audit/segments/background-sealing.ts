@@ -1,4 +1,4 @@
-import { runOnThread } from '../../protocol/thread-run.ts';
+import { ModuleThread } from '../../protocol/thread-run.ts';
 import type { ChainHead } from '../chain/hash-chain.ts';
 import { sealFinished, type SealingRun, type SealingOptions } from './sealing.ts';
 import type { SealingResult, SealingTask } from './sealing-thread.ts';
@@ -100,15 +100,15 @@ export class BackgroundSealing {
     }, pause).unref();
   }
 
-  readonly #write: SealingOptions['write'] = async (...segment) => {
-    const [, , , waiting] = segment;
-    await this.#idle.untilIdle(this.#stopping.signal, waiting);
-    return writeOnThread(...segment);
-  };
-
   async #seal(): Promise<void> {
+    const thread = new SealingThread();
     try {
-      const sealed = await sealFinished({ ...this.#options, write: this.#write });
+      const write: SealingOptions['write'] = async (...segment) => {
+        const [, , , waiting] = segment;
+        await this.#idle.untilIdle(this.#stopping.signal, waiting);
+        return thread.write(...segment);
+      };
+      const sealed = await sealFinished({ ...this.#options, write });
       this.#pauseMillis = sealed.sealed < MANY_FILES ? PAUSE_MILLIS : SHORT_PAUSE_MILLIS;
       const unfit = sealed.unfit.filter((path) => !this.#unfit.has(path));
       for (const path of unfit) this.#unfit.add(path);
@@ -117,23 +117,41 @@ export class BackgroundSealing {
         this.#options.done({ ...sealed, unfit });
     } catch (error) {
       this.#options.failed(error);
+    } finally {
+      await thread.end();
     }
   }
 }
 
-/**
- * `writeSegment` on a thread of its own.
- * @param waiting Number of further files that wait: with each of them the priority is higher.
- */
-export async function writeOnThread(
-  lines: string,
-  path: string,
-  before: ChainHead,
-  waiting = 0,
-): Promise<WrittenSegment> {
-  const data: SealingTask = { lines, path, before, waiting };
-  const run = { module: THREAD, data, name: 'the sealing thread' };
-  const result = await runOnThread<SealingResult>(run);
-  if (result.kind === 'unfit') throw new UnfitSegment(result.why);
-  return result.segment;
+/** A thread that writes the segments of a run, one after the other: its code is compiled for the first one. */
+export class SealingThread {
+  #thread: ModuleThread | undefined;
+
+  /**
+   * `writeSegment` on the thread, which begins with the first segment, and again after a failure.
+   * @param waiting Number of further files that wait: with each of them the priority is higher.
+   */
+  readonly write = async (
+    lines: string,
+    path: string,
+    before: ChainHead,
+    waiting = 0,
+  ): Promise<WrittenSegment> => {
+    const task: SealingTask = { lines, path, before, waiting };
+    this.#thread ??= new ModuleThread({ module: THREAD, name: 'the sealing thread' });
+    try {
+      const result = await this.#thread.ask<SealingResult>(task);
+      if (result.kind === 'written') return result.segment;
+      throw new UnfitSegment(result.why);
+    } catch (error) {
+      if (!(error instanceof UnfitSegment)) await this.end();
+      throw error;
+    }
+  };
+
+  async end(): Promise<void> {
+    const thread = this.#thread;
+    this.#thread = undefined;
+    await thread?.end();
+  }
 }

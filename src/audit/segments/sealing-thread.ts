@@ -1,9 +1,9 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { giveWay } from '../../store/process-mark.ts';
 import type { ChainHead } from '../chain/hash-chain.ts';
 import { UnfitSegment, writeSegment, type WrittenSegment } from './segment-file.ts';
 
-/** Input of the thread. */
+/** A task of the thread. */
 export interface SealingTask {
   readonly lines: string;
   readonly path: string;
@@ -12,7 +12,7 @@ export interface SealingTask {
   readonly waiting: number;
 }
 
-/** Output of the thread: a segment, or the reason why it cannot be written. */
+/** Its result: a segment, or the reason why it cannot be written. */
 export type SealingResult =
   | { readonly kind: 'written'; readonly segment: WrittenSegment }
   | { readonly kind: 'unfit'; readonly why: string };
@@ -26,6 +26,10 @@ async function result({ lines, path, before }: SealingTask): Promise<SealingResu
   }
 }
 
-const task = workerData as SealingTask;
-giveWay(task.waiting);
-parentPort?.postMessage(await result(task), []);
+async function answer(task: SealingTask): Promise<void> {
+  giveWay(task.waiting);
+  parentPort?.postMessage(await result(task), []);
+}
+
+// A failure ends the thread, and is the error that its owner gets.
+parentPort?.on('message', (task: SealingTask) => void answer(task));
