@@ -129,7 +129,7 @@ const SLOTS = 256;
 class SharedTexts {
   readonly #principals: Data;
   readonly #words: readonly (readonly [before: string, Texts])[];
-  /** Codes of the values of each column. */
+  /** Codes of the values of each column that has different ones. */
   readonly #codes: readonly Int32Array[];
   /** The row of each cached text. */
   readonly #rows = new Int32Array(SLOTS).fill(-1);
@@ -139,11 +139,11 @@ class SharedTexts {
     this.#principals = columnOf(batch, 'principal');
     const columns = SHARED.map(([name, before]) => ({ before, column: columnOf(batch, name) }));
     this.#words = columns.map(({ before, column }) => [before, wordTexts(column)]);
-    const differing = columns.filter(({ column }) => !isConstant(column));
-    this.#codes = [
+    const codes = [
       principalCodes(this.#principals),
-      ...differing.map(({ column }) => codesOf(column)),
+      ...columns.map(({ column }) => codesOf(column)),
     ];
+    this.#codes = codes.filter((each) => each.some((code) => code !== each[0]));
   }
 
   readonly texts: Texts = (row) => {
@@ -174,11 +174,6 @@ class SharedTexts {
     // V8 represents a concatenated text as a tree; a copy is flat.
     return Buffer.from(text).toString();
   }
-}
-
-/** Whether all rows of words have the same value, or none has one. */
-function isConstant({ length, nullCount, dictionary }: Data): boolean {
-  return nullCount === length || (nullCount === 0 && dictionary?.length === 1);
 }
 
 /** A code for each row of words, -1 without a word. */
