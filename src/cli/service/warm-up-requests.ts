@@ -23,7 +23,7 @@ const UPSERT = 'on=id&when_matched_update_all=true&when_not_matched_insert_all=t
 /** Measured: with more turns the first requests become no faster. */
 const TURNS = 4;
 const APPENDS = 6;
-const MERGES = 4;
+const MERGES = 6;
 const COUNTS = 3;
 
 /** The requests of a warm-up in their order: the common operations on rows, on two tables. */
