@@ -57,7 +57,7 @@ function kindOf<Value>(
 
 export const textValues: ValueKind<string> = kindOf(new Utf8(), () => new AddedTexts(), readText);
 
-/** TextBuffer with few distinct values, dictionary-encoded. */
+/** Texts with few distinct values, dictionary-encoded. */
 export const wordValues: ValueKind<string> = wordKind(new Dictionary(new Utf8(), new Int32()));
 
 /** Truth values. */
