@@ -60,13 +60,13 @@ export class ModuleThread {
   }
 
   /** Posts a task and returns the answer. @throws as `runOnThread`; the thread answers nothing more then */
-  ask<Result>(task: unknown, bounds: ThreadBounds = {}): Promise<Result> {
+  ask<Result>(task: unknown): Promise<Result> {
     if (!this.#hasEnded) this.#worker.postMessage(task, []);
-    return this.answer<Result>(bounds);
+    return this.answer<Result>();
   }
 
   /** The next message. @throws as `runOnThread` */
-  async answer<Result>({ signal, millis }: ThreadBounds): Promise<Result> {
+  async answer<Result>({ signal, millis }: ThreadBounds = {}): Promise<Result> {
     const ending = new AbortController();
     try {
       return await new Promise<Result>((resolve, reject) => {

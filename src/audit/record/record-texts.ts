@@ -17,8 +17,7 @@ type Texts = (row: number) => string;
 export class RecordTexts {
   readonly #batch: RecordBatch;
   readonly #isFurther: readonly ((row: number) => boolean)[];
-  readonly #before: readonly (readonly [string, Texts])[];
-  readonly #after: readonly (readonly [string, Texts])[];
+  readonly #fields: readonly (readonly [before: string, Texts])[];
   readonly #reading: Texts;
 
   /** @param batch With the columns of `recordFields`. */
@@ -31,15 +30,13 @@ export class RecordTexts {
       const read = textReader(columnOf(batch, name));
       return (row) => quotedText(read(row));
     };
-    this.#before = [
+    this.#fields = [
       ['"phase":', words('phase')],
       [',"time":', timeTexts(columnOf(batch, 'time'))],
       [',"duration_us":', integers('duration_us')],
       [',"request_id":', texts('request_id')],
       [',"decision_id":', texts('decision_id')],
       ['', new SharedTexts(batch).texts],
-    ];
-    this.#after = [
       [',"rights":[],"shadow":null,"status":', integers('status')],
       [',"code":', integers('code')],
       [',"bytes_in":', integers('bytes_in')],
@@ -53,8 +50,7 @@ export class RecordTexts {
       if (isFurther(row)) return recordText(recordAt(this.#batch, row));
     }
     let text = '';
-    for (const [name, value] of this.#before) text += name + value(row);
-    for (const [name, value] of this.#after) text += name + value(row);
+    for (const [before, value] of this.#fields) text += before + value(row);
     return `${text},"context":{},"commit":null${this.#reading(row)}`;
   }
 }
@@ -106,7 +102,7 @@ function integerTexts(column: Data): Texts {
   return (row) => (isPlain || !isNull(column, row) ? String(values[row]) : 'null');
 }
 
-/** Columns of who asks for what, which requests of one caller share, and the text before each. */
+/** Columns that describe the caller and the request, which often repeat, and the text before each. */
 const SHARED = [
   ['subject', ',"subject":'],
   ['credential', ',"credential":'],
@@ -125,7 +121,7 @@ const SHARED = [
 /** Cached texts: a power of two. */
 const SLOTS = 256;
 
-/** The text of the shared columns, which is encoded once for rows with the same values. */
+/** The text of the principal and the shared columns, which is encoded once for rows with the same values. */
 class SharedTexts {
   readonly #principals: Data;
   readonly #words: readonly (readonly [before: string, Texts])[];
@@ -191,11 +187,14 @@ function principalCodes(column: Data): Int32Array {
   /** The last row of each subject. */
   const rows: number[] = [];
   for (let row = 0; row < codes.length; row++) {
-    const subject: number = isNull(column, row) ? -1 : subjects.values[row];
-    const before = subject < 0 ? undefined : rows[subject];
-    if (subject >= 0) rows[subject] = row;
-    if (subject < 0) codes[row] = -1;
-    else codes[row] = before !== undefined && isSame(column, before, row) ? codes[before]! : row;
+    if (isNull(column, row)) {
+      codes[row] = -1;
+      continue;
+    }
+    const subject: number = subjects.values[row];
+    const before = rows[subject];
+    codes[row] = before !== undefined && isSame(column, before, row) ? codes[before]! : row;
+    rows[subject] = row;
   }
   return codes;
 }
