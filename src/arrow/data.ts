@@ -97,6 +97,12 @@ export function isMarkedNull(data: Data, row: number): boolean {
   return bits === undefined || bits.length === 0 || !getBit(bits, data.offset + row);
 }
 
+/** `isNull` for many rows: the column is looked at once. */
+export function nullsIn(data: Data): (row: number) => boolean {
+  if (nullCountOf(data) === 0) return () => false;
+  return (row) => isMarkedNull(data, row);
+}
+
 /** Rows `offset` to `offset + length` without copying. */
 export function sliceData(data: Data, offset: number, length: number): Data {
   if (offset === 0 && length === data.length) return data;

@@ -1,8 +1,8 @@
 import { DataType, type Data, type RecordBatch } from 'apache-arrow';
-import { isNull } from '../../arrow/data.ts';
+import { nullsIn } from '../../arrow/data.ts';
 import { textReader, wordValues } from '../../arrow/value-column.ts';
 import { recordAt, recordFields, recordKinds } from './columns.ts';
-import { principalText, readingText, recordText, quotedText } from './encoding.ts';
+import { instancePrefix, principalText, readingText, recordText, quotedText } from './encoding.ts';
 import { timeOf } from './time.ts';
 
 /** Columns that are empty in the most frequent records, whose text is then the same. */
@@ -19,6 +19,8 @@ export class RecordTexts {
   readonly #isFurther: readonly ((row: number) => boolean)[];
   readonly #fields: readonly (readonly [before: string, Texts])[];
   readonly #reading: Texts;
+  readonly #instances: Texts;
+  readonly #sequences: Texts;
 
   /** @param batch With the columns of `recordFields`. */
   constructor(batch: RecordBatch) {
@@ -43,8 +45,16 @@ export class RecordTexts {
       [',"bytes_out":', integers('bytes_out')],
     ];
     this.#reading = readingTexts(batch);
+    this.#instances = wordTexts(columnOf(batch, 'instance'), instancePrefix);
+    this.#sequences = integers('sequence');
   }
 
+  /** The beginning of a row's line, as of `recordPrefix`. */
+  place(row: number): string {
+    return `${this.#instances(row)}${this.#sequences(row)},`;
+  }
+
+  /** The text of a row's fields. */
   at(row: number): string {
     for (const isFurther of this.#isFurther) {
       if (isFurther(row)) return recordText(recordAt(this.#batch, row));
@@ -62,7 +72,8 @@ export function columnOf({ data }: RecordBatch, name: string): Data {
 
 /** Whether a row has a value, or a list that is not empty. */
 function holdsValue(column: Data): (row: number) => boolean {
-  if (!DataType.isList(column.type)) return (row) => !isNull(column, row);
+  const isNull = nullsIn(column);
+  if (!DataType.isList(column.type)) return (row) => !isNull(row);
   const offsets: Int32Array = column.valueOffsets;
   return (row) => offsets[row + 1]! > offsets[row]!;
 }
@@ -84,22 +95,24 @@ function readingTexts(batch: RecordBatch): Texts {
     });
 }
 
-function wordTexts(column: Data): Texts {
+/** What is encoded of each word of a column, and null of no word. */
+function wordTexts(column: Data, encoded: (word: string) => string = quotedText): Texts {
   const codes: Int32Array = column.values;
   const cached: string[] = [];
-  const read: Texts = (row) => (cached[codes[row]!] ??= quotedText(wordValues.read(column, row)));
-  return column.nullCount === 0 ? read : (row) => (isNull(column, row) ? 'null' : read(row));
+  const isNull = nullsIn(column);
+  return (row) =>
+    isNull(row) ? 'null' : (cached[codes[row]!] ??= encoded(wordValues.read(column, row)!));
 }
 
 function timeTexts(column: Data): Texts {
   const times: BigInt64Array = column.values;
-  return (row) => quotedText(timeOf(Number(times[row]!)));
+  return (row) => `"${timeOf(Number(times[row]!))}"`;
 }
 
 function integerTexts(column: Data): Texts {
   const { values } = column;
-  const isPlain = column.nullCount === 0;
-  return (row) => (isPlain || !isNull(column, row) ? String(values[row]) : 'null');
+  const isNull = nullsIn(column);
+  return (row) => (isNull(row) ? 'null' : String(values[row]));
 }
 
 /** Columns that describe the caller and the request, which often repeat, and the text before each. */
@@ -175,43 +188,55 @@ class SharedTexts {
 /** A code for each row of words, -1 without a word. */
 function codesOf(column: Data): Int32Array {
   const codes: Int32Array = column.values;
-  return column.nullCount === 0
-    ? codes
-    : codes.map((code, row) => (isNull(column, row) ? -1 : code));
+  const isNull = nullsIn(column);
+  return column.nullCount === 0 ? codes : codes.map((code, row) => (isNull(row) ? -1 : code));
 }
 
 /** A code for each row of principals, -1 without one; equal codes are equal principals. */
 function principalCodes(column: Data): Int32Array {
   const [subjects] = column.children as [Data];
   const codes = new Int32Array(column.length);
+  const isNull = nullsIn(column);
+  const isSame = comparisonOf(column);
   /** The last row of each subject. */
   const rows: number[] = [];
   for (let row = 0; row < codes.length; row++) {
-    if (isNull(column, row)) {
+    if (isNull(row)) {
       codes[row] = -1;
       continue;
     }
     const subject: number = subjects.values[row];
     const before = rows[subject];
-    codes[row] = before !== undefined && isSame(column, before, row) ? codes[before]! : row;
+    codes[row] = before !== undefined && isSame(before, row) ? codes[before]! : row;
     rows[subject] = row;
   }
   return codes;
 }
 
-/** Whether two rows of words, lists and structs are equal. */
-function isSame(column: Data, one: number, other: number): boolean {
-  const isAbsent = isNull(column, one);
-  if (isAbsent || isNull(column, other)) return isAbsent && isNull(column, other);
-  const { type, children } = column;
-  if (DataType.isDictionary(type)) return column.values[one] === column.values[other];
-  if (DataType.isStruct(type)) return children.every((child) => isSame(child, one, other));
-  const offsets: Int32Array = column.valueOffsets;
-  const [first, second] = [offsets[one]!, offsets[other]!];
-  const length = offsets[one + 1]! - first;
-  if (length !== offsets[other + 1]! - second) return false;
-  for (let at = 0; at < length; at++) {
-    if (!isSame(children[0]!, first + at, second + at)) return false;
-  }
-  return true;
+type Comparison = (one: number, other: number) => boolean;
+
+/** Compares rows of words, lists and structs. */
+function comparisonOf(column: Data): Comparison {
+  const isNull = nullsIn(column);
+  const isSame = valueComparison(column);
+  return (one, other) => (isNull(one) ? isNull(other) : !isNull(other) && isSame(one, other));
+}
+
+function valueComparison({ type, values, valueOffsets, children }: Data): Comparison {
+  if (DataType.isDictionary(type)) return (one, other) => values[one] === values[other];
+  const parts = children.map(comparisonOf);
+  if (DataType.isStruct(type)) return (one, other) => parts.every((part) => part(one, other));
+  return listComparison(valueOffsets, parts[0]!);
+}
+
+function listComparison(offsets: Int32Array, isSame: Comparison): Comparison {
+  return (one, other) => {
+    const [first, second] = [offsets[one]!, offsets[other]!];
+    const length = offsets[one + 1]! - first;
+    if (length !== offsets[other + 1]! - second) return false;
+    for (let at = 0; at < length; at++) {
+      if (!isSame(first + at, second + at)) return false;
+    }
+    return true;
+  };
 }

@@ -1,8 +1,8 @@
 import { createHash, randomUUID, type Hash } from 'node:crypto';
-import { Schema, type Data, type RecordBatch } from 'apache-arrow';
+import { Schema, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
-import { int64Values, textReader, wordValues } from '../../arrow/value-column.ts';
+import { int64Values, textReader } from '../../arrow/value-column.ts';
 import { validateColumns } from '../../arrow/validate.ts';
 import { readUpTo } from '../../storage/open-object.ts';
 import type { NewObject, OpenObject } from '../../storage/storage.ts';
@@ -203,15 +203,12 @@ export function followBatch(
   batch: RecordBatch,
 ): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
   const texts = new RecordTexts(batch);
-  const [instances, sequences, hashes] = ['instance', 'sequence', 'hash'].map((name) =>
-    columnOf(batch, name),
-  ) as [Data, Data, Data];
-  const written = textReader(hashes);
+  const sequences = columnOf(batch, 'sequence');
+  const written = textReader(columnOf(batch, 'hash'));
   let { count, hash } = from;
   for (let row = 0; row < batch.numRows; row++) {
     const sequence = int64Values.read(sequences, row)!;
-    const prefix = recordPrefix(wordValues.read(instances, row)!, sequence);
-    const next = hashAfter(hash, prefix + texts.at(row));
+    const next = hashAfter(hash, texts.place(row) + texts.at(row));
     if (next !== written(row) || sequence !== count + 1n) {
       return { head: { count, hash }, broken: recordAt(batch, row) };
     }

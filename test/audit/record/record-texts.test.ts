@@ -2,7 +2,7 @@ import { Schema } from 'apache-arrow';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { batchOfRecords, recordFields } from '../../../src/audit/record/columns.ts';
-import { recordText } from '../../../src/audit/record/encoding.ts';
+import { recordPrefix, recordText } from '../../../src/audit/record/encoding.ts';
 import type { LoggedRecord } from '../../../src/audit/record/record.ts';
 import { RecordTexts } from '../../../src/audit/record/record-texts.ts';
 import { record } from '../records.ts';
@@ -43,16 +43,27 @@ function logged(fields: Partial<LoggedRecord>, at: number): LoggedRecord {
   const absent = { objects: [], rights: [], shadow: null, duration_us: null, status: null };
   const rest = { code: null, bytes_in: null, bytes_out: null, commit: null };
   const last = { restrictions: [], read: null, vended: null, canary: null };
-  const place = { instance: 'i', sequence: BigInt(at + 1), hash: 'h' };
+  const place = {
+    instance: at % 3 === 0 ? 'i' : 'ä"',
+    sequence: 2n ** 53n + BigInt(at),
+    hash: 'h',
+  };
   return { ...absent, ...rest, ...last, ...record(`r${at}`), ...place, ...fields } as LoggedRecord;
+}
+
+function lineOf(logged: LoggedRecord): string {
+  return recordPrefix(logged.instance, logged.sequence) + recordText(logged);
+}
+
+function expectLines(records: readonly LoggedRecord[]): void {
+  const texts = new RecordTexts(batchOfRecords(schema, records));
+  expect(records.map((_, row) => texts.place(row) + texts.at(row))).toEqual(records.map(lineOf));
 }
 
 it('are those of the records, whatever requests share', () => {
   fc.assert(
     fc.property(fc.array(request, { maxLength: 1500, size: 'max' }), (requests) => {
-      const records = requests.map(logged);
-      const texts = new RecordTexts(batchOfRecords(schema, records));
-      expect(records.map((_, row) => texts.at(row))).toEqual(records.map(recordText));
+      expectLines(requests.map(logged));
     }),
     { numRuns: 20 },
   );
@@ -65,7 +76,5 @@ it('differ for each caller where all other words are the same', () => {
     roles: [],
     scopes: null,
   }));
-  const records = [...principals, ...principals].map((principal, at) => logged({ principal }, at));
-  const texts = new RecordTexts(batchOfRecords(schema, records));
-  expect(records.map((_, row) => texts.at(row))).toEqual(records.map(recordText));
+  expectLines([...principals, ...principals].map((principal, at) => logged({ principal }, at)));
 });
